@@ -56,6 +56,7 @@ class Side:
             self.link.claim,
             SnapshotSource(self.link.folders),
             self.link.history,
+            "127.0.0.1",
         )
         self.server.start()
 

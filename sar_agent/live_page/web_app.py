@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
+import socket
 from collections.abc import Iterable
+from functools import cache
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import parse_qs
 
@@ -50,6 +52,14 @@ class WebApp:
                 "ssh -L 9777:127.0.0.1:9777 HOST, then open http://127.0.0.1:9777/",
                 method,
             )
+        if not _is_called_by_own_name(environ.get("HTTP_HOST", ""), self.access):
+            return _sentence(
+                start,
+                "403 Forbidden",
+                "ask for the page by an address of this machine"
+                + f" or as {_own_name()}" * (self.access == "any"),
+                method,
+            )
         value = ""
         if name := PARAMETERS.get(path):
             value = _parameter(name, query)
@@ -79,21 +89,32 @@ def _parameter(name: str, query: str) -> str:
 
 
 def _is_local(environ: WSGIEnvironment) -> bool:
-    """Whether the client is on this machine and called it by an address or `localhost`: the name of
-    another site that was made to lead here is refused."""
+    """Whether the client is on this machine."""
     try:
         client = ipaddress.ip_address(environ.get("REMOTE_ADDR", ""))
     except ValueError:
         return False
-    mapped = getattr(client, "ipv4_mapped", None)
-    host = environ.get("HTTP_HOST", "")
+    return (getattr(client, "ipv4_mapped", None) or client).is_loopback
+
+
+def _is_called_by_own_name(host: str, access: Access) -> bool:
+    """Whether the Host of a request is an address, `localhost`, or, for `any`, a name that only
+    this site can give: one without a dot, or this machine's whole name. The name of another site
+    that was made to lead here (DNS rebinding) is refused: a page of that site could read this
+    one."""
     name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+    name = name.lower().rstrip(".")
     try:
         ipaddress.ip_address(name)
-        literal = True
     except ValueError:
-        literal = name.lower() == "localhost"
-    return (mapped or client).is_loopback and literal
+        local = bool(name) and ("." not in name or name == _own_name())
+        return name == "localhost" or (access == "any" and local)
+    return True
+
+
+@cache
+def _own_name() -> str:
+    return socket.getfqdn().lower()
 
 
 def _sentence(start: StartResponse, status: str, text: str, method: str) -> list[bytes]:

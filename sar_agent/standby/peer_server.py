@@ -1,8 +1,9 @@
 """Serves this agent's snapshots to its peer, and to nobody else.
 
 A client has `HANDSHAKE` seconds to show the certificate; until then it has no answer, one of few
-places, and one thread. No address has more than half of the places, and a place whose client failed
-stays taken for a moment, which bounds how often anybody can try.
+places, and one thread. Half of the places are kept for addresses of `standby.peer` and those that
+have shown the certificate; of the other half no address has more than half. A place whose client
+failed stays taken for a moment, which bounds how often anybody can try.
 
 Requests:
 
@@ -19,7 +20,6 @@ import socket
 import ssl
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
@@ -30,6 +30,7 @@ from sar_agent.errors import SarError, Unavailable
 from sar_agent.standby.channel import Channel, PeerProblem
 from sar_agent.standby.snapshot import MOST_FILES, Snapshot, SnapshotSource
 from sar_agent.standby.terms import Claim
+from sar_agent.util.quota import Quota
 
 log = logging.getLogger(__name__)
 HANDSHAKE = 5.0
@@ -54,12 +55,16 @@ class PeerServer:
         claim: Callable[[], Claim],
         source: SnapshotSource,
         history: History,
+        peer: str = "",
     ) -> None:
-        self._address, self._context = address, context
+        """`peer` is the host of `standby.peer`."""
+        self._address, self._context, self._peer = address, context, peer
         self._claim, self._source, self._history = claim, source, history
         self._taking = threading.Lock()
-        self._places = threading.Lock()
-        self._taken: Counter[str] = Counter()
+        self._lock = threading.Lock()
+        self._known: set[str] = set()
+        """Addresses of the peer."""
+        self._places = Quota(PLACES, PLACES // 4, kept=PLACES // 2, trusted=self._known)
         self._open: set[socket.socket] = set()
         self._strangers, self._logged = 0, -math.inf
         self._listener: socket.socket | None = None
@@ -80,13 +85,17 @@ class PeerServer:
                 "set standby.listen to a free address"
             ) from error
         self._listener = listener
+        with suppress(OSError):  # a name that is not known now: the peer shows the certificate
+            self._known.update(
+                _plain(found[4][0]) for found in socket.getaddrinfo(self._peer, None)
+            )
         self._thread = threading.Thread(target=self._accept, name="standby", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
         """End the listener and all connections."""
         listener, self._listener = self._listener, None
-        with self._places:
+        with self._lock:
             ends = [*self._open]
         for end in ([listener] if listener else []) + ends:
             _cut(end)
@@ -104,15 +113,12 @@ class PeerServer:
                     return
                 time.sleep(AFTER_FAILURE)  # no file descriptor left
                 continue
-            host = address[0]
-            with self._places:
-                full = self._taken.total() >= PLACES or self._taken[host] >= PLACES // 2
-                if not full:
-                    self._taken[host] += 1
-                    self._open.add(raw)
-            if full:
+            host = _plain(address[0])
+            if self._places.take(host):
                 raw.close()
                 continue
+            with self._lock:
+                self._open.add(raw)
             try:
                 threading.Thread(target=self._serve, args=(raw, host), daemon=True).start()
             except RuntimeError:  # no thread left
@@ -124,7 +130,7 @@ class PeerServer:
             raw.settimeout(HANDSHAKE)
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             secure = self._context.wrap_socket(raw, server_side=True, do_handshake_on_connect=False)
-            with self._places:  # the handle has moved into `secure`
+            with self._lock:  # the handle has moved into `secure`
                 self._open.discard(raw)
                 self._open.add(secure)
             raw = secure
@@ -133,6 +139,7 @@ class PeerServer:
             late.start()
             secure.do_handshake()
             late.cancel()
+            self._known.add(host)
             self._answer_all(Channel(secure, host))
         except (OSError, ValueError, RuntimeError) as error:
             self._refused(host, error)
@@ -146,7 +153,7 @@ class PeerServer:
 
     def _refused(self, host: str, error: Exception) -> None:
         """Logged now and then: strangers must not fill the log."""
-        with self._places:
+        with self._lock:
             self._strangers += 1
             if time.monotonic() - self._logged < LOG_INTERVAL:
                 return
@@ -161,11 +168,9 @@ class PeerServer:
     def _release(self, raw: socket.socket, host: str) -> None:
         with suppress(OSError):
             raw.close()
-        with self._places:
+        with self._lock:
             self._open.discard(raw)
-            self._taken[host] -= 1
-            if not self._taken[host]:
-                del self._taken[host]
+        self._places.give(host)
 
     def _answer_all(self, channel: Channel) -> None:
         snapshot: Snapshot | None = None
@@ -229,6 +234,11 @@ def _send_files(channel: Channel, snapshot: Snapshot, digests: Any) -> None:
 def _cut(raw: socket.socket) -> None:
     with suppress(OSError):
         socket.socket.shutdown(raw, socket.SHUT_RDWR)  # SSLSocket's own is for one thread
+
+
+def _plain(address: Any) -> str:
+    """The same for an IPv4 address, however it came."""
+    return str(address).removeprefix("::ffff:")
 
 
 def _brief(error: Exception) -> str:

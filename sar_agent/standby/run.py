@@ -67,6 +67,7 @@ class StandbyDaemon:
             self.link.claim,
             SnapshotSource(self.link.folders),
             self.link.history,
+            config.standby.peer_host_port[0],
         )
 
     def run(self) -> None:

@@ -1,58 +1,146 @@
-"""The HTTP server of metrics and page: a thread for each request, but only a few at a time."""
+"""The HTTP server of metrics and page: a thread for each connection, but only a few at a time.
+
+A connection either waits for its client, which has to send the rest of a request or to read the
+answer, or its answer is being made. Where too many wait, a new one takes the place of the one that
+has waited longest: a client that is at work needs milliseconds, so however many dawdle, the next
+scrape is heard. Of the places where answers are made, some are kept for /metrics. No address has
+more than half of either, which is all that an address says on one machine: its users share it.
+"""
 
 from __future__ import annotations
 
+import io
 import socket
 import threading
+import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from socketserver import ThreadingMixIn
 from typing import TYPE_CHECKING, Any
 from wsgiref.simple_server import ServerHandler, WSGIRequestHandler, WSGIServer
 
+from sar_agent.util.quota import Bound, Quota
+
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-MOST_AT_ONCE = 8
-"""Requests under way; further ones wait in the kernel's queue, and then are refused."""
+WAITING = 128
+"""Connections that wait for their clients."""
+ANSWERING = 8
+"""Answers that are being made; further requests wait."""
+KEPT = 2
+"""Of these, for /metrics."""
+HEAD = 5.0
+"""Seconds for a whole request."""
 SILENCE = 10.0
-"""Seconds after which a client that sends or reads nothing is dropped."""
+"""Seconds for a client to read an answer, or to wait until it is made."""
+
+
+class _Client(io.RawIOBase):
+    """A connection on which all of the request has one deadline, not each reading."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection, self._end = connection, time.monotonic() + HEAD
+
+    def readable(self) -> bool:
+        """For `BufferedReader`."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Raises `TimeoutError` after the deadline."""
+        self._connection.settimeout(max(0.001, self._end - time.monotonic()))
+        return self._connection.recv_into(buffer)
+
+    def write(self, data: Any) -> int:
+        """A client that does not read is one that went away, and no error to be logged."""
+        self._connection.settimeout(SILENCE)
+        try:
+            self._connection.sendall(data)
+        except TimeoutError as error:
+            raise ConnectionAbortedError from error
+        return len(data)
 
 
 class PageHandler(WSGIRequestHandler):
     """One request, without a line in the log."""
 
-    timeout = int(SILENCE)
+    def setup(self) -> None:
+        """Both directions, each with a deadline."""
+        self.connection = self.request
+        self.wfile = _Client(self.connection)  # type: ignore[assignment]
+        self.rfile = io.BufferedReader(self.wfile)
+
+    def get_environ(self) -> dict[str, Any]:
+        """With the connection, for the server."""
+        return super().get_environ() | {"sar_agent.client": self.connection}
 
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing."""
 
 
 class PageServer(ThreadingMixIn, WSGIServer):
-    """Takes a request when one of its few places is free."""
+    """Listens; answers of `apps`, by path, have places kept for them."""
 
     daemon_threads = True
-    request_queue_size = 32
+    request_queue_size = 128
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        self._places = threading.BoundedSemaphore(MOST_AT_ONCE)
-        super().__init__(*args, **options)
+    def __init__(
+        self,
+        family: int,
+        address: Any,
+        apps: Mapping[str, WSGIApplication],
+        other: WSGIApplication,
+    ) -> None:
+        self.address_family, self._apps, self._other = family, apps, other
+        self._changed = threading.RLock()
+        self._waiting: dict[socket.socket, str] = {}
+        """Connections that wait for their clients, with the addresses; the longest first."""
+        self._clients = Quota[str](WAITING, WAITING // 2)
+        self._answering = Quota[str](ANSWERING, ANSWERING // 2, kept=KEPT, trusted=set(apps))
+        super().__init__(address, PageHandler)
+        self.set_app(self._answer)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Waits for a place, at most as long as a silent client keeps one."""
-        if self._places.acquire(timeout=SILENCE):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
+        """A new connection."""
+        self._wait_for(request, client_address[0])
+        super().process_request(request, client_address)
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """In the thread of the request."""
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._places.release()
+    def shutdown_request(self, request: Any) -> None:
+        """The connection ends."""
+        self._waits_no_more(request)
+        super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that went away is no error of ours."""
+
+    def _wait_for(self, client: socket.socket, address: str) -> None:
+        with self._changed:
+            if full := self._clients.lacks(address):
+                own = full is Bound.ONE
+                old = next(c for c, a in self._waiting.items() if a == address or not own)
+                self._waits_no_more(old)
+                with suppress(OSError):
+                    old.shutdown(socket.SHUT_RDWR)  # its thread closes it
+            self._clients.add(address)
+            self._waiting[client] = address
+
+    def _waits_no_more(self, client: socket.socket) -> None:
+        with self._changed:
+            if address := self._waiting.pop(client, ""):
+                self._clients.give(address)
+
+    def _answer(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        path, address = environ.get("PATH_INFO", ""), environ["REMOTE_ADDR"]
+        place = path if path in self._apps else address
+        if self._answering.take(place, patience=SILENCE):
+            start("503 Service Unavailable", [("Content-Type", "text/plain")])
+            return [b"too many requests are being answered; try again\n"]
+        try:
+            self._waits_no_more(environ["sar_agent.client"])
+            return list(self._apps.get(path, self._other)(environ, start))
+        finally:
+            self._answering.give(place)
+            self._wait_for(environ["sar_agent.client"], address)
 
 
 def serve_http(
@@ -63,15 +151,8 @@ def serve_http(
 ) -> PageServer:
     """Serves `apps` by path, and `other` for all further paths (without it, the first app), until
     the process ends. Raises `OSError` where the address cannot be used."""
-    fallback = other or next(iter(apps.values()))
-
-    def app(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
-        return apps.get(environ.get("PATH_INFO", ""), fallback)(environ, start)
-
     family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    kind = type("PageServerOfFamily", (PageServer,), {"address_family": family})
     ServerHandler.server_software = "sar-agent"
-    server: PageServer = kind(address[:2], PageHandler)
-    server.set_app(app)
+    server = PageServer(family, address[:2], apps, other or next(iter(apps.values())))
     threading.Thread(target=server.serve_forever, name="http", daemon=True).start()
     return server

@@ -9,6 +9,7 @@ import socket
 import threading
 import urllib.error
 import urllib.request
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,12 @@ import pytest
 from sar_agent.agent.build import build_daemon
 from sar_agent.agent.loop import Agent
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.live_page import LivePages, PageSnapshot
+from sar_agent.live_page import LivePages, PageSnapshot, web_app
 from sar_agent.live_page.lost_links import LostLinks
 from sar_agent.live_page.pages import STATIC
 from sar_agent.live_page.web_app import Access, WebApp
 from sar_agent.telemetry import http_server
+from sar_lab.live.process import free_port, wait_until
 from tests.counted_fabric import snapshot_of
 from tests.unit.test_loop import JOBS, World
 from tests.unit.test_reference import differences
@@ -126,15 +128,26 @@ def test_nothing_comes_from_elsewhere_and_nothing_is_inline(snapshot: PageSnapsh
         ("loopback", {"HTTP_HOST": "evil.example:9777"}, 403),
         ("loopback", {"HTTP_HOST": ""}, 403),
         ("loopback", {"REMOTE_ADDR": "?"}, 403),
-        ("any", {"REMOTE_ADDR": "10.0.0.7", "HTTP_HOST": "sm.cluster"}, 200),
+        ("any", {"REMOTE_ADDR": "10.0.0.7", "HTTP_HOST": "10.0.0.1:9777"}, 200),
+        ("any", {"REMOTE_ADDR": "10.0.0.7", "HTTP_HOST": "sm:9777"}, 200),
+        ("any", {"REMOTE_ADDR": "10.0.0.7", "HTTP_HOST": "SM.cluster.:9777"}, 200),
+        ("any", {"HTTP_HOST": "evil.example:9777"}, 403),
+        ("any", {"HTTP_HOST": "sm.evil.example"}, 403),
+        ("any", {"HTTP_HOST": ""}, 403),
         ("off", {}, 404),
         ("any", {"REQUEST_METHOD": "POST"}, 405),
         ("any", {"REQUEST_METHOD": "DELETE"}, 405),
     ],
 )
 def test_who_may_read(
-    access: Access, more: dict[str, str], status: int, snapshot: PageSnapshot
+    access: Access,
+    more: dict[str, str],
+    status: int,
+    snapshot: PageSnapshot,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(socket, "getfqdn", lambda: "sm.cluster")
+    web_app._own_name.cache_clear()
     said, headers, body = ask(shown(snapshot, access), "/api/state.json", **more)
     assert said.startswith(str(status))
     assert "Content-Security-Policy" in headers
@@ -254,11 +267,8 @@ def test_an_error_in_the_page_fails_no_pass(
 def test_a_crowd_waits_and_scrapes_go_on(
     snapshot: PageSnapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_server, "MOST_AT_ONCE", 2)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    app = shown(snapshot)
+    monkeypatch.setattr(http_server, "ANSWERING", 3)
+    app, port = shown(snapshot), free_port()
     server = http_server.serve_http("127.0.0.1", port, {"/metrics": app}, app)
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     codes: list[int] = []
@@ -276,6 +286,105 @@ def test_a_crowd_waits_and_scrapes_go_on(
     assert codes == [200] * 20
     with pytest.raises(urllib.error.HTTPError, match="404"):
         opener.open(f"http://127.0.0.1:{port}/nothing", timeout=60)
+    server.shutdown()
+    server.server_close()
+
+
+def dripping(port: int, address: str, count: int) -> list[socket.socket]:
+    """Clients that have sent the beginning of a request."""
+    held = []
+    for _ in range(count):
+        client = socket.create_connection(("127.0.0.1", port), 60, (address, 0))
+        client.sendall(b"GET /metrics HTTP/1.1\r\nX: ")
+        held.append(client)
+    return held
+
+
+@pytest.mark.parametrize("addresses", [["127.0.0.1"], ["127.0.0.2", "127.0.0.3", "127.0.0.4"]])
+def test_clients_that_dawdle_keep_no_scrape_away(addresses: list[str]) -> None:
+    """slow_http.py: eight connections that sent a byte every 3 s, and /metrics was gone. Here are
+    more of them than places, on the scrape's own address and on others; half send no request, and
+    half read no answer."""
+    port, said = free_port(), list[str]()
+
+    def scraped(environ: object, start: Any) -> list[bytes]:
+        start("200 OK", [("Content-Type", "text/plain")])
+        return [b"x" * 10_000_000 if len(said) else b"short"]
+
+    server = http_server.serve_http("127.0.0.1", port, {"/metrics": scraped})
+    held: list[socket.socket] = []
+    try:
+        for address in addresses:
+            held += dripping(port, address, 150)
+        assert scrape(port).startswith(b"HTTP/1.0 200 OK")
+        said.append("long answers from now on")
+        for client in held:
+            with suppress(OSError):
+                client.sendall(b"y\r\n\r\n")
+        assert scrape(port).startswith(b"HTTP/1.0 200 OK")
+    finally:
+        for client in held:
+            client.close()
+        server.shutdown()
+        server.server_close()
+    assert wait_until(lambda: not server._waiting and not server._clients.of, 60)
+
+
+def scrape(port: int) -> bytes:
+    """All that /metrics answers."""
+    with socket.create_connection(("127.0.0.1", port), 60) as client:
+        client.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+        answer = b""
+        while piece := client.recv(1 << 20):
+            answer += piece
+    return answer
+
+
+def test_a_request_has_a_deadline_however_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "HEAD", 0.5)
+    port = free_port()
+    server = http_server.serve_http("127.0.0.1", port, {"/": lambda environ, start: []})
+    [client] = dripping(port, "127.0.0.1", 1)
+
+    def ended() -> bool:
+        try:
+            client.sendall(b"a")
+        except OSError:
+            return True
+        return False
+
+    assert wait_until(ended, 60)
+    server.shutdown()
+    server.server_close()
+
+
+def test_pages_leave_places_for_scrapes() -> None:
+    """Every answer of a page takes as long as the test; from many addresses."""
+    port, go, at_work = free_port(), threading.Event(), threading.Semaphore(0)
+
+    def slow(environ: object, start: Any) -> list[bytes]:
+        at_work.release()
+        go.wait(60)
+        start("200 OK", [])
+        return []
+
+    def quick(environ: object, start: Any) -> list[bytes]:
+        start("200 OK", [])
+        return [b"scraped"]
+
+    server = http_server.serve_http("127.0.0.1", port, {"/metrics": quick}, slow)
+    clients = []
+    for n in range(20):
+        address = (f"127.0.0.{2 + n}", 0)
+        clients.append(socket.create_connection(("127.0.0.1", port), 60, address))
+        clients[-1].sendall(b"GET / HTTP/1.1\r\n\r\n")
+    for _ in range(6):
+        assert at_work.acquire(timeout=60)
+    assert scrape(port).endswith(b"scraped")
+    go.set()
+    for client in clients:
+        assert client.recv(20).startswith(b"HTTP/1.0 200 OK")
+        client.close()
     server.shutdown()
     server.server_close()
 

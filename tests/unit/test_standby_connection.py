@@ -18,7 +18,7 @@ import pytest
 from sar_agent.agent.history import History
 from sar_agent.config.model import Config, ConfigError, parse_config
 from sar_agent.errors import InputError, SarError
-from sar_agent.standby.channel import PeerProblem, tls_context
+from sar_agent.standby.channel import Channel, PeerProblem, tls_context
 from sar_agent.standby.peer_client import PeerClient
 from sar_agent.standby.report import fetch, peer_json, peer_words
 from sar_agent.standby.snapshot import SnapshotSource, StateFolders
@@ -92,6 +92,44 @@ def test_silent_strangers_take_few_places_for_a_short_time(
         one.close()
     b.link.close()
     assert wait_until(b.link.exchange, 20)
+
+
+def test_strangers_on_two_addresses_keep_no_peer_away(
+    sides: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """peer_places.py: 24 strangers on two addresses had all eight places."""
+    a, b = sides
+    a.lead()
+    a.put(4)
+    monkeypatch.setattr("sar_agent.standby.peer_server.HANDSHAKE", 600.0)
+    port, taken = a.config.standby.listen_host_port[1], a.server._places.of
+    strangers = [
+        socket.create_connection(("127.0.0.1", port), 60, (f"127.0.0.{2 + n % 2}", 0))
+        for n in range(24)
+    ]
+    assert wait_until(lambda: taken.total() == 4, 60), "half of the places"
+    assert dict(taken) == {"127.0.0.2": 2, "127.0.0.3": 2}
+    assert b.link.exchange(), b.link.report.problem
+    for one in strangers:
+        one.close()
+
+
+def test_who_has_shown_the_certificate_is_the_peer_wherever_it_is(
+    sides: tuple[Side, Side], secret: Path
+) -> None:
+    """A peer with several addresses, or one whose name was not known when the agent began."""
+    a, _ = sides
+    a.lead()
+    a.put(4)
+    port = a.config.standby.listen_host_port[1]
+    context = tls_context(secret, server=False)
+    with socket.create_connection(("127.0.0.1", port), 60, ("127.0.0.9", 0)) as raw:
+        assert Channel(context.wrap_socket(raw), "a").receive is not None
+        assert wait_until(lambda: "127.0.0.9" in a.server._known, 60)
+    held = [socket.create_connection(("127.0.0.1", port), 60, ("127.0.0.9", 0)) for _ in range(4)]
+    assert wait_until(lambda: a.server._places.of["127.0.0.9"] >= 4, 60)
+    for one in held:
+        one.close()
 
 
 def test_a_certificate_that_others_may_read_is_refused(tmp_path: Path) -> None:
