@@ -338,11 +338,13 @@ struct routes *routes_read(const char *path, struct reason *why)
 	struct reason inner = {.text = ""};
 	struct routes *r = NULL;
 	struct stat info;
-	/* O_NONBLOCK, so that a FIFO of that name cannot block OpenSM. */
-	int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	/* O_NONBLOCK, so that a FIFO of that name cannot block OpenSM. O_NOFOLLOW, since root opens
+	 * the file in a folder of another user: a link could lead to a device. */
+	int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
 
 	if (file < 0 || fstat(file, &info)) {
-		REASON(why, "cannot read %.300s: %s", path, strerror(errno));
+		REASON(why, "cannot read %.300s: %s", path,
+		       errno == ELOOP ? "it is a link; put the file itself there" : strerror(errno));
 	} else if (!S_ISREG(info.st_mode) || (uint64_t)info.st_size > MAX_FILE_SIZE) {
 		REASON(why, "%.300s is not a routes file (not regular, or too large)", path);
 	} else {

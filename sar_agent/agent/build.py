@@ -187,7 +187,11 @@ def build_daemon(
     )
     publisher = Publisher(metrics, _map_path(config), problems)
     counted = CountedTraffic(config, metrics, problems, unexpected)
-    decisions = DecisionLog(History(folder), "agent", problems, counted.summary)
+    history = History(folder)
+    history.check()
+    decisions = DecisionLog(history, "agent", problems, counted.summary)
+    for broken in installed.generations.broken():
+        log.warning("%s; no rollback can use it", broken)
     pacing = Pacing(config.agent, pacer)
     committer = Committer(installed, decisions, publisher)
     amendments = Amendments(installed, planner, decisions, config.agent.reoptimise_seconds)

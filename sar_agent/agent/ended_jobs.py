@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from sar_agent.agent.observe_site import SiteObserver, owners
+from sar_agent.agent.observe_site import EMPTY_AGAIN, SiteObserver, owners
 from sar_agent.agent.reroute_pacer import Pacing
 from sar_agent.agent.updates import Updates
 from sar_agent.install.transit import Transit
 from sar_agent.keys.pool import KeyPool
-
-EMPTY_AGAIN = 2.0
-"""Seconds after which a queue that has become empty is read again."""
 
 
 class EndedJobs:
@@ -25,8 +22,6 @@ class EndedJobs:
     ) -> None:
         self.observer, self.pool, self.pacing = observer, pool, pacing
         self.transit, self.updates = transit, updates
-        self._saw_no_jobs = False
-        """Whether the last poll was empty: that is believed once the next one is, too."""
 
     def follow(self) -> None:
         """Nothing where the queue was not read."""
@@ -34,12 +29,11 @@ class EndedJobs:
         if observer.queue.problem:
             return
         queue = observer.queue.value or ()
-        if queue or self._saw_no_jobs:  # Slurm may have been asked without the right to see jobs
+        if observer.doubted:
+            self.pacing.again(EMPTY_AGAIN)
+        else:
             observer.hints.drop_ended(queue)
             self.pool.release_ended({number for job in queue for number in job.numbers})
             if self.transit.levels:
                 self.transit.levels.forget_ended(job.start for job in queue)
-        else:
-            self.pacing.again(EMPTY_AGAIN)
-        self._saw_no_jobs = not queue
-        self.updates.queue_read(owners(observer.running()), observer.began)
+        self.updates.queue_read(owners(observer.seen), observer.began)

@@ -1,13 +1,18 @@
-"""What was decided, when and why, and what came of it: one row for each reroute, in SQLite."""
+"""What was decided, when and why, and what came of it: one row for each reroute, in SQLite.
+
+A file that is damaged is moved aside by the next decision, or when the agent starts, and a new one
+begins: the history explains, and nothing is decided from it.
+"""
 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -21,9 +26,11 @@ from sar_agent.quality import Measures
 from sar_agent.util.owned_files import open_owned
 from sar_agent.util.problem_log import ProblemLog
 
+log = logging.getLogger(__name__)
 KEPT = 100_000
 """Rows; the oldest are deleted first. With a reroute every half minute, more than a month."""
 
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _SHOWN = (
     "dark_fiber_ratio",
     "effective_efi_max",
@@ -100,23 +107,28 @@ class History:
     def __init__(self, folder: Path) -> None:
         self.path = folder / "history.sqlite"
 
+    def check(self) -> None:
+        """Move the file aside if it is damaged, which is logged."""
+        with suppress(SarError):  # the next decision says it
+            if self.path.exists():
+                self._mended(lambda base: base.execute("PRAGMA quick_check(1)").fetchone())
+
     def add(self, *rows: Row) -> None:
         """Add rows, and delete the oldest past `KEPT`."""
         values = [
             [json.dumps(v) if k in _JSON else v for k, v in asdict(row).items()] for row in rows
         ]
         marks = ", ".join("?" * len(_COLUMNS))
-        try:
-            os.close(open_owned(self.path))  # SQLite would go by the umask, and by who runs it
-        except OSError as error:
-            raise SarError(f"{self.path}: {error.strerror}") from error
-        with self._open() as base:
-            columns = ", ".join(_COLUMNS)
+        columns = ", ".join(_COLUMNS)
+
+        def insert(base: sqlite3.Connection) -> None:
             _add_columns(base)
             base.executemany(f"INSERT INTO decisions ({columns}) VALUES ({marks})", values)
             base.execute(
                 "DELETE FROM decisions WHERE id <= (SELECT max(id) FROM decisions) - ?", (KEPT,)
             )
+
+        self._mended(insert)
 
     def note(self, generation: int, **found: dict[str, Any]) -> None:
         """Set columns that are still empty, in the row of the install of `generation`, if kept."""
@@ -124,13 +136,16 @@ class History:
         empty = " AND ".join(f"coalesce({name}, 'null') = 'null'" for name in found)
         if not self.path.exists():
             return
-        with self._open() as base:
+
+        def update(base: sqlite3.Connection) -> None:
             _add_columns(base)
             base.execute(
                 f"UPDATE decisions SET {names} WHERE id = (SELECT max(id) FROM decisions "
                 f"WHERE generation = ? AND result = 'installed') AND {empty}",
                 [*map(json.dumps, found.values()), generation],
             )
+
+        self._mended(update)
 
     def last(self, count: int) -> list[Row]:
         """The newest `count` rows, newest first; empty where nothing was ever decided."""
@@ -154,6 +169,39 @@ class History:
         none = dict.fromkeys(_COLUMNS)
         rows = [none | dict(zip(columns, values, strict=True)) for values in found]
         return [Row(**_read(row)) for row in rows]
+
+    def _mended(self, work: Callable[[sqlite3.Connection], object]) -> None:
+        """Does `work`; where the file turns out to be damaged, once more on a new one."""
+        for again in (False, True):
+            try:
+                os.close(open_owned(self.path))  # SQLite would go by the umask, and by who runs it
+                with self._open() as base:
+                    found = work(base)
+                if not found or found == ("ok",):
+                    return
+                damage = str(found)
+            except OSError as error:
+                raise SarError(f"{self.path}: {error.strerror}") from error
+            except SarError as error:
+                code = getattr(error.__cause__, "sqlite_errorcode", None) or 0
+                if again or code & 0xFF not in _DAMAGED:
+                    raise
+                damage = str(error)
+            self._move_aside(damage)
+
+    def _move_aside(self, damage: str) -> None:
+        aside = f".broken-{time.strftime('%Y%m%d-%H%M%S')}"
+        for end in ("-journal", ""):  # a journal would be applied to the new file
+            path = Path(f"{self.path}{end}")
+            with suppress(FileNotFoundError):
+                path.rename(f"{path}{aside}")
+        log.warning(
+            "%s is damaged (%s); it was moved to %s%s, and a new history begins",
+            self.path,
+            damage,
+            self.path.name,
+            aside,
+        )
 
     @contextmanager
     def _open(self, write: bool = True) -> Iterator[sqlite3.Connection]:
@@ -239,10 +287,16 @@ class DecisionLog:
 
 def _read(row: dict[str, Any]) -> dict[str, Any]:
     return (
-        row
-        | {name: json.loads(row[name] or "null") for name in _JSON}
-        | {name: row[name] or "" for name in _TEXT}
+        row | {name: _json(row[name]) for name in _JSON} | {name: row[name] or "" for name in _TEXT}
     )
+
+
+def _json(text: str | None) -> Any:
+    """None, too, for a text that is damaged."""
+    try:
+        return json.loads(text or "null")
+    except ValueError:
+        return None
 
 
 def _add_columns(base: sqlite3.Connection) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
@@ -31,6 +32,8 @@ from sar_agent.util.unexpected_errors import UnexpectedErrors
 
 log = logging.getLogger(__name__)
 _T = TypeVar("_T")
+EMPTY_AGAIN = 2.0
+"""Seconds after which a queue that has become empty is read again."""
 
 
 @dataclass
@@ -144,6 +147,11 @@ class SiteObserver:
         """The status that the observation of this pass saw; None before it did."""
         self.problems = ProblemLog(log)
         self._called = False
+        self.seen: tuple[JobRecord, ...] = ()
+        """The queue as it was read last, whether or not that was believed (`doubted`)."""
+        self.doubted = False
+        """Whether the queue was empty at the last look and not at the one before: Slurm may have
+        been asked without the right to see jobs. The jobs of before stay until the next look."""
         self._fabric_tried = 0.0
         """By `time.monotonic`, which no step of the wall clock moves."""
         self._fabric_version: tuple[int, int, int] | None = None
@@ -226,7 +234,7 @@ class SiteObserver:
 
     def owners_now(self) -> dict[str, int | None] | None:
         """Owners of the running jobs, from a new poll; None where the queue cannot be read."""
-        return owners(self.queue.value or ()) if self.poll_queue() else None
+        return owners(self.seen) if self.poll_queue() else None
 
     def read_status(self) -> StatusReading:
         """What the subnet manager reports, or why it does not."""
@@ -250,11 +258,23 @@ class SiteObserver:
 
     def _poll(self) -> tuple[JobRecord, ...]:
         poll = self.source.poll()
+        if self.queue.value is None and not poll.records and self._has_planned_for_jobs():
+            time.sleep(EMPTY_AGAIN)
+            poll = self.source.poll()
         skipped = (
             f"{poll.skipped} entries of the queue are no jobs, the first: {poll.first_skipped}"
         )
         self.problems.problem("squeue lines", skipped if poll.skipped else "")
-        return poll.records
+        self.seen = poll.records
+        known = self.queue.value or ()
+        self.doubted = bool(known) and not poll.records and not self.doubted
+        return known if self.doubted else poll.records
+
+    def _has_planned_for_jobs(self) -> bool:
+        with suppress(SarError):
+            state = self.installed.store.load()
+            return state is not None and bool(state.jobs)
+        return False
 
     def _fabric_due(self, status: SmStatus | None) -> bool:
         version = status.fabric_version if status else None

@@ -18,6 +18,7 @@ from sar_agent.agent.installed_routes import InstalledRoutes
 from sar_agent.agent.observe_site import Observation
 from sar_agent.agent.outcome import Installed, Report, Result
 from sar_agent.config.model import Config
+from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
 from sar_agent.install.subnet_manager import InForce, SmStatus
 from sar_agent.jobs import JobMix
@@ -52,6 +53,8 @@ class PageFeed:
         self._written = 0
         """When the history was last written, as far as it has been read."""
         self._decisions: tuple[dict[str, Any], ...] = ()
+        self._unread = ""
+        """Why the history could not be read."""
         self._lost = LostLinks()
         self._number = 0
         self._site: Observation | None = None
@@ -90,6 +93,7 @@ class PageFeed:
         if fabric is None or counted.cables != fabric.digest:
             window = None
         status = in_force.status if in_force else site.status if site else None
+        decisions = self._last_decisions()
         agent = self.config.agent
         self.pages.show(
             PageSnapshot(
@@ -112,7 +116,7 @@ class PageFeed:
                 comparison=counted.last if window is not None else None,
                 counted_at=counted.ended_at,
                 counters=counted.problem or ("" if window is not None else counted.why_not),
-                decisions=self._last_decisions(),
+                decisions=decisions,
             )
         )
 
@@ -150,6 +154,7 @@ class PageFeed:
         lost = self._lost.troubles()
         for problems in self.problems:
             said += problems.present()
+        said.append(self._unread)
         if self.counted.last is not None and not self.counted.problem:
             said.append(hot_words(self.counted.last))
         first, now = self._wrong, time.time()
@@ -167,7 +172,12 @@ class PageFeed:
         except OSError:
             return self._decisions
         if written != self._written:
-            rows = self._history.last(DECISIONS)
+            try:
+                rows = self._history.last(DECISIONS)
+            except SarError as error:
+                self._unread = f"{error}; the last decisions are not shown"
+                return self._decisions
+            self._unread = ""
             self._decisions = tuple({name: getattr(r, name) for name in _SHOWN} for r in rows)
             self._written = written
         return self._decisions

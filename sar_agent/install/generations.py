@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
+from sar_agent.errors import InputError
 from sar_agent.formats.routes_file import RoutesFile, read_routes_file
 from sar_agent.util.owned_files import READABLE, make_folder
 from sar_agent.util.text_files import write_bytes
@@ -28,6 +29,16 @@ class Generations:
     def read(self, generation: int) -> RoutesFile:
         """Raises `InputError` where it is missing or broken."""
         return read_routes_file(self.path(generation))
+
+    def broken(self) -> list[str]:
+        """Why kept generations cannot be used, a sentence each."""
+        found = []
+        for number in self.numbers():
+            try:
+                self.read(number)
+            except InputError as error:
+                found.append(str(error))
+        return found
 
     def add(self, generation: int, image: bytes) -> None:
         """Keep `image`, the bytes of a routes file, and delete the oldest. Raises `InputError`

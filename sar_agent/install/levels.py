@@ -12,6 +12,7 @@ from __future__ import annotations
 import io
 import logging
 import time
+import zipfile
 import zlib
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -32,6 +33,8 @@ from sar_agent.util.text_files import write_bytes
 
 log = logging.getLogger(__name__)
 MOST = 4
+LARGEST = 1 << 30
+"""Bytes of a file's arrays."""
 
 
 @dataclass(eq=False)
@@ -163,22 +166,10 @@ class AssignedLevels:
 
     def _read(self) -> list[_Era]:
         try:
-            found = np.load(io.BytesIO(zlib.decompress(self.path.read_bytes())))
-            return [
-                _Era(
-                    found[f"nodes{n}"],
-                    int(found[f"terminals{n}"]),
-                    found[f"all{n}"],
-                    found[f"at{n}"],
-                    found[f"rows{n}"],
-                    float(found[f"until{n}"]),
-                    bool(found[f"foreign{n}"]),
-                )
-                for n in range(len(found.files) // 7)
-            ]
+            return read_eras(self.path.read_bytes())
         except FileNotFoundError:
             return []
-        except (OSError, ValueError, KeyError, zlib.error) as error:
+        except (OSError, InputError) as error:
             log.warning(
                 "%s: cannot be used (%s); service levels of connections that were made before the "
                 "routes in force are not followed",
@@ -186,6 +177,50 @@ class AssignedLevels:
                 error,
             )
             return []
+
+
+def read_eras(image: bytes) -> list[_Era]:
+    """The sets of a file. Raises `InputError` for a file that no agent wrote."""
+    try:
+        reader = zlib.decompressobj()
+        archive = reader.decompress(image, LARGEST)
+        if not reader.eof:
+            raise ValueError("it is too large, or cut off")
+        if any(file.compress_type for file in zipfile.ZipFile(io.BytesIO(archive)).infolist()):
+            raise ValueError("its arrays are packed twice, so their size is not known")
+        found = np.load(io.BytesIO(archive))
+        eras = [
+            _Era(
+                found[f"nodes{n}"],
+                int(found[f"terminals{n}"]),
+                found[f"all{n}"],
+                found[f"at{n}"],
+                found[f"rows{n}"],
+                float(found[f"until{n}"]),
+                bool(found[f"foreign{n}"]),
+            )
+            for n in range(len(found.files) // 7)
+        ]
+        for era in eras:
+            _examine(era)
+    except (ArithmeticError, EOFError, LookupError, MemoryError, OSError, TypeError, ValueError,
+            zipfile.BadZipFile, zlib.error) as error:  # fmt: skip
+        raise InputError(str(error)) from error
+    return eras
+
+
+def _examine(era: _Era) -> None:
+    """Raises `ValueError` where arrays do not fit each other."""
+    kinds = [str(part.dtype) for part in (era.nodes, era.all, era.at, era.rows)]
+    if kinds != ["uint64", "uint16", "int64", "uint16"] or era.all.ndim != 2:
+        raise ValueError("its arrays are of other types")
+    switches = len(era.nodes) - era.terminals
+    fits = era.all.shape[1:] == era.nodes.shape and 0 <= era.terminals <= len(era.nodes)
+    fits &= era.at.ndim == 1 and era.rows.shape == (len(era.at), switches)
+    if not fits or (len(era.at) and not 0 <= era.at.min() <= era.at.max() < era.all.size):
+        raise ValueError("its arrays do not fit each other")
+    if np.isnan(era.until):
+        raise ValueError("its times are not numbers")
 
 
 def _era(fabric: Fabric, routes: Routes, *, foreign: bool = False) -> _Era:

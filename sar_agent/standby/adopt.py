@@ -19,6 +19,7 @@ from sar_agent.agent.hints import Hint
 from sar_agent.agent.state import State
 from sar_agent.errors import InputError, SarError
 from sar_agent.formats.routes_file import decode, read_generation
+from sar_agent.install.levels import read_eras
 from sar_agent.keys.leases import Lease
 from sar_agent.standby.peer_client import PeerClient, PeerState
 from sar_agent.standby.snapshot import (
@@ -101,6 +102,8 @@ def _examine(file: str, data: bytes, name: str) -> None:
             _HINTS.validate_json(data)
         elif file == "leases.json":
             _LEASES.validate_json(data)
+        elif file == "levels.bin":
+            read_eras(data)
         elif file == ROUTES:
             decode(data, file)
         elif match := GENERATION.fullmatch(file):

@@ -24,6 +24,8 @@ from sar_agent.util.owned_files import PRIVATE, make_folder
 from sar_agent.util.text_files import write_bytes
 
 LARGEST = 2**63 - 1
+HEARD = 2**62
+"""Largest number that is believed of a peer: there is room for terms and generations above it."""
 
 
 class TermRecord(BaseModel):
@@ -53,11 +55,11 @@ class Claim(BaseModel):
     """The machine's name, for sentences."""
     master: bool
     """Whether its OpenSM is the master, and this agent the one that installs."""
-    term: int = Field(ge=0, le=LARGEST)
+    term: int = Field(ge=0, le=HEARD)
     holder: str = Field(pattern="^([0-9a-f]{16})?$")
-    generation: int = Field(ge=0, le=LARGEST)
+    generation: int = Field(ge=0, le=HEARD)
     """In its `state.json`; 0 where it has none."""
-    highest: int = Field(ge=0, le=LARGEST)
+    highest: int = Field(ge=0, le=HEARD)
     decided: float
     """Unix seconds of the newest decision in its history; 0 where there is none."""
 

@@ -87,14 +87,16 @@ def test_both_agree_on_lies_under_right_checksums(
 
 def test_missing_and_odd_files_get_a_sentence(checker: Path, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
+    (tmp_path / "link.sar").symlink_to("/dev/zero")  # of a user who may write the folder
     run = subprocess.run(
-        [checker, "gone.sar", "folder", "/dev/zero"],
+        [checker, "gone.sar", "folder", "/dev/zero", "link.sar"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
         check=False,
     )
     assert run.returncode == 1
-    gone, folder, zero = run.stdout.splitlines()
+    gone, folder, zero, link = run.stdout.splitlines()
     assert "No such file" in gone
     assert "not regular" in folder and "not regular" in zero
+    assert "it is a link" in link

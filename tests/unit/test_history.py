@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,6 +52,37 @@ def test_the_oldest_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_broken_file_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "history.sqlite").write_text("this is no data base, but longer than its header" * 9)
-    for act in (lambda: History(tmp_path).add(ROW), lambda: History(tmp_path).last(1)):
-        with pytest.raises(SarError, match=r"history\.sqlite: file is not a database"):
-            act()
+    with pytest.raises(SarError, match=r"history\.sqlite: file is not a database"):
+        History(tmp_path).last(1)
+
+
+@pytest.mark.parametrize("damage", ["overwritten", "cut off", "no database"])
+@pytest.mark.parametrize("found", ["at the start", "by a decision"])
+def test_a_damaged_file_is_moved_aside_and_said(
+    damage: str, found: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """f3.py: the page said for ever that the first pass had not ended yet."""
+    damaged = History(tmp_path)
+    damaged.add(*[replace(ROW, at=float(i), why="x" * 500) for i in range(100)])
+    image = damaged.path.read_bytes()
+    if damage == "no database":
+        image = b"no database" * 999
+    else:
+        image = image[:5000] + b"\xa5" * (len(image) - 5000) * (damage == "overwritten")
+    damaged.path.write_bytes(image)
+    if found == "at the start":
+        damaged.check()
+    damaged.add(ROW)
+    assert damaged.last(9) == [ROW]
+    [aside] = tmp_path.glob("history.sqlite.broken-*")
+    assert aside.read_bytes() == image
+    assert caplog.text.count("is damaged") == 1 and aside.name in caplog.text
+    damaged.check()
+    assert damaged.last(9) == [ROW], "a sound one stays"
+
+
+def test_damaged_measures_are_no_measures(tmp_path: Path) -> None:
+    History(tmp_path).add(ROW)
+    with sqlite3.connect(tmp_path / "history.sqlite") as base:
+        base.execute("UPDATE decisions SET before = '{\"effective'")
+    assert History(tmp_path).last(1) == [replace(ROW, before=None)]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sar_agent.agent.decide import Reason
-from sar_agent.agent.ended_jobs import EMPTY_AGAIN
+from sar_agent.agent.observe_site import EMPTY_AGAIN
 from sar_agent.agent.outcome import Result
 from sar_agent.agent.reroute_pacer import AS_GOOD, TOO_LITTLE, PaceLimits, ReroutePacer
 from sar_agent.routing.template import template_of

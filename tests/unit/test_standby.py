@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import io
 import socket
 import ssl
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from pydantic import ValidationError
 
+from sar_agent.errors import InputError
 from sar_agent.formats.routes_file import read_generation
+from sar_agent.install import levels
 from sar_agent.install.subnet_manager import SmStatus
 from sar_agent.standby.channel import PeerProblem
 from sar_agent.standby.numbering import NumberedAbove
 from sar_agent.standby.peer_client import PeerClient
 from sar_agent.standby.snapshot import CONNECTIONS
-from sar_agent.standby.terms import Claim, Precedence, precedence
+from sar_agent.standby.terms import HEARD, Claim, Precedence, TermRecord, precedence
 from tests.standby_certificate import certificate
 from tests.standby_sides import Side, routes_image, two_sides
 
@@ -104,7 +110,7 @@ def test_a_standby_copies_all_that_matters(sides: tuple[Side, Side]) -> None:
     for generation in (3, 4):
         a.put(generation)
     (a.state / "hints.json").write_text('[{"job":"1","uid":1000,"traffic":"ring","at":5.0}]')
-    (a.state / "levels.bin").write_bytes(b"levels")
+    (a.state / "levels.bin").write_bytes(levels_file())
     (a.state / "update.json").write_text("{}")
     (a.state / "agent.lock").write_text("a")
     (b.state / "subscribers.jsonl").write_text("")
@@ -304,3 +310,59 @@ class _Says:
 
     def close(self) -> None:
         pass
+
+
+def levels_file(**arrays: Any) -> bytes:
+    """As the agent writes it, with these arrays instead."""
+    whole: dict[str, Any] = {
+        "nodes": np.arange(8, dtype=np.uint64), "terminals": 4,
+        "all": np.ones((1, 8), np.uint16), "at": np.zeros(1, np.int64),
+        "rows": np.ones((1, 4), np.uint16), "until": 5.0, "foreign": False,
+    }  # fmt: skip
+    out = io.BytesIO()
+    save = np.savez_compressed if arrays.pop("packed", False) else np.savez
+    save(out, **{f"{name}0": value for name, value in (whole | arrays).items()})
+    return zlib.compress(out.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("image", "why"),
+    [
+        (levels_file(), ""),
+        (b"no levels", "incorrect header"),
+        (levels_file()[:-9], "cut off"),
+        (levels_file(packed=True), "packed twice"),
+        (levels_file(at=np.array([99])), "do not fit"),
+        (levels_file(nodes=np.arange(8.0)), "other types"),
+        (levels_file(terminals=9), "do not fit"),
+        (levels_file(until=np.nan), "not numbers"),
+        (zlib.compress(b"no archive"), "not a zip file"),
+    ],
+    ids=range(9),
+)
+def test_levels_of_the_peer_are_looked_at_before_they_are_taken(
+    sides: tuple[Side, Side], image: bytes, why: str
+) -> None:
+    a, b = sides
+    a.lead()
+    a.put(4)
+    (a.state / "levels.bin").write_bytes(image)
+    assert b.link.exchange() == (not why), b.link.report.problem
+    assert why in b.link.report.problem
+    assert (b.state / "levels.bin").exists() == (not why)
+
+
+def test_levels_that_unpack_to_more_than_a_file_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(levels, "LARGEST", 1 << 20)
+    with pytest.raises(InputError, match="too large"):
+        levels.read_eras(zlib.compress(bytes(1 << 21)))
+
+
+@pytest.mark.parametrize("what", ["term", "highest", "generation"])
+def test_a_peer_s_numbers_leave_room_above_them(what: str) -> None:
+    """A term of 2^63 - 1 was believed, and `standby.json` with the next one could not be read."""
+    with pytest.raises(ValidationError):
+        claim(**{what: 2**63 - 1})
+    believed = claim(**{what: HEARD})
+    record = TermRecord(term=believed.term + 1, highest=believed.highest + 1)
+    assert TermRecord.model_validate_json(record.model_dump_json()) == record
