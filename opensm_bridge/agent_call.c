@@ -8,6 +8,10 @@
  * request open.
  *
  * The caller of a load does not wake OpenSM during a call; the routing that is under way takes the load.
+ *
+ * **Weak spot:** that all of OpenSM's threads take this lock before they change what `dump` and `fabric` read, that its sweep
+ * thread is the one that waits here, and that it has no MAD outstanding, is read from 3.3.23. A thread that changed a switch
+ * without the lock would be seen half-way by a request to which the lock is lent, as by any engine that computes.
  */
 #include <errno.h>
 #include <string.h>

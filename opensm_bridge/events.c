@@ -2,6 +2,10 @@
  * Turns OpenSM's event reports into the state that `status` answers. OpenSM holds its lock during some events, so none of
  * its locks is taken here. UCAST_ROUTING_DONE comes from the sweep thread after all tables were sent and answered: only
  * then is it certain what is in force.
+ *
+ * **Weak spot:** the order of these events is read from 3.3.23. If UCAST_ROUTING_DONE came earlier, tables that are not answered
+ * yet would count as unconfirmed, and second steps would come later; if a heavy sweep did not report its start or its discovery,
+ * a switch that was reset meanwhile could count as having its tables (tables.c).
  */
 #include <string.h>
 

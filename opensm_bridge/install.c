@@ -95,7 +95,8 @@ static void fill_places(struct install *i)
 	}
 }
 
-/* OpenSM has just allocated `new_lft` and filled it with "no route". */
+/* OpenSM has just allocated `new_lft` and filled it with "no route". **Weak spot:** that it has room for `max_lid_ho` + 1 entries,
+ * and that this LID is of this routing, is read from 3.3.23; otherwise this would write past it, or leave LIDs without a route. */
 void install_tables(struct install *i)
 {
 	for (uint32_t s = 0; s < i->live.switches; s++) {

@@ -1,4 +1,11 @@
-/* The known contents of the switches' tables; see known.h. */
+/*
+ * The known contents of the switches' tables; see known.h.
+ *
+ * **Weak spot:** a switch that has answered a set is believed to forward by that entry, and by no earlier one. A set that was not
+ * answered is forgotten once a later one is. If such a MAD still arrived after the later one, the switch would have an entry
+ * that nobody counts with, until OpenSM sends the block again. Nothing in 3.3.23 looks for that; a switch's own queue keeps the
+ * order, but two sets may take different paths.
+ */
 #include "known.h"
 
 #include <stdlib.h>
@@ -108,7 +115,8 @@ void known_confirmed(struct known *k, struct known_switch *sw, uint32_t at, cons
 {
 	if (memcmp(sw->sent + at, entry, count) || memcmp(sw->had + at, entry, count))
 		for (uint32_t i = at; i < at + count; i++)
-			/* What a switch had when it came up has led no packet anywhere: its cables carried none. */
+			/* What a switch had when it came up has led no packet anywhere: its cables carried none. **Weak spot:** the
+			 * same is assumed of what switches had when OpenSM started, which it does not know. */
 			if (sw->sent[i] != ENTRY_NO_ROUTE || sw->had[i] != ENTRY_UNKNOWN)
 				note_older(k, sw, i, entry[i - at]);
 	memcpy(sw->sent + at, entry, count);

@@ -27,7 +27,7 @@ struct known {
 	uint32_t switches, lids; /* `lids` is a multiple of KNOWN_BLOCK, and never shrinks */
 	uint64_t *end; /* by LID: the GUID of the switch where its last routes end; 0: none, or packets to it were dropped since */
 	uint32_t last; /* the highest LID that may be in use; entries of higher ones are never sent */
-	bool begun;    /* some switch has confirmed something */
+	bool begun;    /* something was sent to some switch, or confirmed by it */
 	bool ages;     /* some entry has an older one */
 };
 

@@ -4,7 +4,8 @@
  * completely. Lanes are chosen either by the service level of the path, which hosts then must use, or hop by hop, by the
  * ports through which a packet passes, whatever its service level; path records then keep the site's.
  *
- * OpenSM calls these functions only while the plugin's engine is in use, and holds its lock.
+ * OpenSM calls these functions only while the plugin's engine is in use, and holds its lock. **Weak spot:** read from 3.3.23. If it
+ * called them for another engine's routes, it would send lanes of the plugin's routes with the other's tables, which is not proved.
  */
 #include <string.h>
 

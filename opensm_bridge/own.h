@@ -19,6 +19,7 @@ struct tables {
 struct own_task {
 	const struct live *live;
 	const struct known *known; /* of the same switches; NULL: nothing is known of any */
+	bool assumed;		   /* if nothing is known, the switches are assumed to have these routes */
 	bool ours;		   /* the tables that were sent last are the plugin's */
 	uint32_t lids;		   /* those of `known`, or more than any port has */
 	struct walked *walked;	   /* see fit.h */
@@ -27,7 +28,7 @@ struct own_task {
 /* Tables of routes that the agent has proved; false and `why` if they do not fit. */
 bool own_load(struct tables *to, const struct own_task *task, struct routes *routes, struct reason *why);
 
-/* The same for routes that were in force. `unrepaired` says why a repair of them was not used; "" if none was needed. */
+/* The same for routes that were in force; not where nothing is known, unless `assumed`. `unrepaired` says why a repair of them was not used; "" if none was needed. */
 bool own_choose(struct tables *to, const struct own_task *task, struct routes *routes, struct reason *unrepaired,
 		struct reason *why);
 void own_free(struct tables *t);

@@ -254,7 +254,9 @@ static void choose(struct bridge *b, struct choice *c, const struct offer *o, st
 	remember_topology(b, &c->live);
 	if (o->load && is_as_proved(b, &c->live, o->proved_from, load))
 		try_load(c, o->load, load);
+	c->task.assumed = true; /* the agent keeps there what is in force, and no other engine's routes would be proved either */
 	try_own(b, c, o->file, own);
+	c->task.assumed = false;
 	try_own(b, c, o->last_good, own);
 }
 

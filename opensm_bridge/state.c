@@ -6,6 +6,9 @@
  * its lock until the tables are computed and handed over for sending; until then `routing_engine_used` is NULL. The routing
  * ends with UCAST_ROUTING_DONE. If a switch did not answer, OpenSM may start another sweep and routing instead; that still
  * counts as the same work.
+ *
+ * **Weak spot:** that `routing_engine_used` is NULL exactly while an engine computes, and stays NULL if all have failed, is read
+ * from 3.3.23. If not, `status` would name a wrong state, and a load would be answered at its deadline instead of at once.
  */
 #include "bridge.h"
 

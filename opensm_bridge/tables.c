@@ -11,6 +11,10 @@
  * switches that were reset: OpenSM sends them everything in the next routing), at the start and the end of a routing, and
  * for a dump.
  *
+ * **Weak spot:** all this is read from the source of 3.3.23; plugin.c compares versions and layouts, not this. If `lft` held
+ * what was sent before it was answered, or if `new_lft` changed after it was sent, entries would count as confirmed that no switch
+ * has, and repairs would be verified over them.
+ *
  * The caller holds `tables`, and either runs in OpenSM's sweep thread while no MAD is outstanding or holds OpenSM's lock.
  */
 #include <math.h>
@@ -61,6 +65,7 @@ static void look_at(struct bridge *b, struct known_switch *known, const osm_swit
 		}
 		if (!all_are(now, 0) && !all_are(now, ENTRY_NO_ROUTE))
 			known_confirmed(&b->known, known, at, now, KNOWN_BLOCK);
+		b->known.begun = b->known.begun || new;
 		if (new)
 			known_sent(known, at, new, KNOWN_BLOCK);
 		else if (!sent && !b->looked && all_are(now, 0))
@@ -185,11 +190,22 @@ void tables_look(struct bridge *b, enum look when)
 	}
 }
 
-/* Forgets everything: another SM may have changed all tables. */
+/*
+ * Forgets everything: another SM may have changed all tables. OpenSM keeps its copies of its former tables; they are not looked
+ * at before the next routing has replaced them. **Weak spot:** that this routing sends every block, which 3.3.23 does when it
+ * comes out of standby. A block that was not sent would count as confirmed with the contents of the copy.
+ */
 void tables_forget(struct bridge *b)
 {
-	known_free(&b->known);
-	b->looked = false;
+	struct known *k = &b->known;
+
+	for (uint32_t s = 0; s < k->switches; s++) {
+		known_lost(&k->sw[s], 0, k->lids);
+		k->sw[s].reset_before = b->tables_routings + 1;
+	}
+	if (k->end)
+		memset(k->end, 0, k->lids * sizeof(*k->end));
+	k->begun = k->ages = b->looked = false;
 }
 
 /* A hash of what else is in force: the engine, the generation, and the lanes of the plugin's own routes. */

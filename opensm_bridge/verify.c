@@ -4,6 +4,10 @@
  * it may take next, no mixture has a loop or a credit loop. That includes the switch where the LID is: by older entries, it may
  * lead packets elsewhere. Routes in several lanes, or without numbers, are put in force only
  * where that changes no entry that leads anywhere.
+ *
+ * **Weak spot:** packets of hosts enter at live hosts and at the switches for whose hosts the plan was proved. A host that comes
+ * up during this sweep sends nothing before OpenSM activates its port, after the tables: so 3.3.23 does it. A port that some other
+ * tool activated meanwhile, at a switch that is neither, would send packets that nobody has counted with.
  */
 #include "verify.h"
 

@@ -149,7 +149,7 @@ static struct routes *go(struct routes *now, const struct routes *fabric, const 
 {
 	struct reason why = {.text = ""}, unrepaired;
 	struct live live;
-	struct own_task task = {.live = &live, .ours = true, .lids = 64, .walked = &walked};
+	struct own_task task = {.live = &live, .assumed = true, .ours = true, .lids = 64, .walked = &walked};
 	struct tables tables;
 	char path[4096];
 	double begun;

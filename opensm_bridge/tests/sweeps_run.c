@@ -5,6 +5,7 @@
  *   switch GUID PORTS LID, host GUID LID COUNT SWITCH PORT, cable SWITCH PORT SWITCH PORT   the fabric of this sweep
  *   silent SWITCH            it will not confirm what this sweep sends
  *   aged                     packets of older tables are gone
+ *   restart                  OpenSM begins again with PLAN, and knows no table
  *   other SWITCH LID PORT    before this sweep, another engine has sent this entry (to all other switches and LIDs: none)
  *   go LMC
  * The answer: "kept", "repaired ENTRIES LATER DROPPING UNROUTED" or "refused REASON", then "table SWITCH" with the entries by LID
@@ -40,10 +41,10 @@ struct sweep {
 
 static struct known known;
 static struct walked walked;
-static struct routes *now;
+static struct routes *now, *plan;
 static struct sweep sweep, last;
 static uint8_t other[MOST][LIDS];
-static bool ours = true;
+static bool ours = true, begins = true; /* the next sweep is the first of an OpenSM */
 
 static int by_guid(const void *a, const void *b)
 {
@@ -154,6 +155,8 @@ static void go(unsigned lmc)
 		ours = false;
 	}
 	task.known = known.begun ? &known : NULL;
+	task.assumed = begins;
+	begins = false;
 	task.ours = ours;
 	if (own_choose(&tables, &task, now, &unrepaired, &why)) {
 		const struct amendment *a = tables.routes->amended;
@@ -186,6 +189,15 @@ static void go(unsigned lmc)
 	memset(other, ENTRY_NO_ROUTE, sizeof(other));
 }
 
+static void restart(void)
+{
+	known_free(&known);
+	walked_free(&walked);
+	routes_drop(now);
+	now = routes_hold(plan);
+	begins = ours = true;
+}
+
 static bool command(const char *line)
 {
 	uint64_t a, b;
@@ -208,6 +220,8 @@ static bool command(const char *line)
 		sweep.other = true;
 	} else if (!strcmp(line, "aged\n"))
 		known_forget_older(&known);
+	else if (!strcmp(line, "restart\n"))
+		restart();
 	else if (sscanf(line, "go %u", &p) == 1)
 		go(p);
 	else
@@ -229,11 +243,13 @@ int main(int count, char *arguments[])
 		return fprintf(stderr, "%s\n", why.text), 2;
 	certificate_free(&certificate);
 	memset(other, ENTRY_NO_ROUTE, sizeof(other));
+	plan = routes_hold(now);
 	while (fgets(line, sizeof(line), stdin))
 		if (!command(line))
 			return fprintf(stderr, "unknown command: %s", line), 2;
 	walked_free(&walked);
 	known_free(&known);
 	routes_drop(now);
+	routes_drop(plan);
 	return 0;
 }

@@ -53,6 +53,11 @@ class Judge:
         for switch in self.switches.values():
             switch.older.clear()
 
+    @property
+    def undrained(self) -> bool:
+        """Whether packets may be on their way by entries that were replaced."""
+        return any(any(switch.older.values()) for switch in self.switches.values())
+
     def begin(self, fabric: Fabric) -> None:
         """A sweep has found this fabric. A switch that has just come up has its own table, but its
         cables carry no packets before OpenSM has written another one."""

@@ -51,6 +51,9 @@ class SweepsProgram:
     def aged(self) -> None:
         self._send(["aged"])
 
+    def restart(self) -> None:
+        self._send(["restart"])
+
     def sweep(
         self,
         world: World,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import subprocess
 from collections import Counter
@@ -135,7 +136,13 @@ class Story:
     def __init__(self, world: World, program: SweepsProgram, seen: Counter[str]) -> None:
         self.world, self.program, self.seen = world, program, seen
         self.judge, self.known = Judge(), set[int]()
-        self.foreign = False
+        self.foreign = self.restarted = False
+
+    def restart(self) -> None:
+        """OpenSM begins again with the file of the plan, and knows no table. It assumes that the
+        switches have this plan, as nothing would prove another engine's routes either."""
+        self.program.restart()
+        self.restarted = True
 
     def sweep(self, event: str) -> Chosen | None:
         """None where the plugin has no routes."""
@@ -146,21 +153,26 @@ class Story:
         # Nothing is promised of a switch that does not answer in a sweep that moves its cables.
         moved = {s for s, _ in self.judge.fresh - self.judge.returned}
         may = [s for s in live.switches if s in self.known and s not in moved]
-        silent = [s for s in may if dice.random() < 0.05]
+        silent = [s for s in may if dice.random() < 0.05 and not self.restarted]
         other = shortest(self.world, live) if self.foreign else None
         if other is not None:  # what is in force is another engine's, and nobody has proved it
             self.judge.sent(other)
             self.judge.aged()
         chosen = self.program.sweep(self.world, live, silent, other)
         self.known, self.foreign = set(live.switches), False
-        self.seen[f"{event}: {chosen.how}"] += 1
-        self.seen["sweeps"] += 1
+        self.count(event, chosen)
+        self.seen["with a silent switch"] += bool(silent) and chosen.how == "repaired"
+        self.seen["not drained"] += self.judge.undrained and chosen.how == "repaired"
         if chosen.how == "refused":
             return None
-        self.seen["judged repairs"] += chosen.how == "repaired"
-        self.seen["unrouted"] += chosen.unrouted > 0
         told = "" if not self.judge.judge(chosen.tables, silent) else "mixture: "
         told = told and told + self.judge.judge(chosen.tables, silent)
+        if self.restarted:
+            another = self.judge.judge(shortest(self.world, live))
+            self.seen["restarts"] += 1
+            self.seen["restarts that may circle"] += bool(told)
+            self.seen["restarts that may circle with another engine"] += bool(another)
+            told = ""
         if other is None or not told:
             self.check(event, told)
         elif not self.sound(other):
@@ -170,7 +182,21 @@ class Story:
         if not chosen.dropping and not chosen.unrouted:
             self.check(event, self.judge.steady(chosen.tables))
         self.judge.sent(chosen.tables, silent)
+        if self.restarted:
+            self.judge.aged()
+        self.restarted = False
         return chosen
+
+    def count(self, event: str, chosen: Chosen) -> None:
+        """By topology and event. The agent is asked where no repair serves all hosts, and where one
+        is refused since nothing proves it."""
+        how = chosen.how
+        if how == "refused":
+            how = "refused" if "nothing proves" in chosen.why else "asked"
+        self.seen[f"{self.world.shape}, {event if '+' not in event else 'two at once'}: {how}"] += 1
+        self.seen["sweeps"] += 1
+        self.seen["judged repairs"] += how == "repaired"
+        self.seen["unrouted"] += chosen.unrouted > 0
 
     def sound(self, tables: dict[int, dict[int, int]]) -> bool:
         return not self.judge.steady(tables)
@@ -209,6 +235,8 @@ def tell(seed: int, shape: str, folder: Path, program: Path, seen: Counter[str])
                 if dice.random() < 0.6:
                     story.judge.aged()
                     running.aged()
+                if dice.random() < 0.05 and not story.foreign:
+                    story.restart()
                 foreign = story.foreign
                 if not story.go(event):
                     if foreign or dice.random() < 0.6:
@@ -246,4 +274,4 @@ def test_many_repairs(part: int, program: Path, tmp_path: Path) -> None:
         for shape in SHAPES:
             tell(seed, shape, tmp_path, program, seen)
         seed += 1
-    print(part, dict(seen))
+    print(f"part {part}: {json.dumps(seen)}")

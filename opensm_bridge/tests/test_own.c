@@ -1,0 +1,71 @@
+/* What is put in force without a load, by what is known of the switches' tables. */
+#include "../own.h"
+
+#include "check.h"
+#include "small.h"
+
+#define LIDS 64
+
+static struct small fabric;
+static struct known known;
+
+/* NULL if the routes are put in force, else the reason. */
+static const char *verdict(const struct known *k, bool assumed)
+{
+	static struct reason why, unrepaired;
+	struct own_task task = {.live = &fabric.live, .known = k, .assumed = assumed, .ours = true, .lids = LIDS};
+	struct routes *r = small_numbered(1, 1);
+	struct tables tables;
+	const bool good = own_choose(&tables, &task, r, &unrepaired, &why);
+
+	if (good)
+		own_free(&tables);
+	routes_drop(r);
+	return good ? NULL : why.text;
+}
+
+/* At the start OpenSM knows no table. Only routes.sar is taken for what switches have; nothing else is proved then. */
+static void nothing_known_is_not_proved(void)
+{
+	const char *why;
+
+	small_fabric(&fabric);
+	CHECK(!verdict(NULL, true), "routes.sar");
+	why = verdict(NULL, false);
+	CHECK(why && strstr(why, "nothing is known of the switches' tables"), "%s", why ? why : "put in force");
+	fabric.peer[3] = fabric.peer[5 + 4] = NO_PEER; /* cut 0 - 1 */
+	why = verdict(NULL, false);
+	CHECK(why && strstr(why, "nothing is known of the switches' tables"), "%s", why ? why : "repaired");
+}
+
+/* No switch has answered yet: each has what was sent, or anything. */
+static void nothing_confirmed(void)
+{
+	const uint64_t guids[] = {0x100, 0x101, 0x102};
+	struct routes *r = small_numbered(1, 1);
+	struct own_task task = {.live = &fabric.live, .assumed = true, .lids = LIDS};
+	struct reason why, unrepaired;
+	struct tables tables;
+	const char *told;
+
+	small_fabric(&fabric);
+	CHECK(known_resize(&known, guids, SMALL_SWITCHES, LIDS), "memory");
+	CHECK(own_choose(&tables, &task, r, &unrepaired, &why), "%s", why.text);
+	for (uint32_t s = 0; s < SMALL_SWITCHES; s++)
+		known_sent(&known.sw[s], 0, tables.entry + (size_t)s * LIDS, LIDS);
+	CHECK(!verdict(&known, false), "the same again changes nothing");
+	small_fabric(&fabric);
+	fabric.peer[3] = fabric.peer[5 + 4] = NO_PEER;
+	told = verdict(&known, false);
+	CHECK(told, "repaired over tables that are not known");
+	own_free(&tables);
+	routes_drop(r);
+	known_free(&known);
+}
+
+int main(void)
+{
+	nothing_known_is_not_proved();
+	nothing_confirmed();
+	return checked("own");
+}
