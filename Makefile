@@ -8,7 +8,7 @@ ALL_CORES := --numprocesses auto --dist worksteal
 # folders. They wait more than they compute, so there are four processes on two cores, too.
 BY_FILE := --numprocesses 4 --dist loadfile
 
-.PHONY: venv setup system-packages browser bridge spank deb rpm dist test-packages demo demo-live test test-long test-fast bench site lint check-c clean
+.PHONY: venv setup system-packages browser bridge spank deb rpm dist test-packages demo demo-live test test-long test-fast fuzz bench site lint check-c clean
 .DEFAULT_GOAL := help
 
 help:
@@ -16,6 +16,7 @@ help:
 	@echo "make demo-live  the whole loop: ibsim, OpenSM with our plugin, Slurm, the agent (as root)"
 	@echo "make test       install Debian packages, build the C parts, run unit, property and live tests (as root)"
 	@echo "make test-long  the same tests with more examples and larger runs"
+	@echo "make fuzz       the C parts' readers under libFuzzer (clang); FUZZ_SECONDS for each, 600"
 	@echo "make deb        Debian packages in out/packages; make rpm; make dist (wheels and sdists)"
 	@echo "make test-fast  unit and property tests only; make bench; make lint; make site; make venv (the commands only); make setup"
 
@@ -64,6 +65,11 @@ check-c: $(C_PARTS:%=check-%)
 check-%: bridge spank
 	$(MAKE) -C $* check
 
+# What the C parts read from others, under libFuzzer; `check-c` feeds them their seeds without clang.
+FUZZED := agent_client opensm_bridge slurm_spank
+fuzz: bridge spank
+	$(foreach part,$(FUZZED),$(MAKE) -C $(part) fuzz &&) true
+
 test: setup system-packages browser
 	$(MAKE) --jobs=$$(nproc) --output-sync=target lint check-c
 	# Tests without daemons run first: they compile the kernels that a daemon would else wait for.
@@ -78,6 +84,7 @@ test-long: setup system-packages
 	$(PYTEST) -m long $(ALL_CORES) tests/unit
 	$(PYTEST) $(ALL_CORES) tests/property
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/bounds SAR_EXAMPLES=0.3 $(PYTEST) -m 'not long' $(ALL_CORES) tests/property
+	if command -v clang; then $(MAKE) fuzz; else echo "No fuzzing: there is no clang."; fi
 	SAR_PATIENCE=4 $(PYTEST) -m long tests/live
 	SAR_PATIENCE=4 $(PYTEST) tests/live/test_simgrid.py
 
