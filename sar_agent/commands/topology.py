@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from sar_agent.commands.inputs import FabricOption, HcaOption, JsonOption, print_json
+from sar_agent.errors import InputError
 
+ForOption = Annotated[
+    str | None,
+    typer.Option("--for", metavar="VERSION", help="the version of Slurm that reads it, e.g. 22.05"),
+]
 app = typer.Typer(
     name="topology",
     help="Compare Slurm's topology file with the fabric, or generate one.",
@@ -20,21 +26,32 @@ app = typer.Typer(
 def check(
     fabric: FabricOption,
     conf: Annotated[
-        Path, typer.Option("--topology-conf", help="Slurm's topology.conf or topology.yaml")
+        Path,
+        typer.Option(
+            "--topology-conf",
+            help="Slurm's topology.conf or topology.yaml, or what `scontrol show topology` prints",
+        ),
     ] = Path("/etc/slurm/topology.conf"),
+    tree: Annotated[
+        str | None, typer.Option("--tree", help="which of several trees in a topology.yaml")
+    ] = None,
+    version: ForOption = None,
     hca: HcaOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the differences between Slurm's topology and the fabric; exit code 1 if any."""
+    """List the differences between Slurm's topology and the fabric; exit code 1 if any.
+
+    Compared are hosts, leaf switches, and which leaves the switches above join. Lines that slurmctld
+    refuses are listed, too: those that any version refuses or, with --for, that version.
+    """
     from sar_agent.fabric.job_hcas import load_with_hcas
-    from sar_agent.slurm.topology_check import compare_topology
+    from sar_agent.slurm.topology_check import check_topology
     from sar_agent.slurm.topology_files import read_topology, topology_in_use
 
     network = load_with_hcas(fabric, hca)
     conf = topology_in_use(conf)
-    topology = read_topology(conf, strict=False)
-    leaf_of = {host: sorted(leaves)[0] for host, leaves in topology.leaves_of.items()}
-    differences = [*topology.problems, *compare_topology(network, leaf_of)]
+    topology = read_topology(conf, strict=False, tree=tree)
+    differences = check_topology(network, topology, _version(version))
     if as_json:
         print_json({"agree": not differences, "differences": differences})
     else:
@@ -45,11 +62,19 @@ def check(
 
 @app.command()
 def generate(
-    fabric: FabricOption,
+    fabric: Annotated[
+        list[str],
+        typer.Option("--fabric", help="the fabric; several give a tree each (see `assess`)"),
+    ],
     form: Annotated[
-        Literal["conf", "yaml"],
-        typer.Option("--form", help="format of the file; yaml requires Slurm 25.05 or later"),
+        Literal["conf", "yaml", "block"],
+        typer.Option(
+            "--form",
+            help="conf: topology.conf; yaml: topology.yaml (Slurm 25.05 or later); block: "
+            "topology.conf of topology/block (24.05 or later)",
+        ),
     ] = "conf",
+    version: ForOption = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="file to write; without it, print the topology")
     ] = None,
@@ -58,28 +83,53 @@ def generate(
 ) -> None:
     """Write a topology.conf that fits the fabric.
 
-    It has the leaf switches, islands of leaf switches that are near each other, and one root.
+    It has the leaf switches, islands of leaf switches that are near each other, and one root. Leaf
+    switches whose descriptions Slurm cannot take have other names; comments give both.
     """
     from sar_agent.fabric.job_hcas import load_with_hcas
-    from sar_agent.slurm.topology_generate import generate_topology, topology_conf, topology_yaml
+    from sar_agent.slurm.topology_generate import generate_topology
+    from sar_agent.slurm.topology_write import topology_text
     from sar_agent.util.text_files import write_text
 
-    tree = generate_topology(load_with_hcas(fabric, hca))
+    trees = [(each, generate_topology(load_with_hcas(each, hca))) for each in fabric]
+    text = topology_text(trees, form, _version(version))
+    switches = [switch for _, tree in trees for switch in tree.switches]
+    notes = [note for _, tree in trees for note in tree.notes]
     if as_json:
-        switches = [
-            {"name": each.name, "nodes": list(each.nodes), "switches": list(each.children)}
-            for each in tree.switches
-        ]
-        print_json({"switches": switches, "notes": list(tree.notes)})
+        print_json(
+            {
+                "switches": [
+                    {
+                        "name": each.name,
+                        "description": each.described or each.name,
+                        "nodes": list(each.nodes),
+                        "switches": list(each.children),
+                    }
+                    for each in switches
+                ],
+                "notes": notes,
+            }
+        )
         if out is None:
             return
-    text = (topology_yaml if form == "yaml" else topology_conf)(tree, fabric)
     if out is None:
         typer.echo(text, nl=False)
         return
     write_text(out, text)
-    leaves = sum(1 for switch in tree.switches if switch.nodes)
-    hosts = sum(len(switch.nodes) for switch in tree.switches)
+    leaves = sum(1 for switch in switches if switch.nodes)
+    hosts = sum(len(switch.nodes) for switch in switches)
     typer.echo(f"{out}: {hosts} hosts on {leaves} leaf switches", err=True)
-    for note in tree.notes:
+    for note in notes:
         typer.echo(f"left out: {note}", err=True)
+
+
+def _version(text: str | None) -> tuple[int, int] | None:
+    """`22.05` or `22.05.8` as (22, 5)."""
+    if text is None:
+        return None
+    match = re.fullmatch(r"(?:slurm-?(?:wlm)? ?)?(\d{2})\.(\d{2})(?:\..*)?", text)
+    if not match:
+        raise InputError(
+            f"--for {text}: not a version of Slurm", remedy="`sinfo --version` says it: 22.05"
+        )
+    return int(match[1]), int(match[2])

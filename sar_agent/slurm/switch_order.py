@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from sar_agent.fabric.hostnames import hca_order
 from sar_agent.fabric.model import Fabric
 from sar_agent.slurm.topology_generate import generate_topology
+from sar_agent.slurm.topology_write import in_tree_order
 
 
 def in_switch_order(
@@ -27,10 +28,5 @@ def in_switch_order(
 
 def _walk(fabric: Fabric) -> Iterator[tuple[str, str]]:
     """(leaf switch, host) of all hosts: islands together, and leaves inside an island."""
-    switches = {switch.name: switch for switch in generate_topology(fabric).switches}
-    below = {child for switch in switches.values() for child in switch.children}
-    waiting = [name for name in reversed(switches) if name not in below]
-    while waiting:
-        switch = switches[waiting.pop()]
-        yield from ((switch.name, host) for host in sorted(switch.nodes, key=hca_order))
-        waiting += reversed(switch.children)
+    for leaf in in_tree_order(generate_topology(fabric)):
+        yield from ((leaf.name, host) for host in sorted(leaf.nodes, key=hca_order))

@@ -12,6 +12,9 @@ from types import MappingProxyType
 
 from sar_agent.errors import InputError
 
+Version = tuple[int, int]
+"""Slurm's major version: 22.05 is (22, 5)."""
+
 NO_FILE = "check the path, or write one with `sar-agent topology generate`"
 """The remedy where Slurm's topology file cannot be read."""
 
@@ -28,18 +31,42 @@ class SlurmSwitch:
 
 
 @dataclass(frozen=True)
+class Refusal:
+    """What some versions of Slurm refuse and others read: those before `before`, or `since`."""
+
+    what: str
+    file: Path
+    line: int
+    before: Version | None = None
+    since: Version | None = None
+
+    def by(self, version: Version | None) -> bool:
+        """Whether this version refuses it; None stands for any."""
+        if version is None:
+            return True
+        return version < self.before if self.before else version >= (self.since or version)
+
+    def __str__(self) -> str:
+        when, version = ("before", self.before) if self.before else ("from", self.since)
+        assert version is not None
+        return f"{self.file}:{self.line}: Slurm {when} {version[0]}.{version[1]:02d} {self.what}"
+
+
+@dataclass(frozen=True)
 class SlurmTopology:
     """The content of a topology.conf or topology.yaml.
 
     `switches` are by name, in the order of the file. `leaves_of` maps a node to the names of its
     leaf switches (one, in a file without problems). `problems` are those that a strict reading
     would refuse, one sentence each. `files` are the file and all its includes, for a watcher.
+    `refusals` are what only some versions of Slurm take.
     """
 
     switches: Mapping[str, SlurmSwitch]
     leaves_of: Mapping[str, frozenset[str]]
     problems: tuple[str, ...]
     files: tuple[Path, ...]
+    refusals: tuple[Refusal, ...] = ()
 
     @property
     def leaves(self) -> tuple[str, ...]:
@@ -55,6 +82,7 @@ def topology_of(
     switches: Mapping[str, SlurmSwitch],
     problems: Iterable[InputError],
     files: Iterable[Path],
+    refusals: Iterable[Refusal] = (),
     *,
     strict: bool,
 ) -> SlurmTopology:
@@ -73,7 +101,19 @@ def topology_of(
         MappingProxyType(leaves_of),
         tuple(map(str, all_problems)),
         tuple(dict.fromkeys(files)),
+        (*refusals, *_long_names(switches)),
     )
+
+
+LONGEST_NAME = 64
+"""HOST_NAME_MAX: the longest name of a switch from Slurm 24.05 on."""
+
+
+def _long_names(switches: Mapping[str, SlurmSwitch]) -> Iterator[Refusal]:
+    for switch in switches.values():
+        if len(switch.name.encode()) > LONGEST_NAME:
+            what = f"takes no name longer than {LONGEST_NAME} bytes: {switch.name[:60]}…"
+            yield Refusal(what, switch.file, switch.line, since=(24, 5))
 
 
 def _problems(switches: Mapping[str, SlurmSwitch]) -> Iterator[InputError]:

@@ -5,8 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sar_agent.fabric.model import Fabric, Kind
+from sar_agent.slurm.topology import SlurmTopology, Version
+from sar_agent.slurm.topology_reach import compare_reach
 
 _SHOWN = 5
+
+
+def check_topology(
+    fabric: Fabric, topology: SlurmTopology, version: Version | None = None
+) -> list[str]:
+    """What slurmctld would refuse (of any version, if none is given), then the differences from the
+    fabric: hosts, leaves, and what the switches above them join."""
+    leaf_of = {host: min(leaves) for host, leaves in topology.leaves_of.items()}
+    return [
+        *topology.problems,
+        *(str(each) for each in topology.refusals if each.by(version)),
+        *compare_topology(fabric, leaf_of),
+        *compare_reach(fabric, topology),
+    ]
 
 
 def compare_topology(fabric: Fabric, leaf_of: Mapping[str, str]) -> list[str]:

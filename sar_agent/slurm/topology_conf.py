@@ -1,8 +1,11 @@
 """Slurm's topology.conf (plugin topology/tree): which nodes are attached to which leaf switch.
 
-The file is read as Slurm reads it (topology.conf(5)): `SwitchName=` with `Nodes=` or `Switches=`,
-keys in any case, host lists, `#` comments, `\\` at the end of a line, `Include file`, `LinkSpeed=`
-ignored. Names of included files are relative to the file that includes them.
+The file is read as slurmctld reads it (Slurm's `src/common/parse_config.c`, 22.05 to 26.05):
+`SwitchName=` with `Nodes=` or `Switches=`, keys in any case, the last of several, `"…"` around values
+with blanks, `#` comments, `\\` before a character or at the end of a line, `Include file`,
+`LinkSpeed=` ignored. Names of included files are relative to the file that includes them. What
+`scontrol show topology` prints is read, too: lines with `Level=`, in which switches above the leaves
+name all nodes below them.
 """
 
 from __future__ import annotations
@@ -13,11 +16,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sar_agent.errors import InputError
-from sar_agent.slurm.hostlist import expand
-from sar_agent.slurm.topology import NO_FILE, SlurmSwitch, SlurmTopology, topology_of
+from sar_agent.slurm.conf_lists import SUFFIX_SINCE, read_list
+from sar_agent.slurm.topology import (
+    NO_FILE,
+    Refusal,
+    SlurmSwitch,
+    SlurmTopology,
+    topology_of,
+)
 
-_PAIR = re.compile(r'(\w+)\s*=\s*("[^"]*"|[^\s"]+)(?:\s+|$)')
-_INCLUDE = re.compile(r"include(?:\s*=\s*|\s+)(.+)", re.IGNORECASE)
+_PAIR = re.compile(r'\s*([A-Za-z0-9_.]+)\s*[-*+/]?=\s*("[^"]*"|\S+)(?=\s|$)')
+_SHOWN = re.compile(
+    r"SwitchName=(.+) Level=(\d+) LinkSpeed=\d+(?: Nodes=(.*?))?(?: Switches=(.*))?"
+)
+_INCLUDE = re.compile(r"include(\s*=\s*|\s+)(.+)", re.IGNORECASE)
+_COMMENT = re.compile(r"((?:[^\\#]|\\.)*)#.*")
+_CONTINUED = re.compile(r"(.*?)(\\+)\s*")
 _KEYS = {"switchname", "nodes", "switches", "linkspeed"}
 _REMEDY = "a tree has lines `SwitchName=… Nodes=…` or `SwitchName=… Switches=…`"
 
@@ -25,15 +39,19 @@ _REMEDY = "a tree has lines `SwitchName=… Nodes=…` or `SwitchName=… Switch
 def read_topology_conf(path: str | Path, *, strict: bool = True) -> SlurmTopology:
     """Read a topology.conf and its includes.
 
-    Raises InputError with file and line for what cannot be read at all (a missing file, a line
-    that is not a setting, a broken host list, an include cycle). With `strict` the first structural
-    problem is an error, too: a switch named twice, a node on two leaves, an unknown child, a cycle
-    in `Switches=`, a switch with both or neither. Otherwise these are listed in `problems`, and the
-    map from nodes to leaves, which is all that the multi-switch filter needs, is kept.
+    Raises InputError with file and line for what cannot be read at all: a missing file, an include
+    cycle, a file in which no line is a switch. With `strict` the first line that slurmctld refuses
+    is an error, too: one that is not a setting, a broken host list, a switch named twice or with
+    both nodes and switches, a node on two leaves, an unknown child, a cycle in `Switches=`.
+    Otherwise these are listed in `problems`, and the rest is read.
     """
     reading = _Reading()
     reading.file(Path(path), ())
-    return topology_of(reading.switches, reading.problems, reading.files, strict=strict)
+    if reading.problems and not reading.switches:
+        raise reading.problems[0]
+    return topology_of(
+        reading.switches, reading.problems, reading.files, reading.refusals, strict=strict
+    )
 
 
 @dataclass
@@ -42,6 +60,7 @@ class _Reading:
 
     switches: dict[str, SlurmSwitch] = field(default_factory=dict)
     problems: list[InputError] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
 
     def file(self, path: Path, within: tuple[Path, ...]) -> None:
@@ -54,63 +73,92 @@ class _Reading:
                 f"cannot be read ({error.strerror})", file=path, remedy=NO_FILE
             ) from error
         for number, line in _logical_lines(text):
-            if include := _INCLUDE.fullmatch(line):
-                other = path.parent / include.group(1).strip().strip('"')
-                above = (*within, path)
-                if any(_same(other, file) for file in above):
-                    names = " → ".join(file.name for file in (*above, other))
-                    raise InputError(f"files include each other: {names}", file=path, line=number)
-                self.file(other, above)
-            else:
-                self._setting(path, number, line)
+            try:
+                if include := _INCLUDE.fullmatch(line):
+                    self._include(path, number, include[1], include[2], within)
+                elif shown := _SHOWN.fullmatch(line):
+                    below = "switches" if int(shown[2][:9]) else "nodes"
+                    listed = shown[4] if below == "switches" else shown[3]
+                    self._switch(path, number, shown[1], {below: listed or ""})
+                else:
+                    pairs = _pairs(line)
+                    self._switch(path, number, pairs["switchname"], pairs)
+            except _BadLine as error:
+                self.problems.append(
+                    InputError(error.what, file=path, line=number, remedy=error.remedy)
+                )
 
-    def _setting(self, path: Path, number: int, line: str) -> None:
-        def error(what: str, remedy: str = "") -> InputError:
-            return InputError(what, file=path, line=number, remedy=remedy)
+    def _include(
+        self, path: Path, number: int, word: str, name: str, within: tuple[Path, ...]
+    ) -> None:
+        other = path.parent / name.strip().strip('"')
+        above = (*within, path)
+        if any(_same(other, file) for file in above):
+            names = " → ".join(file.name for file in (*above, other))
+            raise InputError(f"files include each other: {names}", file=path, line=number)
+        self.file(other, above)
+        if "=" in word:
+            raise _BadLine("Slurm takes no Include=", remedy=f"write `Include {name.strip()}`")
 
-        pairs: dict[str, str] = {}
-        position = 0
-        while position < len(line):
-            pair = _PAIR.match(line, position)
-            if not pair:
-                raise error(f"{line[position:][:60]!r} is not key=value", _REMEDY)
-            key = pair.group(1).lower()
-            if key not in _KEYS or key in pairs:
-                what = "occurs twice" if key in pairs else "is not a key of a tree topology"
-                raise error(f"{pair.group(1)}= {what}", _REMEDY)
-            pairs[key] = pair.group(2).strip('"')
-            position = pair.end()
-        if "switchname" not in pairs:
-            raise error("no SwitchName=", _REMEDY)
+    def _switch(self, path: Path, number: int, name: str, pairs: dict[str, str]) -> None:
         try:
-            nodes, children = expand(pairs.get("nodes", "")), expand(pairs.get("switches", ""))
-        except InputError as problem:
-            raise error(problem.what) from problem
-        switch = SlurmSwitch(pairs["switchname"], nodes, children, path, number)
-        if bool(nodes) == bool(children):
-            what = "both Nodes= and" if nodes else "neither Nodes= nor"
-            self.problems.append(error(f"switch {switch.name} has {what} Switches="))
-        known = self.switches.get(switch.name)
-        if known:
-            self.problems.append(
-                error(f"switch {switch.name} is named twice, first at {known.file}:{known.line}")
-            )
+            nodes, suffixed = read_list(pairs.get("nodes", ""))
+            children, also = read_list(pairs.get("switches", ""))
+        except InputError as error:
+            raise _BadLine(error.what, remedy=error.remedy) from error
+        if suffixed or also:
+            what = f"does not take text behind a bracket: {suffixed or also}"
+            self.refusals.append(Refusal(what, path, number, before=SUFFIX_SINCE))
+        switch = SlurmSwitch(name, nodes, children, path, number)
+        if nodes and children:
+            what = f"switch {name} has both Nodes= and Switches="
+            self.problems.append(InputError(what, file=path, line=number))
+        elif not nodes and not children:
+            what = f"takes no switch with neither Nodes= nor Switches=: {name}"
+            self.refusals.append(Refusal(what, path, number, before=(25, 5)))
+        if known := self.switches.get(name):
+            what = f"switch {name} is named twice, first at {known.file}:{known.line}"
+            self.problems.append(InputError(what, file=path, line=number))
             switch = SlurmSwitch(
-                switch.name, known.nodes + nodes, known.children + children, known.file, known.line
+                name, known.nodes + nodes, known.children + children, known.file, known.line
             )
-        self.switches[switch.name] = switch
+        self.switches[name] = switch
+
+
+class _BadLine(InputError):
+    """What is wrong with a line, which is then skipped."""
+
+
+def _pairs(line: str) -> dict[str, str]:
+    """The keys and values of a line. Raises `_BadLine`."""
+    pairs: dict[str, str] = {}
+    position = 0
+    while line[position:].strip():
+        pair = _PAIR.match(line, position)
+        if not pair:
+            raise _BadLine(f"{line[position:].strip()[:60]!r} is not key=value", remedy=_REMEDY)
+        key, value = pair[1].lower(), pair[2]
+        if key not in _KEYS:
+            raise _BadLine(f"{pair[1]}= is not a key of a tree topology", remedy=_REMEDY)
+        pairs[key] = value[1:-1] if len(value) > 1 and value[0] == value[-1] == '"' else value
+        position = pair.end()
+    if not pairs.get("switchname"):
+        raise _BadLine("no SwitchName=", remedy=_REMEDY)
+    return pairs
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines without comments, joined where one ends in a backslash, with the first's number."""
+    """Lines without comments and escapes, joined where one ends in a backslash, with the first's
+    number."""
     start, joined = 0, ""
-    for number, raw in enumerate([*text.splitlines(), ""], 1):
-        line = raw.partition("#")[0].rstrip()
+    for number, line in enumerate([*text.split("\n"), ""], 1):
         start = start if joined else number
-        if line.endswith("\\"):
-            joined += line[:-1] + " "
+        if comment := _COMMENT.fullmatch(line):
+            line = comment[1]
+        elif (more := _CONTINUED.fullmatch(line)) and len(more[2]) % 2:
+            joined += line.rstrip()[:-1] or " "
             continue
-        joined = (joined + line).strip()
+        joined = re.sub(r"\\(.)", r"\1", joined + line).strip()
         if joined:
             yield start, joined
         joined = ""

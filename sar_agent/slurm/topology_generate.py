@@ -10,27 +10,32 @@ them have a root each, so that Slurm never spreads a job over both.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
-
-from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.hostnames import hca_order
 from sar_agent.fabric.islands import islands_of
 from sar_agent.fabric.model import Fabric, Kind
+from sar_agent.slurm.conf_lists import read_list
+from sar_agent.slurm.topology import LONGEST_NAME
 
 _SPECIAL = re.compile(r"[^A-Za-z0-9_.-]+")
+_MOST_LEVELS = 18
+"""Slurm calls a tree of more than 20 levels none."""
 _NODE_ID = re.compile(r"(?:H-|0x)?[0-9a-f]{12,16}")
 """The name of a host whose description holds no name."""
 
 
 @dataclass(frozen=True)
 class TreeSwitch:
-    """A line of the file: a leaf has `nodes`, other switches have `children`; both are names."""
+    """A line of the file: a leaf has `nodes`, other switches have `children`; both are names.
+    `described` is the fabric's description of a leaf whose `name` is another."""
 
     name: str
     nodes: tuple[str, ...] = ()
     children: tuple[str, ...] = ()
+    described: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,11 +62,16 @@ def generate_topology(fabric: Fabric) -> Generated:
     leaves = sorted(set(leaf_of.values()), key=lambda leaf: hca_order(names[leaf]))
     near = {leaf: names[leaf] for leaf in leaves}
     switches = [
-        TreeSwitch(name, nodes=tuple(host for host, at in leaf_of.items() if at == leaf))
+        TreeSwitch(
+            name,
+            nodes=tuple(host for host, at in leaf_of.items() if at == leaf),
+            described="" if fabric.switch_name[leaf] == name else fabric.switch_name[leaf],
+        )
         for leaf, name in near.items()
     ]
     taken = set(near.values())
     levels = list(islands_of(fabric, leaves))
+    del levels[_MOST_LEVELS:-1]
     highest = len(levels) - 1
     for least, groups in enumerate(levels):
         several = len(groups) > 1
@@ -75,34 +85,10 @@ def generate_topology(fabric: Fabric) -> Generated:
     return Generated(tuple(switches), tuple(notes))
 
 
-def topology_conf(tree: Generated, source: str) -> str:
-    """The text of a topology.conf."""
-    lines = [f"# Made by `sar-agent topology generate` from {source}."]
-    lines += [f"# Left out: {note}" for note in tree.notes]
-    for switch in tree.switches:
-        what = "Nodes" if switch.nodes else "Switches"
-        lines.append(f"SwitchName={switch.name} {what}={_fold(switch.nodes or switch.children)}")
-    return "\n".join(lines) + "\n"
-
-
-def topology_yaml(tree: Generated, source: str) -> str:
-    """The text of a topology.yaml, for Slurm 25.05 and later."""
-    lines = [f"# Made by `sar-agent topology generate` from {source}."]
-    lines += [f"# Left out: {note}" for note in tree.notes]
-    lines += ["- topology: fabric", "  cluster_default: true", "  tree:", "    switches:"]
-    for switch in tree.switches:
-        what = "nodes" if switch.nodes else "children"
-        lines += [
-            f'      - switch: "{switch.name}"',
-            f'        {what}: "{_fold(switch.nodes or switch.children)}"',
-        ]
-    return "\n".join(lines) + "\n"
-
-
 def _hosts(fabric: Fabric) -> tuple[dict[str, int], list[str]]:
     """Compute hosts and their leaf switches, and a sentence for each group left out."""
     leaf_of: dict[str, int] = {}
-    dead, nameless = [], []
+    dead, nameless, unfit = [], [], []
     for host, ports in fabric.job_ports.items():
         if fabric.terminal_kind[ports[0]] != Kind.COMPUTE:
             continue
@@ -111,6 +97,8 @@ def _hosts(fabric: Fabric) -> tuple[dict[str, int], list[str]]:
             dead.append(host)
         elif _SPECIAL.search(host) or _NODE_ID.fullmatch(host):
             nameless.append(host)
+        elif read_list(host)[0] != (host,):
+            unfit.append(host)
         else:
             leaf_of[host] = int(fabric.terminal_switch[live[0]])
     notes = []
@@ -118,16 +106,21 @@ def _hosts(fabric: Fabric) -> tuple[dict[str, int], list[str]]:
         notes.append(f"{len(dead)} without a live link: {', '.join(dead[:5])}")
     if nameless:
         notes.append(f"{len(nameless)} without a host's name: {', '.join(nameless[:5])}")
+    if unfit:
+        notes.append(
+            f"{len(unfit)} with a number above 64 bits in the name: {', '.join(unfit[:5])}"
+        )
     return leaf_of, notes
 
 
 def _names(fabric: Fabric) -> list[str]:
     """By switch: its description in characters that Slurm accepts, or its GUID where that is not
-    unique."""
+    unique or too long."""
     plain = [_SPECIAL.sub("_", name).strip("_-.") for name in fabric.switch_name]
     guids = [f"S-{guid:016x}" for guid in fabric.switch_guid]
+    times = Counter([*plain, *guids])
     return [
-        name if name and plain.count(name) == 1 else guid
+        name if name and times[name] == 1 and len(name) <= LONGEST_NAME else guid
         for name, guid in zip(plain, guids, strict=True)
     ]
 
@@ -137,8 +130,3 @@ def _free(name: str, taken: set[str]) -> str:
         name += "_"
     taken.add(name)
     return name
-
-
-def _fold(names: tuple[str, ...]) -> str:
-    """A host list; a switch has few hosts, so the time that NodeSet takes does not matter."""
-    return str(NodeSet.fromlist(names, resolver=RESOLVER_NOGROUP))

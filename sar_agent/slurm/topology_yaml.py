@@ -3,7 +3,7 @@
 The file is read as Slurm reads it (topology.yaml(5) of 25.05 to 26.05): a list of topologies, each
 `flat:`, `block:`, `ring:`, `torus3d:` or a `tree:` with `switches:` that have `switch:` and
 `nodes:` or `children:`. Of several trees the one with `cluster_default: true` is used, else the
-first. The other kinds name groups of nodes, not leaf switches; a file without a tree is refused
+first, or the one that is asked for. The other kinds name groups of nodes, not leaf switches; a file without a tree is refused
 with the name and the kind of each topology.
 """
 
@@ -14,15 +14,17 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from sar_agent.errors import InputError
-from sar_agent.slurm.hostlist import expand
+from sar_agent.slurm.conf_lists import read_list
 from sar_agent.slurm.topology import NO_FILE, SlurmSwitch, SlurmTopology, topology_of
 
 KINDS = ("tree", "block", "flat", "ring", "torus3d")
 _REMEDY = "a tree is `- topology: NAME` with `tree: {switches: [{switch: …, nodes: …}, …]}`"
 
 
-def read_topology_yaml(path: str | Path, *, strict: bool = True) -> SlurmTopology:
-    """Read a topology.yaml.
+def read_topology_yaml(
+    path: str | Path, *, strict: bool = True, tree: str | None = None
+) -> SlurmTopology:
+    """Read a topology.yaml; `tree` is the name of one of its topologies.
 
     Raises `InputError` with file and line for a file that cannot be parsed or has no tree; `strict`
     as for `read_topology_conf`.
@@ -44,7 +46,7 @@ def read_topology_yaml(path: str | Path, *, strict: bool = True) -> SlurmTopolog
     except yaml.YAMLError as error:
         raise InputError(f"is not YAML: {error}", file=file) from error
     reading = _Reading(file)
-    switches, problems = reading.switches(reading.tree(root))
+    switches, problems = reading.switches(reading.tree(root, tree))
     return topology_of(switches, problems, [file], strict=strict)
 
 
@@ -59,18 +61,23 @@ class _Reading:
         line = node.start_mark.line + 1 if node is not None else None
         raise InputError(what, file=self.file, line=line, remedy=remedy)
 
-    def tree(self, root: Any) -> Any:
-        """The node of the tree that Slurm uses."""
-        trees, others = [], []
+    def tree(self, root: Any, wanted: str | None) -> Any:
+        """The node of the tree that Slurm uses, or of the one with this name."""
+        trees, names, others = [], [], []
         for topology in self.items(root, "a list of topologies"):
             keys = self.keys(topology)
+            name = self.text(keys["topology"]) if "topology" in keys else "without a name"
             if "tree" in keys:
+                if name == wanted:
+                    return keys["tree"]
                 default = keys.get("cluster_default")
                 trees.append((default is not None and self.text(default).lower() == "true", keys))
+                names.append(name)
                 continue
-            name = self.text(keys["topology"]) if "topology" in keys else "without a name"
             kind = next((kind for kind in KINDS if kind in keys), "")
             others.append(f"{name} is {kind}" if kind else f"{name} is of an unknown kind")
+        if trees and wanted is not None:
+            self.fail(root, f"no tree in it is {wanted}", f"its trees are {', '.join(names[:9])}")
         if not trees:
             found = f" ({', '.join(others[:5])})" if others else ""
             self.fail(
@@ -90,11 +97,9 @@ class _Reading:
                 self.fail(node, "a switch has no `switch:` name")
             name, line = self.text(keys["switch"]), node.start_mark.line + 1
             nodes, children = (self.hosts(keys.get(key)) for key in ("nodes", "children"))
-            if bool(nodes) == bool(children):
-                what = "both nodes and" if nodes else "neither nodes nor"
-                problems.append(
-                    InputError(f"switch {name} has {what} children", file=self.file, line=line)
-                )
+            if nodes and children:
+                what = f"switch {name} has both nodes and children"
+                problems.append(InputError(what, file=self.file, line=line))
             if known := switches.get(name):
                 what = f"switch {name} is named twice, first at {self.file}:{known.line}"
                 problems.append(InputError(what, file=self.file, line=line))
@@ -105,7 +110,7 @@ class _Reading:
     def hosts(self, node: Any) -> tuple[str, ...]:
         """The names of a host list; empty where the key is missing."""
         try:
-            return expand(self.text(node)) if node is not None else ()
+            return read_list(self.text(node))[0] if node is not None else ()
         except InputError as error:
             self.fail(node, error.what, "")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.slurm.topology_generate import generate_topology, topology_conf
+from sar_agent.slurm.topology_generate import generate_topology
+from sar_agent.slurm.topology_write import topology_conf
 from sar_lab.live.slurm import SlurmCluster
 
 pytestmark = pytest.mark.live
@@ -13,7 +14,7 @@ pytestmark = pytest.mark.live
 
 def test_slurmctld_takes_the_generated_file() -> None:
     fabric = load_fabric("xgft:3;2,2,2;1,2,2")
-    text = topology_conf(generate_topology(fabric), fabric.name)
+    text = topology_conf([(fabric.name, generate_topology(fabric))])
     with SlurmCluster(topology=text) as slurm:
         shown = slurm.run("scontrol", "show", "topology")
         switches = {

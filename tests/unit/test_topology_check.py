@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.slurm.topology_check import compare_topology
+from sar_agent.slurm.topology_conf import read_topology_conf
+from sar_agent.slurm.topology_reach import compare_reach
 from tests.fabric_texts import SMALL
 
 FABRIC = xgft_fabric("xgft:2;2,2;1,1")  # n001, n002 on S1-0; n003, n004 on S1-1
@@ -34,3 +40,41 @@ def test_host_on_another_leaf() -> None:
 def test_storage_is_not_expected_in_slurm() -> None:
     fabric = read_ibnetdiscover(SMALL, HostMapper(storage_hosts=("n001",)))
     assert compare_topology(fabric, {"H-00000000000a0030": "a"}) == []
+
+
+THREE = xgft_fabric("xgft:3;2,2,2;1,2,2")  # leaves of two hosts, islands of two leaves, a root
+LEAVES = "".join(f"SwitchName=l{n} Nodes=n00{2 * n - 1},n00{2 * n}\n" for n in range(1, 5))
+
+
+@pytest.mark.parametrize(
+    ("above", "said"),
+    [
+        ("SwitchName=i1 Switches=l[1-2]\nSwitchName=i2 Switches=l[3-4]\nSwitchName=r Switches=i1,i2", ""),
+        ("SwitchName=r Switches=l[1-4]", ""),  # fewer levels
+        ("SwitchName=r Switches=l[1-4]\nSwitchName=r2 Switches=l[1-4]", ""),  # all spines
+        ("SwitchName=r Switches=r1,r2\nSwitchName=r1 Switches=l[1-2]\nSwitchName=r2 Switches=l[3-4]", ""),
+        (
+            "SwitchName=i1 Switches=l[1,3]\nSwitchName=i2 Switches=l[2,4]\nSwitchName=r Switches=i1,i2",
+            'Slurm\'s "i1" holds n001 and n005, but not n003, which is nearer to n001',
+        ),
+        (
+            "SwitchName=r1 Switches=l[1-2]\nSwitchName=r2 Switches=l[3-4]",
+            "cables join n001 and n005, but Slurm's switches above them have no common root",
+        ),
+        ("", "no common root (4 trees)"),
+    ],
+)  # fmt: skip
+def test_what_slurms_switches_join(tmp_path: Path, above: str, said: str) -> None:
+    (tmp_path / "topology.conf").write_text(LEAVES + above + "\n")
+    found = compare_reach(THREE, read_topology_conf(tmp_path / "topology.conf"))
+    assert said in (found[0] if found else "")
+    assert bool(found) == bool(said)
+
+
+def test_a_root_over_pieces(tmp_path: Path) -> None:
+    top = [c for c in range(THREE.channels) if THREE.switch_name[THREE.channel_target[c]][1] == "3"]
+    (tmp_path / "topology.conf").write_text(LEAVES + "SwitchName=r Switches=l[1-4]\n")
+    topology = read_topology_conf(tmp_path / "topology.conf")
+    assert compare_reach(THREE.with_links_down(top), topology) == [
+        'Slurm\'s "r" joins n001 and n005, which no live cable joins'
+    ]

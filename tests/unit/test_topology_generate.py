@@ -12,9 +12,10 @@ from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.slurm.topology_check import compare_topology
+from sar_agent.slurm.topology_check import check_topology
 from sar_agent.slurm.topology_files import read_topology
-from sar_agent.slurm.topology_generate import generate_topology, topology_conf, topology_yaml
+from sar_agent.slurm.topology_generate import generate_topology
+from sar_agent.slurm.topology_write import topology_conf, topology_text, topology_yaml
 from tests.data import data_path
 from tests.fabric_texts import SMALL
 
@@ -22,7 +23,7 @@ FORMS = {"topology.conf": topology_conf, "topology.yaml": topology_yaml}
 
 
 def lines(fabric: Fabric) -> list[str]:
-    text = topology_conf(generate_topology(fabric), "here")
+    text = topology_conf([("here", generate_topology(fabric))])
     return [line for line in text.splitlines() if not line.startswith("#")]
 
 
@@ -75,7 +76,7 @@ def test_what_is_left_out_is_said() -> None:
     fabric = load_fabric("xgft:2;2,2;1,1").with_links_down([], [0])
     tree = generate_topology(fabric)
     assert tree.notes == ("1 without a live link: n001",)
-    assert "# Left out: 1 without a live link: n001\n" in topology_conf(tree, "here")
+    assert "# Left out: 1 without a live link: n001\n" in topology_conf([("here", tree)])
     stored = read_ibnetdiscover(SMALL, HostMapper(storage_hosts=("*",)))
     with pytest.raises(InputError, match="no compute host is left: it has none"):
         generate_topology(stored)
@@ -97,12 +98,60 @@ def test_the_file_agrees_with_the_fabric(tmp_path: Path, name: str, form: str) -
     fabric = load_fabric(name if ":" in name else data_path(f"{name}.ibnetdiscover"))
     tree = generate_topology(fabric)
     path = tmp_path / form
-    path.write_text(FORMS[form](tree, name))
+    path.write_text(FORMS[form]([(name, tree)]))
     found = read_topology(path)
-    leaf_of = {host: next(iter(leaves)) for host, leaves in found.leaves_of.items()}
-    differences = compare_topology(fabric, leaf_of)
+    differences = check_topology(fabric, found)
     assert all("not in Slurm's topology" in one for one in differences) and len(differences) <= 1
     assert bool(differences) == bool(tree.notes)
     children = [child for switch in found.switches.values() for child in switch.children]
     assert len(children) == len(set(children)), "a tree: one parent each"
     assert len(found.switches) - len(children) == 1, "one root"
+
+
+def test_another_name_is_said() -> None:
+    builder = FabricBuilder("odd")
+    builder.add_switch(0x10, 'MF0;sw 1:"IS5600"/L01\n', 36)
+    builder.add_terminal(0x100, "n1", "n1", 0, 1)
+    builder.add_terminal(0x101, "n2b", "n2b", 0, 2)
+    text = topology_conf([("a\nb", generate_topology(builder.build()))])
+    assert text.splitlines() == [
+        "# Made by `sar-agent topology generate` from a?b.",
+        '# MF0_sw_1_IS5600_L01 is "MF0;sw 1:"IS5600"/L01?"',
+        "SwitchName=MF0_sw_1_IS5600_L01 Nodes=n1,n2b",
+    ]
+
+
+def test_a_long_name_becomes_the_guid() -> None:
+    builder = FabricBuilder("odd")
+    builder.add_switch(0x10, "s" * 65, 36)
+    builder.add_terminal(0x100, "n1", "n1", 0, 1)
+    assert lines(builder.build()) == ["SwitchName=S-0000000000000010 Nodes=n1"]
+
+
+def test_blocks_are_leaf_switches_in_the_order_of_islands() -> None:
+    """As topology/block of Slurm 24.11 reads them: sizes are the least block and its doubles."""
+    tree = [("here", generate_topology(load_fabric("xgft:3;3,2,2;1,2,2")))]
+    assert topology_text(tree, "block", (24, 11)).splitlines()[1:] == [
+        "BlockSizes=3,6,12",
+        "BlockName=S1-0 Nodes=n[001-003]",
+        "BlockName=S1-1 Nodes=n[004-006]",
+        "BlockName=S1-2 Nodes=n[007-009]",
+        "BlockName=S1-3 Nodes=n[010-012]",
+    ]
+
+
+@pytest.mark.parametrize("form", ["yaml", "block"])
+def test_a_form_that_this_slurm_does_not_read(form: str) -> None:
+    with pytest.raises(InputError, match="Slurm 22.05 reads no --form"):
+        topology_text([("here", generate_topology(load_fabric("xgft:1;4;1")))], form, (22, 5))
+
+
+def test_two_fabrics_have_a_tree_each(tmp_path: Path) -> None:
+    named = [(spec, generate_topology(load_fabric(spec))) for spec in ("xgft:2;2,2;1,2",) * 2]
+    (tmp_path / "topology.yaml").write_text(topology_yaml(named))
+    for tree in ("fabric", "fabric2"):
+        assert len(read_topology(tmp_path / "topology.yaml", tree=tree).leaves) == 2
+    with pytest.raises(InputError, match="no tree in it is x; its trees are fabric, fabric2"):
+        read_topology(tmp_path / "topology.yaml", tree="x")
+    with pytest.raises(InputError, match="some hosts are in several of the fabrics"):
+        topology_text(named, "conf", None)

@@ -96,7 +96,6 @@ TREE = "- topology: t\n  tree:\n    switches:\n"
         (TREE + "      - nodes: n1\n", 4, "a switch has no `switch:` name"),
         (TREE + "      - switch: a\n        nodes: n[1-\n", 5, "'n[1-' is not a Slurm host list"),
         (TREE + "      - switch: a\n        nodes: [n1]\n", 5, "a word or a number is required"),
-        (TREE + "      - switch: a\n", 4, "switch a has neither nodes nor children"),
         (TREE + "      - {switch: a, nodes: n1, children: b}\n", 4, "both nodes and children"),
         (TREE + "      - {switch: a, children: b}\n", 4, "names b, which is not in the file"),
         (TREE + 2 * "      - {switch: a, nodes: n1}\n", 5, "switch a is named twice, first at"),
