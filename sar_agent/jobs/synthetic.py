@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import pairwise
 
 import numpy as np
@@ -26,12 +26,15 @@ PLACED = "placed=tree"
 
 def mix_of_spec(spec: str, fabric: Fabric) -> JobMix:
     """The multi-switch jobs of a spec that begins with one of `FORMS`."""
+    return multi_switch_mix(fabric, jobs_of_spec(spec, fabric))
+
+
+def jobs_of_spec(spec: str, fabric: Fabric) -> tuple[Job, ...]:
+    """All jobs of a spec that begins with one of `FORMS`."""
     kind, _, rest = spec.partition(":")
     try:
         if kind == "blocks":
-            return multi_switch_mix(
-                fabric, _blocks(spec, fabric, [int(n) for n in rest.split(",")])
-            )
+            return _blocks(spec, fabric, [int(n) for n in rest.split(",")])
         seed, comma, option = rest.partition(",")
         if comma and option != PLACED:
             raise InputError(
@@ -39,8 +42,8 @@ def mix_of_spec(spec: str, fabric: Fabric) -> JobMix:
                 remedy=f"write mix:{seed},{PLACED}",
             )
         if comma:
-            return multi_switch_mix(fabric, _jobs_on(fabric, queue_on_tree(fabric, int(seed))))
-        return synthetic_mix(fabric, int(seed))
+            return _jobs_on(fabric, queue_on_tree(fabric, int(seed)))
+        return synthetic_jobs(fabric, int(seed))
     except ValueError as error:
         what = "a size" if kind == "blocks" else "the seed"
         example = "blocks:30,7,50" if kind == "blocks" else "mix:1"
@@ -49,7 +52,7 @@ def mix_of_spec(spec: str, fabric: Fabric) -> JobMix:
         ) from error
 
 
-def _blocks(spec: str, fabric: Fabric, sizes: list[int]) -> Iterator[Job]:
+def _blocks(spec: str, fabric: Fabric, sizes: list[int]) -> tuple[Job, ...]:
     """Jobs on consecutive hosts, leaf switch after leaf switch."""
     hosts = [host for leaf in hosts_by_leaf(fabric).values() for host in leaf]
     if min(sizes) < 1 or sum(sizes) > len(hosts):
@@ -61,10 +64,12 @@ def _blocks(spec: str, fabric: Fabric, sizes: list[int]) -> Iterator[Job]:
     return _jobs_on(fabric, [hosts[begin:end] for begin, end in pairwise(ends)])
 
 
-def _jobs_on(fabric: Fabric, hosts: Iterable[list[str]]) -> Iterator[Job]:
+def _jobs_on(fabric: Fabric, hosts: Iterable[list[str]]) -> tuple[Job, ...]:
     """Jobs `1`, `2`, … on the ports that jobs of these hosts use."""
-    for number, names in enumerate(hosts, 1):
-        yield make_job(str(number), (t for host in names for t in fabric.job_ports[host]))
+    return tuple(
+        make_job(str(number), (t for host in names for t in fabric.job_ports[host]))
+        for number, names in enumerate(hosts, 1)
+    )
 
 
 def synthetic_jobs(

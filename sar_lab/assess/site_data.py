@@ -17,7 +17,8 @@ from sar_agent.fabric import Fabric
 from sar_agent.formats.read_tables import read_tables
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.mapping import mix_of_records
-from sar_agent.jobs.synthetic import synthetic_jobs, synthetic_mix
+from sar_agent.jobs.model import multi_switch_mix
+from sar_agent.jobs.synthetic import FORMS, jobs_of_spec
 from sar_agent.routing.routes import Routes
 from sar_agent.slurm.job_files import read_jobs_file
 from sar_agent.slurm.topology_check import compare_topology
@@ -47,7 +48,7 @@ class SiteData:
     left_out: tuple[LeftOut, ...]
     remarks: tuple[str, ...]
     synthetic: bool = False
-    """Whether the jobs are synthetic (`mix:SEED`)."""
+    """Whether the jobs are synthetic (`mix:SEED`, `blocks:SIZES`)."""
 
 
 def read_site_data(
@@ -58,12 +59,12 @@ def read_site_data(
     topology: Path | None,
     stand_in: Sequence[str] = (),
 ) -> SiteData:
-    """`jobs` is a job file, `mix:SEED` or a history; without it, a moment of `history` is used.
-    `stand_in` are remarks on the fabric for the report.
+    """`jobs` is a job file, synthetic jobs (`mix:SEED`, …) or a history; without it, a moment of
+    `history` is used. `stand_in` are remarks on the fabric for the report.
 
     Raises `InputError` where neither is given or one of them cannot be read.
     """
-    if jobs and history is None and not jobs.startswith("mix:") and is_history(Path(jobs)):
+    if jobs and history is None and not jobs.startswith(FORMS) and is_history(Path(jobs)):
         history, jobs = Path(jobs), None
     left: list[LeftOut] = []
     remarks = list(stand_in)
@@ -85,7 +86,7 @@ def read_site_data(
         raise InputError("no jobs were given", remedy="give --jobs FILE or --history FILE")
     today = _tables(routes, fabric, left, remarks)
     differences = None if topology is None else _topology(topology, fabric, left)
-    synthetic = bool(jobs) and str(jobs).startswith("mix:")
+    synthetic = jobs is not None and jobs.startswith(FORMS)
     return SiteData(
         fabric, mix, count, moment, placed, today, differences, tuple(left), tuple(remarks),
         synthetic,
@@ -115,13 +116,9 @@ def _busy(placed: PlacedHistory) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _snapshot(jobs: str, fabric: Fabric, left: list[LeftOut]) -> tuple[JobMix, int, str]:
-    if jobs.startswith("mix:"):
-        try:
-            seed = int(jobs[4:])
-        except ValueError as error:
-            raise InputError(f"{jobs!r} has no number as seed", remedy="e.g. mix:1") from error
-        count = len(synthetic_jobs(fabric, seed))
-        return synthetic_mix(fabric, seed), count, f"synthetic jobs with seed {seed}"
+    if jobs.startswith(FORMS):
+        drawn = jobs_of_spec(jobs, fabric)
+        return multi_switch_mix(fabric, drawn), len(drawn), f"synthetic jobs, {jobs}"
     records = read_jobs_file(Path(jobs))
     mapped = mix_of_records(fabric, records)
     if bare := [record.id for record in records if not record.hosts]:

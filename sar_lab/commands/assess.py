@@ -27,7 +27,7 @@ def assess(
         typer.Option(
             "--jobs",
             help="the running jobs: output of squeue (JSON or pipe-separated), a job-to-terminal "
-            "map, or mix:SEED for synthetic jobs",
+            "map, or synthetic jobs, as for `route` (mix:1, mix:1,placed=tree, blocks:30,7,50)",
         ),
     ] = None,
     history: Annotated[

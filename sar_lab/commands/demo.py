@@ -27,6 +27,7 @@ def demo(
     """Compare job-aware with oblivious routes on an HTML page. Nothing is installed."""
     from rich.console import Console
 
+    from sar_agent.jobs.synthetic import FORMS
     from sar_lab.demo import run_demo
     from sar_lab.demo.comparison_table import comparison_table
     from sar_lab.demo.demo_folder import write_demo
@@ -38,7 +39,7 @@ def demo(
     if as_json:
         print_json({**found.json(), "page": str(page)})
         return
-    origin = "synthetic, not those of a site" if jobs.startswith("mix:") else "as given"
+    origin = "synthetic, not those of a site" if jobs.startswith(FORMS) else "as given"
     typer.echo(
         f"{network.terminals} hosts, {network.switches} switches ({fabric}); {len(mix.jobs)} "
         f"jobs that span switches ({jobs}: {origin})"

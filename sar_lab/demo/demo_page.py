@@ -6,6 +6,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from sar_agent.jobs.synthetic import FORMS
 from sar_lab.demo import charts, drawing
 from sar_lab.demo.change_text import change, count_changes
 from sar_lab.demo.demo_run import Demo
@@ -34,7 +35,7 @@ def render_page(demo: Demo) -> str:
             dark=_dark_bars(demo.main),
             jobs=_job_charts(demo.main),
             sweep=_sweep_charts(demo.sweep),
-            synthetic_jobs=demo.jobs_spec.startswith("mix:"),
+            synthetic_jobs=demo.jobs_spec.startswith(FORMS),
             synthetic_fabric=demo.fabric_spec.startswith("xgft:"),
             oblivious_share=max(
                 r.measures.throughput_mean for r in demo.main.results if r.engine != AFTER
