@@ -1,0 +1,132 @@
+"""sar-plus in the live loop: small changes are recorded with their gain; a restart continues from
+the routes in force."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.formats.conversion import routes_to_file
+from sar_agent.install.changes import differences
+from sar_agent.jobs import JobMix
+from sar_agent.routing import Options, load_engine
+from sar_lab.live.process import wait_until
+from sar_lab.live.slurm import SlurmCluster
+from tests.live.helpers import readback
+from tests.live.helpers.loop import LoopSite, loop_site
+from tests.live.test_loop import assert_no_credit_loop
+
+pytestmark = pytest.mark.live
+ENTRIES = 6 * 22
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[LoopSite]:
+    with (
+        SlurmCluster("n[001-016]", leaf_size=4) as cluster,
+        loop_site(tmp_path, cluster) as made,
+    ):
+        yield made
+
+
+def test_each_decision_tells_its_gain_and_its_changes(site: LoopSite) -> None:
+    slurm = site.slurm
+    slurm.salloc("n[001,005,009,013]")
+    slurm.salloc("n[002,006]")
+    agent = site.start(reoptimise_seconds=0.5)
+    first = site.wait_installed()
+    slurm.salloc("n[003-004,007-008,010]")
+    second = site.wait_installed(first.generation_in_force)
+    slurm.salloc("n[011-012,014-015]")
+    third = site.wait_installed(second.generation_in_force)
+    site.assert_plan_installed()
+    assert_no_credit_loop(site)
+
+    rows = [row for row in site.rows() if row.result == "installed"]
+    assert {row.engine for row in rows} == {"sar-plus"}
+    assert {row.reason for row in rows} <= {"first", "jobs_changed"}
+    for row in rows[:-1]:  # the first one wrote tables that dfsssp had filled
+        assert row.entries_changed is not None and row.entries_changed <= ENTRIES // 3
+        assert row.before and row.predicted and row.achieved
+        assert row.predicted["load_max"] <= row.before["load_max"]
+        assert row.achieved == row.predicted
+    code, told, _ = site.ask("history")
+    assert code == 0
+    assert "entries" in told and "→" in told, told
+
+    # A fresh process, as cron starts it: from the tables in force, not from nothing.
+    agent.terminate()
+    assert agent.wait(30) == 0
+    job = slurm.squeue("-h", "-o", "%i").split()[0]
+    slurm.scancel(job)
+    assert wait_until(lambda: job not in slurm.squeue("-h", "-o", "%i").split(), 30)
+    done = site.cli("once")
+    assert done.returncode == 0, done.stderr
+    row = site.rows()[0]
+    assert (row.reason, row.result) == ("jobs_changed", "installed")
+    assert row.entries_changed is not None and row.entries_changed <= ENTRIES // 3
+    assert site.bridge.status().generation_in_force > third.generation_in_force
+    site.assert_plan_installed()
+
+
+TAPERED = "xgft:2;6,6;1,3"
+START, END = "starts", "ends"
+COURSE = (*[START] * 4, *[END, START] * 6, *[END] * 4)
+"""Ten jobs come and go."""
+
+
+@pytest.mark.parametrize("min_gain", [0.0, 0.02])
+def test_ten_jobs_come_and_go_and_leave_the_template(tmp_path: Path, min_gain: float) -> None:
+    """With `min_gain`, only after `max_staleness_seconds` without jobs."""
+    fabric, draw = load_fabric(TAPERED), random.Random(1)
+    free, running = sorted(fabric.hosts), dict[str, list[str]]()
+    changed, exceptions = list[int](), list[int]()
+    template = routes_to_file(fabric, load_engine("dmodc").route(fabric, JobMix(()), Options()), 1)
+
+    with (
+        SlurmCluster("n[001-036]", leaf_size=6) as slurm,
+        loop_site(tmp_path, slurm, TAPERED) as site,
+    ):
+
+        def followed() -> bool:
+            """Whether a pass that saw the jobs has ended, and installed where that is wanted."""
+            gauges, state = site.metrics(), site.state()
+            if gauges["sar_agent_multi_switch_jobs",] != len(running):
+                return False
+            if min_gain == 0:
+                return state is not None and len(state.jobs) == len(running)
+            ended.add(gauges["sar_agent_last_pass_timestamp_seconds",])
+            return len(ended) > 2 and site.state() is not None
+
+        site.start(min_gain=min_gain, max_staleness_seconds=3)
+        assert wait_until(lambda: bool(site.rows()), 60), site.log()
+        before = site.plan()
+        for event in COURSE:
+            ended: set[float] = set()
+            if event == START:
+                hosts = sorted(draw.sample(free, draw.randint(4, 8)))
+                running[slurm.salloc(",".join(hosts))] = hosts
+                free = [host for host in free if host not in hosts]
+            else:
+                job = draw.choice(list(running))
+                slurm.scancel(job)
+                free += running.pop(job)
+            assert wait_until(followed, 60), site.log()
+            site.wait_installed()
+            changed.append(differences(plan := site.plan(), before))
+            exceptions.append(differences(plan, template))
+            before = plan
+        print(f"min_gain {min_gain}: {changed=}, {exceptions=}, of {template.forwarding.size}")
+        assert 0 < max(exceptions) < template.forwarding.size // 5
+
+        assert wait_until(lambda: (state := site.state()) is not None and not state.jobs, 60)
+        site.wait_installed()
+        # What the switches themselves say.
+        wanted = readback.wanted(template, readback.lids(site.sm.folder / "cache"))
+        assert wait_until(lambda: readback.installed(site.fabric) == wanted, 20)
+        assert len(wanted) == fabric.switches * (fabric.switches + fabric.terminals)
+        assert {row.result for row in site.rows()} == {"installed"}
