@@ -72,7 +72,7 @@ class Traffic:
     @cached_property
     def phase_contention(self) -> NDArray[np.float64]:
         """float64[J], what one message at a time costs each job: computed when first asked for,
-        since no pass needs it."""
+        since a pass that changes no routes does not need it."""
         return phase_contention(self.fabric, self.mix, self.routes.egress[0])
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from sar_agent.agent import history
 from sar_agent.agent.history import History, Row
+from sar_agent.commands.ask import _line
 from sar_agent.errors import SarError
 
 ROW = Row(
@@ -86,3 +87,13 @@ def test_damaged_measures_are_no_measures(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "history.sqlite") as base:
         base.execute("UPDATE decisions SET before = '{\"effective'")
     assert History(tmp_path).last(1) == [replace(ROW, before=None)]
+
+
+def test_one_message_at_a_time_is_told_where_the_row_has_it() -> None:
+    kept = {"dark_fiber_ratio": 0.25, "effective_efi_max": 6, "load_max": 1.5}
+    new = kept | {"phase_contention_mean": 1.25}
+    told = "one message at a time 1.50 → 1.25 times as long"
+    line = _line(replace(ROW, before=new | {"phase_contention_mean": 1.5}, achieved=new))
+    assert line.endswith(told), line
+    for before, achieved in ((kept, new), (new, kept), (kept, kept)):  # of an older agent
+        assert "one message" not in _line(replace(ROW, before=before, achieved=achieved))

@@ -53,6 +53,11 @@ def test_the_history_tells_of_it_as_of_a_pass(world: World) -> None:
     assert (row.reason, row.result, row.generation) == ("rollback", "installed", 3)
     assert row.how in ("direct", "staged") and row.before and row.predicted == row.achieved
     assert row.who != "agent" and "held until the jobs change" in row.why
+    plan = world.agent.planner.last
+    assert plan is not None and row.predicted
+    planned = world.agent.committer.decisions.history.last(2)[1].predicted
+    assert planned and planned["phase_contention_mean"] == plan.measures.phase_contention_mean
+    assert planned["phase_contention_max"] == plan.measures.phase_contention_max
 
 
 def test_a_full_state_disk_refuses_it_while_nothing_has_changed(
