@@ -162,7 +162,8 @@ def judge(given: SiteData, ratings: Ratings, adaptive: bool) -> Judgement:
     return told(
         "gain",
         f"Your jobs would spend {_span(least, most)} less time sending.",
-        "Routes that take the running jobs into account keep jobs off each other's links." + slower,
+        "Routes made for the running jobs lead some of their messages around the fullest links."
+        + slower,
         saved,
     )
 

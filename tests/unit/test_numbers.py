@@ -4,17 +4,17 @@ depend on the machine and are not compared; OpenSM's rows need OpenSM (`python -
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from sar_agent.jobs.synthetic import mix_of_spec, synthetic_mix
 from sar_agent.quality import Measures
 from sar_agent.routing import Options, engine_names, load_engine
 from sar_lab.demo.engine_results import compare_engines
 from sar_lab.fluid import PATTERNS, job_times
+from tests import assess_picture
 from tests.bench.bench_fabrics import fabric_of
 
 ROOT = Path(__file__).parents[2]
@@ -74,17 +74,14 @@ def test_the_readme_s_table_is_what_simulate_time_prints() -> None:
         assert printed == found, name
 
 
-def test_the_readme_s_picture_of_assess_says_what_assess_prints(tmp_path: Path) -> None:
-    """The caption is the page's first sentence; the picture is made again when it changes:
-    chromium --headless --window-size=1100,650 --screenshot=docs/images/assess-page.png PAGE."""
-    text = (ROOT / "README.md").read_text()
-    (given,) = re.findall("^sar-agent (assess .+)$", text, re.MULTILINE)
-    words = [str(ROOT / word) if word.startswith("docs/") else word for word in given.split()]
-    command = [sys.executable, "-c", "from sar_agent.cli import main; main()", *words]
-    done = subprocess.run([*command, "--out", str(tmp_path)], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    (caption,) = re.findall(r"!\[The page: (.+?)\]", text)
-    assert caption in done.stdout.splitlines()
+def test_the_readme_s_picture_of_assess_shows_what_assess_makes(tmp_path: Path) -> None:
+    """The caption is the page's first sentence. `python -m tests.assess_picture` makes the picture
+    again."""
+    printed = assess_picture.make_page(tmp_path).splitlines()
+    (caption,) = re.findall(r"!\[The page: (.+?)\]", (ROOT / "README.md").read_text())
+    assert caption in printed
+    picture = Image.open(assess_picture.PICTURE)
+    assert picture.info[assess_picture.WORDS] == assess_picture.shown_words(tmp_path)
 
 
 def test_the_number_of_engines_is_the_list_s() -> None:
