@@ -158,6 +158,12 @@ class History:
         """The oldest `count` rows of decisions made after `at` (Unix seconds), oldest first."""
         return self._select("WHERE at > ? ORDER BY at, id LIMIT ?", at, count)
 
+    def newest_at(self, now: float) -> float:
+        """When the newest decision was made that is not ahead of `now`; 0 where there is none."""
+        return next(
+            (row.at for row in self._select("WHERE at <= ? ORDER BY at DESC LIMIT 1", now)), 0
+        )
+
     def _select(self, rest: str, *values: float) -> list[Row]:
         if not self.path.exists():
             return []

@@ -91,6 +91,8 @@ class AssignedLevels:
         self.path, self.now = folder / "levels.bin", now
         self._eras = self._read()
         self._new: _Era | None = None
+        self._newest = -np.inf
+        """Start of the youngest job so far, by Slurm's clock."""
 
     @property
     def all_assigned(self) -> int:
@@ -132,7 +134,9 @@ class AssignedLevels:
         """`routes` are in force and nothing else is under way: the eras of other routes end."""
         if not self._eras:
             return
-        now, in_force = self.now(), _era(fabric, routes)
+        # Slurm's clock may be ahead of this machine's, and starts are by Slurm's. **Weak spot:** a
+        # job that nobody has seen yet.
+        now, in_force = max(self.now(), self._newest), _era(fabric, routes)
         for era in self._eras:
             era.until = np.inf if era.same(in_force) else min(era.until, now)
         self._save()
@@ -140,8 +144,10 @@ class AssignedLevels:
     def forget_ended(self, starts: Iterable[float | None]) -> None:
         """Forget levels that no running job was assigned; `starts` are Unix seconds of all running
         jobs, None where that is not known."""
+        starts = list(starts)
+        self._newest = max([self._newest, *(at for at in starts if at is not None)])
         oldest = min((-np.inf if at is None else at for at in starts), default=np.inf)
-        kept = [era for era in self._eras if era.until == np.inf or era.until > oldest]
+        kept = [era for era in self._eras if era.until >= oldest]
         if not any(era.foreign or era.all.max(initial=0) > 1 or len(era.at) for era in kept):
             kept = []  # level 0 alone is what everybody has anyway
         if len(kept) < len(self._eras):

@@ -4,7 +4,11 @@ A packet waits at the head of a queue for at most OpenSM's head-of-queue lifetim
 dropped. Once switches have confirmed new tables, all packets on their way follow these. They are
 gone after that lifetime for each hop of the longest route, and once more for the queue where they
 are. Until then, the former tables take part in the mixtures with the next ones. So the next load
-waits for that long, or is proved safe with three tables instead of two.
+waits for that long, or is proved safe with three tables instead of two. Where OpenSM has sent
+tables that nobody saw (another engine's, for a moment), the next load waits in any case.
+
+How old tables are is OpenSM's word by the wall clock, which counts only while that clock runs evenly.
+**Weak spot:** a step while no agent runs is not noticed.
 """
 
 from __future__ import annotations
@@ -21,12 +25,14 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8, Bool
 from sar_agent.formats.conversion import file_to_routes
 from sar_agent.formats.routes_file import UNKNOWN, RoutesFile
-from sar_agent.install.subnet_manager import InForce
+from sar_agent.install.subnet_manager import InForce, SmStatus
 from sar_agent.routing.routes import Routes
 from sar_agent.util.kernels import kernel
 
 FAR = 64
 """Hops; after so many lifetimes the longest route need not be known."""
+UNEVEN = 0.1
+"""Seconds by which the wall clock may differ from the steady one between two looks."""
 MOST = 4
 """Tables in a proof; where there are more, the load waits for the oldest."""
 
@@ -47,23 +53,28 @@ class RecentTables:
         self._last: InForce | None = None
         self._gone: list[_Gone] = []
         self._blind_until = 0.0
+        self._wall = time.time() - time.monotonic()
         self._hops: tuple[bytes, U8, I32] | None = None
         """A fabric's digest, tables and their `longest_way`."""
 
     def saw(self, fabric: Fabric, now: InForce) -> None:
         """`now` was read back, on the indices of `fabric`."""
         last, self._last = self._last, now
-        if last and last.digest == now.digest:
+        wall, self._wall = self._wall, time.time() - time.monotonic()
+        same = last is not None and last.digest == now.digest
+        unseen = last is None or _sent_others(last.status, now.status)
+        if same and not unseen:
             return
         # OpenSM may have been done with them for a while; its clock has no parts of a second.
-        age = max(0.0, time.time() - now.status.built_at - 1) if now.confirmed else 0.0
+        age = max(0.0, time.time() - now.status.built_at - 1)
+        if not now.confirmed or abs(self._wall - wall) > UNEVEN:
+            age = 0.0
         since = self.clock() - age
         until = since + self._life(fabric, now, age)
-        if last is None:  # the tables before these are not known
-            self._blind_until = until if until < math.inf else 0.0
-            return
-        for file in _tables(last):
-            self._gone.append(_Gone(file, since, until))
+        if unseen and until < math.inf:
+            self._blind_until = max(self._blind_until, until)
+        if last and not same:
+            self._gone += [_Gone(file, since, until) for file in _tables(last)]
 
     def also(self, fabric: Fabric) -> tuple[Routes, ...]:
         """Former tables by which packets on their way may have been sent, on `fabric`'s indices."""
@@ -105,6 +116,11 @@ class RecentTables:
         if for_ever:  # three tables are what can be proved
             newest = for_ever[-1].since
             self._gone = [g for g in self._gone if g.until < math.inf or g.since == newest]
+
+
+def _sent_others(last: SmStatus, now: SmStatus) -> bool:
+    """Whether the manager may have sent tables between these two that are neither's."""
+    return now.process != last.process or now.routings > last.routings + 1
 
 
 def _tables(found: InForce) -> list[RoutesFile]:

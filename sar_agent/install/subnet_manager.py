@@ -71,6 +71,9 @@ class SmStatus:
     lmc: int = 0
     sweeps: int = 0
     """Grows when the fabric was discovered again."""
+    routings: int = 0
+    """How many sets of tables the manager has sent since it started; always 0 where it does not
+    count them."""
     topology_changes: int = 0
     """Grows when a discovery found something new."""
     tables_version: Hashable = None

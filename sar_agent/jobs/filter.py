@@ -71,9 +71,10 @@ def host_sets(records: Iterable[JobRecord]) -> HostSets:
 def is_young(record: JobRecord, now: float, min_age: float) -> bool:
     """Whether the job started less than `min_age` seconds before `now` (Unix seconds).
 
-    A job whose start is unknown is not young: better one reroute too many than a job never seen.
+    A job whose start is unknown, or so far ahead that a clock was set back, is not young: better
+    one reroute too many than a job never seen.
     """
-    return min_age > 0 and record.start is not None and now - record.start < min_age
+    return min_age > 0 and record.start is not None and abs(now - record.start) < min_age
 
 
 def young(records: Iterable[JobRecord], now: float, min_age: float) -> tuple[JobRecord, ...]:

@@ -57,6 +57,12 @@ class KeyPool:
 
     def __init__(self, config: KeysConfig, folder: Path, requests: KeyRequests) -> None:
         self.config, self.leases, self.requests = config, Leases(folder), requests
+        most = steady_time() + config.lease_max_seconds  # a clock that was ahead has no say
+        self.leases.put(
+            lease.model_copy(update={"ends": most})
+            for lease in self.leases
+            if lease.ends is not None and lease.ends > most
+        )
         self._fabric: Fabric | None = None
         self._made: dict[Key, LinkedKey] = {}
         """Rows and links of keys on `_fabric`."""

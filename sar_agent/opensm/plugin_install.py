@@ -83,6 +83,7 @@ def sm_status(
         hca_ports=status.hca_ports,
         lmc=status.lmc,
         sweeps=status.heavy_sweeps,
+        routings=status.routings,
         topology_changes=status.topology_changes,
         tables_version=(status.pid, status.routings, status.lft_blocks_confirmed),
         sl2vl_tables_sent=status.sl2vl_tables_sent,

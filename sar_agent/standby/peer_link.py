@@ -256,8 +256,8 @@ class PeerLink:
         version = (peer.claim.node, peer.claim.decided)
         if version == self._rows_of:
             return
-        newest = self.history.last(1)
-        after = newest[0].at - OVERLAP if newest else 0.0
+        # A row from a clock that was ahead must not hide those that come after it.
+        after = max(0.0, self.history.newest_at(time.time()) - OVERLAP)
         known = {row.at for row in self.history.after(after, KEPT)}
         while rows := self.client.rows(after):
             if new := [row for row in rows if row.at not in known]:
