@@ -41,8 +41,8 @@ def check(
 ) -> None:
     """List the differences between Slurm's topology and the fabric; exit code 1 if any.
 
-    Compared are hosts, leaf switches, and which leaves the switches above join. Lines that slurmctld
-    refuses are listed, too: those that any version refuses or, with --for, that version.
+    Compared are hosts, leaf switches, and which leaves the switches above join. Lines that
+    slurmctld refuses are listed, too: those that any version refuses or, with --for, that version.
     """
     from sar_agent.fabric.job_hcas import load_with_hcas
     from sar_agent.slurm.topology_check import check_topology

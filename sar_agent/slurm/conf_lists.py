@@ -1,10 +1,10 @@
 """Host lists in Slurm's files: read as slurmctld reads them, and written so that each version can.
 
-From Slurm's `src/common/hostlist.c`, 22.05 to 26.05: blanks separate names as commas do, empty items
-are skipped, and a name may hold any other character. In brackets each range has the width of its
-first number, and numbers are of 64 bits. Text behind the last bracket is refused before 23.11. A name
-outside of brackets that ends in a number above 2**64 - 1 becomes another name, so long numbers are
-written in brackets, the last 18 digits of them.
+From Slurm's `src/common/hostlist.c`, 22.05 to 26.05: blanks separate names as commas do, empty
+items are skipped, and a name may hold any other character. In brackets each range has the width of
+its first number, and numbers are of 64 bits. Text behind the last bracket is refused before 23.11.
+A name outside of brackets that ends in a number above 2**64 - 1 becomes another name, so long
+numbers are written in brackets, the last 18 digits of them.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Slurm's topology.conf (plugin topology/tree): which nodes are attached to which leaf switch.
 
 The file is read as slurmctld reads it (Slurm's `src/common/parse_config.c`, 22.05 to 26.05):
-`SwitchName=` with `Nodes=` or `Switches=`, keys in any case, the last of several, `"…"` around values
-with blanks, `#` comments, `\\` before a character or at the end of a line, `Include file`,
+`SwitchName=` with `Nodes=` or `Switches=`, keys in any case, the last of several, `"…"` around
+values with blanks, `#` comments, `\\` before a character or at the end of a line, `Include file`,
 `LinkSpeed=` ignored. Names of included files are relative to the file that includes them. What
-`scontrol show topology` prints is read, too: lines with `Level=`, in which switches above the leaves
-name all nodes below them.
+`scontrol show topology` prints is read, too: lines with `Level=`, in which switches above the
+leaves name all nodes below them.
 """
 
 from __future__ import annotations

@@ -60,9 +60,10 @@ FORMS: dict[str, tuple[Version, Callable[[Named], str]]] = {
 
 
 def topology_text(trees: Named, form: str, version: Version | None) -> str:
-    """The file in one of `FORMS`. Raises `InputError` where this version of Slurm cannot read it."""
+    """The file in one of `FORMS`. Raises `InputError` where this version cannot read it, or where
+    the fabrics share hosts and the form has one place for each."""
     since, write = FORMS[form]
-    hosts = [set(host for switch in tree.switches for host in switch.nodes) for _, tree in trees]
+    hosts = [{host for each in tree.switches for host in each.nodes} for _, tree in trees]
     if form != "yaml" and sum(map(len, hosts)) > len(set().union(*hosts)):
         raise InputError(
             "some hosts are in several of the fabrics, and topology.conf has one place for each",

@@ -3,8 +3,8 @@
 The file is read as Slurm reads it (topology.yaml(5) of 25.05 to 26.05): a list of topologies, each
 `flat:`, `block:`, `ring:`, `torus3d:` or a `tree:` with `switches:` that have `switch:` and
 `nodes:` or `children:`. Of several trees the one with `cluster_default: true` is used, else the
-first, or the one that is asked for. The other kinds name groups of nodes, not leaf switches; a file without a tree is refused
-with the name and the kind of each topology.
+first, or the one that is asked for. The other kinds name groups of nodes, not leaf switches; a file
+without a tree is refused with the name and the kind of each topology.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the installed slurmctld says of a topology.conf: it is started with these nodes and no slurmd.
+"""What the installed slurmctld says of a topology.conf: it is started without any slurmd.
 
 A slurmctld alone is up in a second with a thousand nodes, where a cluster takes minutes.
 """

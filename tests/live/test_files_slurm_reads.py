@@ -1,4 +1,4 @@
-"""Each topology.conf that we write is taken by the installed slurmctld, with the names that sites have.
+"""The installed slurmctld takes each topology.conf that we write, with the names that sites have.
 
 scontrol then shows the same switches and nodes, and `topology check` of its output agrees.
 """
@@ -28,9 +28,10 @@ pytestmark = pytest.mark.live
 
 DUMPS = ("dgx-ndr", "director-notabs", "psmn-x5", "selene-storage", "small-2014")
 SWITCHES = (
-    "MF0;isw-r1:MQM8700/U1", "MF0;isw-r2:MQM8700/U1", "leaf 1 # a \\", 'the "quoted" one', "a,b[1-2]",
-    "0c42a103007a1e0a", "0x0c42a103007a1e0b", "9" * 21, "LEAF7", "leaf7", "root", "island1", "s" * 90,
-    "Nodes=n1", "SwitchName=x", "é", "twin", "twin", "sw.example.org", "12", "13", "x1-9", "-", "x[",
+    "MF0;isw-r1:MQM8700/U1", "MF0;isw-r2:MQM8700/U1", "leaf 1 # a \\", 'the "quoted" one',
+    "a,b[1-2]", "0c42a103007a1e0a", "0x0c42a103007a1e0b", "9" * 21, "LEAF7", "leaf7", "root",
+    "island1", "s" * 90, "Nodes=n1", "SwitchName=x", "é", "twin", "twin", "sw.example.org", "12",
+    "13", "x1-9", "-", "x[",
 )  # fmt: skip
 HOSTS = (
     "cn{:02d}b", "cn{:02d}B", "r1-n{}-gpu", "n{:04d}", "n{}", "N{}", "a.b.c-{}", "0c42a1030{:x}",

@@ -49,23 +49,24 @@ LEAVES = "".join(f"SwitchName=l{n} Nodes=n00{2 * n - 1},n00{2 * n}\n" for n in r
 @pytest.mark.parametrize(
     ("above", "said"),
     [
-        ("SwitchName=i1 Switches=l[1-2]\nSwitchName=i2 Switches=l[3-4]\nSwitchName=r Switches=i1,i2", ""),
-        ("SwitchName=r Switches=l[1-4]", ""),  # fewer levels
-        ("SwitchName=r Switches=l[1-4]\nSwitchName=r2 Switches=l[1-4]", ""),  # all spines
-        ("SwitchName=r Switches=r1,r2\nSwitchName=r1 Switches=l[1-2]\nSwitchName=r2 Switches=l[3-4]", ""),
+        ("i1=l[1-2] i2=l[3-4] r=i1,i2", ""),
+        ("r=l[1-4]", ""),  # fewer levels
+        ("r=l[1-4] r2=l[1-4]", ""),  # all spines
+        ("r=r1,r2 r1=l[1-2] r2=l[3-4]", ""),  # parents before children
         (
-            "SwitchName=i1 Switches=l[1,3]\nSwitchName=i2 Switches=l[2,4]\nSwitchName=r Switches=i1,i2",
+            "i1=l[1,3] i2=l[2,4] r=i1,i2",
             'Slurm\'s "i1" holds n001 and n005, but not n003, which is nearer to n001',
         ),
         (
-            "SwitchName=r1 Switches=l[1-2]\nSwitchName=r2 Switches=l[3-4]",
+            "r1=l[1-2] r2=l[3-4]",
             "cables join n001 and n005, but Slurm's switches above them have no common root",
         ),
         ("", "no common root (4 trees)"),
     ],
-)  # fmt: skip
+)
 def test_what_slurms_switches_join(tmp_path: Path, above: str, said: str) -> None:
-    (tmp_path / "topology.conf").write_text(LEAVES + above + "\n")
+    lines = ["SwitchName=" + switch.replace("=", " Switches=") for switch in above.split()]
+    (tmp_path / "topology.conf").write_text(LEAVES + "\n".join(lines) + "\n")
     found = compare_reach(THREE, read_topology_conf(tmp_path / "topology.conf"))
     assert said in (found[0] if found else "")
     assert bool(found) == bool(said)

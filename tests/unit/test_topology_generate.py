@@ -142,7 +142,7 @@ def test_blocks_are_leaf_switches_in_the_order_of_islands() -> None:
 
 @pytest.mark.parametrize("form", ["yaml", "block"])
 def test_a_form_that_this_slurm_does_not_read(form: str) -> None:
-    with pytest.raises(InputError, match="Slurm 22.05 reads no --form"):
+    with pytest.raises(InputError, match=r"Slurm 22\.05 reads no --form"):
         topology_text([("here", generate_topology(load_fabric("xgft:1;4;1")))], form, (22, 5))
 
 
