@@ -110,7 +110,7 @@ class AgentConfig(Section, EngineSettings, frozen=True):
     reoptimise_seconds: Seconds = Field(
         default=60.0,
         description="time after which routes that OpenSM's plugin has repaired are replaced by a "
-        "plan. 0 replaces them at once",
+        "plan; nothing else is recomputed in quiet time. 0 replaces them at once",
     )
     generations_kept: int = Field(
         default=5, ge=2, le=1000, description="number of generations kept for `sar-agent rollback`"
