@@ -92,7 +92,7 @@ class AssignedLevels:
         self._eras = self._read()
         self._new: _Era | None = None
         self._newest = -np.inf
-        """Start of the youngest job so far, by Slurm's clock."""
+        """A moment after the start of the youngest job so far, by Slurm's clock."""
 
     @property
     def all_assigned(self) -> int:
@@ -145,9 +145,9 @@ class AssignedLevels:
         """Forget levels that no running job was assigned; `starts` are Unix seconds of all running
         jobs, None where that is not known."""
         starts = list(starts)
-        self._newest = max([self._newest, *(at for at in starts if at is not None)])
+        self._newest = max([self._newest, *(at + 1 for at in starts if at is not None)])
         oldest = min((-np.inf if at is None else at for at in starts), default=np.inf)
-        kept = [era for era in self._eras if era.until >= oldest]
+        kept = [era for era in self._eras if era.until == np.inf or era.until > oldest]
         if not any(era.foreign or era.all.max(initial=0) > 1 or len(era.at) for era in kept):
             kept = []  # level 0 alone is what everybody has anyway
         if len(kept) < len(self._eras):

@@ -7,8 +7,8 @@ are. Until then, the former tables take part in the mixtures with the next ones.
 waits for that long, or is proved safe with three tables instead of two. Where OpenSM has sent
 tables that nobody saw (another engine's, for a moment), the next load waits in any case.
 
-How old tables are is OpenSM's word by the wall clock, which counts only while that clock runs evenly.
-**Weak spot:** a step while no agent runs is not noticed.
+How old tables are is OpenSM's word by the wall clock, which counts only while that clock runs
+evenly. **Weak spot:** a step while no agent runs is not noticed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """What happens when the machine's clock is set by a day, forward or back, while things run.
 
 The clock is a fake one here: `time.time` is stepped in this process, `time.monotonic` is not, which
-is what setting the clock does. Holds: tests/unit/test_rights.py. A slower process is no jump; the
-five-phase update and the peers' terms know no wall clock at all, which the last tests show.
+is what setting the clock does. Holds: tests/unit/test_rights.py.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from sar_agent.agent.outcome import Result
 from sar_agent.agent.reroute_pacer import PaceLimits, Pacing, ReroutePacer
 from sar_agent.events.inbox import JobReport
 from sar_agent.events.rate import TokenBuckets
+from sar_agent.formats.conversion import routes_to_file
 from sar_agent.keys.pool import KeyPool
 from sar_agent.standby.terms import Claim, precedence
 from tests.fake_opensm import job
@@ -64,7 +64,7 @@ def test_older_tables_are_waited_for_all_the_same(
     place = Place(tmp_path, around(ring(), OLD))
     place.fake.head_of_queue = HOQ
     place.transit.read(place.fabric)
-    place.go(place.plan(around(place.fabric, [2, 4, 4])))
+    place.fake.tables = routes_to_file(place.fabric, around(place.fabric, [2, 4, 4]), 1)
     place.fake.built_at = time.time()
     wall.step(step)
     place.transit.read(place.fabric)
