@@ -55,7 +55,7 @@ def test_the_history_tells_of_it_as_of_a_pass(world: World) -> None:
     assert row.who != "agent" and "held until the jobs change" in row.why
     plan = world.agent.planner.last
     assert plan is not None and row.predicted
-    planned = world.agent.committer.decisions.history.last(2)[1].predicted
+    planned = world.agent.rerouter.committer.decisions.history.last(2)[1].predicted
     assert planned and planned["phase_contention_mean"] == plan.measures.phase_contention_mean
     assert planned["phase_contention_max"] == plan.measures.phase_contention_max
 
