@@ -1,7 +1,8 @@
 """Traffic patterns of jobs: a pattern turns a mix into flows.
 
 In all patterns every ordered pair of a job's terminals exchanges the same amount of data, such that
-the job would take 1 second if only its own slowest port limited it (`port_demand`). Times are therefore multiples of the time on a network without contention.
+the job would take 1 second if only its own slowest port limited it (`port_demand`). Times are
+therefore multiples of the time on a network without contention.
 """
 
 from __future__ import annotations
