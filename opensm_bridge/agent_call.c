@@ -19,22 +19,15 @@
 #include <unistd.h>
 
 #include "bridge.h"
+#include "clock.h"
 
 #define GAP 1 /* seconds that a client may take between two requests */
 #define SLICE 200 /* ms between two looks at whether OpenSM is to end */
 
-static double seconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 /* The caller holds the mutex. */
 static bool is_over(const struct bridge *b)
 {
-	const double now = seconds();
+	const double now = clock_seconds();
 	/* A load that was requested in time is read and checked first. */
 	const double end = b->call_ends + (b->loading ? (double)b->options.repair_wait : 0);
 
@@ -49,7 +42,7 @@ bool agent_call_begin(struct bridge *b, struct reason *why)
 	pthread_mutex_lock(&b->mutex);
 	if (!b->options.repair_wait)
 		REASON(why, "the agent is not asked (repair_wait=0)");
-	else if (!b->listening && (!b->heard_at || seconds() - b->heard_at > GAP))
+	else if (!b->listening && (!b->heard_at || clock_seconds() - b->heard_at > GAP))
 		REASON(why, "no agent listens");
 	else if (b->loading || b->asked > b->built)
 		REASON(why, "the agent is not asked, since its last load is under way");
@@ -59,7 +52,7 @@ bool agent_call_begin(struct bridge *b, struct reason *why)
 		b->calling = true;
 		b->call_declined = false;
 		b->calls++;
-		b->call_begun = seconds();
+		b->call_begun = clock_seconds();
 		b->call_ends = b->call_begun + b->options.repair_wait;
 		if (write(b->call_event, &increment, sizeof(increment)) < 0)
 			b->call_declined = true; /* cannot happen */
@@ -113,7 +106,7 @@ double agent_call_end(struct bridge *b, bool *declined)
 	if (read(b->call_event, &count, sizeof(count)) < 0 && errno != EAGAIN)
 		BRIDGE_LOG(b, OSM_LOG_ERROR, "cannot read an eventfd: %s\n", strerror(errno));
 	*declined = b->call_declined;
-	took = seconds() - b->call_begun;
+	took = clock_seconds() - b->call_begun;
 	pthread_mutex_unlock(&b->mutex);
 	return took;
 }
@@ -133,7 +126,7 @@ void agent_call_leave(struct bridge *b)
 {
 	pthread_mutex_lock(&b->mutex);
 	b->listening--;
-	b->heard_at = seconds();
+	b->heard_at = clock_seconds();
 	pthread_mutex_unlock(&b->mutex);
 }
 

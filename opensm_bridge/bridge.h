@@ -170,7 +170,6 @@ void tables_forget(struct bridge *b);
 const struct known *tables_known(struct bridge *b, const struct live *live);
 /* Where the routes of each LID end, for the next routing. */
 void tables_note_ends(struct bridge *b, const struct install *i);
-double tables_now(void);
 /* The longest time that a packet may wait at the head of a queue, in seconds; -1: no limit. */
 double tables_head_of_queue(const osm_subn_opt_t *options);
 uint64_t tables_digest(struct bridge *b, const struct live *live);

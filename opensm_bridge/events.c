@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "bridge.h"
+#include "clock.h"
 
 #define FOLLOW_INTERVAL 2 /* seconds: a sweep that was under way may have ignored the request */
 
@@ -40,7 +41,7 @@ static void note_unconfirmed(struct bridge *b)
 
 static void request_routing(struct bridge *b)
 {
-	b->follow_at = tables_now() + FOLLOW_INTERVAL;
+	b->follow_at = clock_seconds() + FOLLOW_INTERVAL;
 	b->osm->subn.force_reroute = TRUE;
 	osm_opensm_sweep(b->osm);
 }
@@ -67,7 +68,7 @@ static void follow_repair(struct bridge *b, const struct install *in_force)
 		return;
 	pthread_mutex_lock(&b->tables);
 	pthread_mutex_lock(&b->mutex);
-	b->follow_at = b->known.ages ? b->older_gone_at : tables_now();
+	b->follow_at = b->known.ages ? b->older_gone_at : clock_seconds();
 	pthread_mutex_unlock(&b->mutex);
 	pthread_mutex_unlock(&b->tables);
 }
@@ -75,7 +76,7 @@ static void follow_repair(struct bridge *b, const struct install *in_force)
 void events_follow(struct bridge *b)
 {
 	pthread_mutex_lock(&b->mutex);
-	if (b->follow_at && tables_now() >= b->follow_at && !b->stopping && state_is_master(b))
+	if (b->follow_at && clock_seconds() >= b->follow_at && !b->stopping && state_is_master(b))
 		request_routing(b);
 	pthread_mutex_unlock(&b->mutex);
 }

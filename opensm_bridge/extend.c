@@ -43,16 +43,12 @@ static uint32_t neighbour(const struct extension *e, uint32_t s, unsigned p)
 static bool find_layers(struct extension *e, struct reason *why)
 {
 	const struct live *live = e->live;
-	uint32_t left = 0;
 
-	for (uint32_t s = 0; s < live->switches; s++) {
+	for (uint32_t s = 0; s < live->switches; s++)
 		e->layer[s] = routes_switch(e->old, live->sw[s].guid) == e->old->switches ? UINT32_MAX : 0;
-		left += e->layer[s] != 0;
-	}
-	for (bool found = true; found && left;) {
+	for (bool more = true; more; e->layers += more) {
 		const uint32_t first = e->count;
 
-		found = false;
 		for (uint32_t s = 0; s < live->switches; s++)
 			for (unsigned p = 1; e->layer[s] == UINT32_MAX && p <= live->sw[s].ports; p++) {
 				const uint32_t peer = neighbour(e, s, p);
@@ -61,24 +57,15 @@ static bool find_layers(struct extension *e, struct reason *why)
 					continue;
 				e->layer[s] = e->layers + 1;
 				e->order[e->count++] = s;
-				left--;
-				found = true;
 			}
-		e->layers += e->count > first;
+		more = e->count > first;
 	}
-	for (uint32_t s = 0; left && s < live->switches; s++)
+	for (uint32_t s = 0; s < live->switches; s++)
 		if (e->layer[s] == UINT32_MAX)
 			return REASON_OF(why, "stale", "stale: switch 0x%016" PRIx64 " (%.60s) is not in the routes file, "
 					 "and no cable leads from there to a switch that is", live->sw[s].guid,
 					 live->sw[s].name), false;
 	return true;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
 }
 
 /* The rows of old and new switches, in the order of their GUIDs. */
@@ -91,7 +78,7 @@ static void merge_switches(struct extension *e)
 	memcpy(all, e->old->switch_guid, e->old->switches * sizeof(*all));
 	for (uint32_t i = 0; i < e->count; i++)
 		all[e->old->switches + i] = live->sw[e->order[i]].guid;
-	qsort(all, new->switches, sizeof(*all), by_value);
+	guid_sort(all, new->switches);
 	for (uint32_t s = 0; s < e->old->switches; s++)
 		e->switch_to[s] = routes_switch(new, e->old->switch_guid[s]);
 	for (uint32_t s = 0; s < live->switches; s++)
@@ -129,10 +116,10 @@ static void fill_nodes(struct extension *e, bool unseen)
 	}
 	for (uint32_t t = 0; t < old->terminals; t++)
 		ROUTES_FILL(uint32_t, new->terminal_leaf)[t] = e->switch_to[old->terminal_leaf[t]];
-	for (uint32_t i = 0; i < e->count; i++)
+	for (uint32_t i = 0; i < e->count; i++) {
 		ports[e->row[e->order[i]]] = e->live->sw[e->order[i]].ports;
-	for (uint32_t i = 0; i < e->count; i++)
 		senders[e->row[e->order[i]]] = unseen && may_bear_hosts(e, e->order[i]);
+	}
 	for (uint32_t t = 0; t < e->live->terminals; t++)
 		if (e->layer[e->live->end[t].leaf])
 			senders[e->row[e->live->end[t].leaf]] = 1;
@@ -264,20 +251,14 @@ static void fill(struct extension *e, bool unseen)
 
 struct routes *extend(const struct routes *routes, const struct live *live, bool unseen, struct reason *why)
 {
-	struct extension e = {.old = routes, .live = live};
-	bool good = true;
+	const uint32_t count = live->switches;
+	uint32_t *room = calloc((size_t)3 * count + routes->switches + 1, sizeof(*room));
+	struct extension e = {.old = routes, .live = live, .row = room, .layer = room + count, .order = room + 2 * count,
+			      .switch_to = room + 3 * count};
 
-#define ROOM(array, count) good = (array = calloc((count) + 1, sizeof(*(array)))) && good
-	ROOM(e.row, live->switches), ROOM(e.layer, live->switches), ROOM(e.order, live->switches);
-	ROOM(e.switch_to, routes->switches);
-#undef ROOM
 	REASON(why, "no memory to add switches to the routes");
-	good = good && find_layers(&e, why) && begin(&e, why);
-	if (good)
+	if (room && find_layers(&e, why) && begin(&e, why))
 		fill(&e, unseen);
-	free(e.row);
-	free(e.layer);
-	free(e.order);
-	free(e.switch_to);
-	return good ? e.new : NULL;
+	free(room);
+	return e.new;
 }

@@ -29,7 +29,7 @@ struct repair_state {
 	bool covered;	/* hosts send to the column */
 	bool clean;	/* packets can meet no entry but those of `now`: confirmed everywhere, and older packets are gone */
 	const uint8_t *now, *planned;	 /* [switches] the column that was sent last, and that of the plan */
-	const uint8_t *other[OTHERS];	 /* [switches] what packets may meet besides, or NO_ENTRY; unless `clean` */
+	const uint8_t *other[OTHERS];	 /* [switches] what packets may meet besides, or NO_ENTRY */
 	uint8_t *new;			 /* [switches] the result */
 	uint32_t later;			 /* result: entries that may be set once the new ones are confirmed */
 

@@ -20,11 +20,6 @@ static uint8_t in_force(const struct repair_state *x, uint32_t s, unsigned which
 	return x->lost[s] || repair_far(x, s, port) == ROUTES_NO_SWITCH ? NO_ENTRY : port;
 }
 
-static unsigned entries(const struct repair_state *x)
-{
-	return x->clean ? 1 : 1 + OTHERS;
-}
-
 static void add_member(struct repair_state *x, uint32_t s)
 {
 	x->inside[s] = 1;
@@ -36,15 +31,13 @@ static void add_member(struct repair_state *x, uint32_t s)
 
 static bool is_concerned(const struct repair_state *x, uint32_t s)
 {
-	if (x->now[s] != x->planned[s] || repair_far(x, s, x->now[s]) == ROUTES_NO_SWITCH)
-		return true;
-	return !x->clean && (x->other[0][s] != NO_ENTRY || x->other[1][s] != NO_ENTRY);
+	return x->now[s] != x->planned[s] || repair_far(x, s, x->now[s]) == ROUTES_NO_SWITCH || x->other[0][s] != NO_ENTRY ||
+	       x->other[1][s] != NO_ENTRY;
 }
 
 static bool leads_by(const struct repair_state *x, uint32_t s, uint8_t port)
 {
-	return x->now[s] == port || x->planned[s] == port ||
-	       (!x->clean && (x->other[0][s] == port || x->other[1][s] == port));
+	return x->now[s] == port || x->planned[s] == port || x->other[0][s] == port || x->other[1][s] == port;
 }
 
 /* Marks the members that packets of hosts pass by entries in force, from those where they begin. */
@@ -60,7 +53,7 @@ static void find_passed(struct repair_state *x)
 	while (depth) {
 		const uint32_t s = stack[--depth];
 
-		for (unsigned which = 0; which < entries(x); which++) {
+		for (unsigned which = 0; which <= OTHERS; which++) {
 			const uint8_t port = in_force(x, s, which);
 			const uint32_t far = repair_far(x, s, port), next = far >> 8;
 			uint32_t number;
@@ -90,7 +83,7 @@ void repair_find_members(struct repair_state *x)
 				add_member(x, u);
 		}
 	for (uint32_t i = 0; i < x->members; i++)
-		for (unsigned which = 0; which < entries(x); which++) {
+		for (unsigned which = 0; which <= OTHERS; which++) {
 			const uint32_t s = x->member[i];
 			const uint8_t port = in_force(x, s, which);
 			const uint32_t number = port == ENTRY_UNKNOWN ? 0 : port == NO_ENTRY ? UINT32_MAX :
@@ -131,7 +124,7 @@ static bool exposes(const struct repair_state *x, uint32_t s)
 {
 	bool found = false;
 
-	for (unsigned which = 0; x->inside[s] && !x->passed[s] && which < entries(x); which++) {
+	for (unsigned which = 0; x->inside[s] && !x->passed[s] && which <= OTHERS; which++) {
 		const uint8_t port = in_force(x, s, which);
 
 		found = found || (port != NO_ENTRY && port != x->new[s]);

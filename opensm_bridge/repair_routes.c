@@ -7,9 +7,9 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "certificate.h"
+#include "clock.h"
 #include "repair.h"
 #include "repair_column.h"
 #include "routes_write.h"
@@ -17,7 +17,7 @@
 #define AT_ONCE 64 /* columns: one cache line of a row */
 #define LIDS 0xc000
 
-enum { NOW, PLANNED, NEW, AFTER, FIRST_OTHER, TABLES = FIRST_OTHER + OTHERS };
+enum { NOW, PLANNED, NEW, AFTER, NONE, FIRST_OTHER, TABLES = FIRST_OTHER + OTHERS };
 enum { CONCERNED = 1, MIXED = 2 }; /* a column; MIXED: packets may meet other entries than those of `now` */
 
 struct job {
@@ -151,12 +151,11 @@ static void add_other(const struct job *j, uint32_t s, size_t at, uint8_t port)
 		*other[0] = ENTRY_UNKNOWN;
 }
 
-/* Sets `concerned`, and the suspects; returns whether any column is. */
-static bool find_concerned(struct job *j)
+/* Sets `concerned`, and the suspects. */
+static void find_concerned(struct job *j)
 {
 	const struct routes *now = j->now;
 	struct repair_state *x = &j->x;
-	bool any = false;
 
 	memset(j->concerned, 0, now->columns);
 	x->suspects = 0;
@@ -183,9 +182,6 @@ static bool find_concerned(struct job *j)
 			if ((k->sent[lid] != k->had[lid] || k->older[lid] != ENTRY_NO_ROUTE) && j->column[lid] < now->columns)
 				j->concerned[j->column[lid]] = CONCERNED | MIXED;
 	}
-	for (uint32_t d = 0; d < now->columns; d++)
-		any = any || j->concerned[d];
-	return any;
 }
 
 static struct routes *next_of(struct job *j)
@@ -226,6 +222,7 @@ static void repair_one(struct job *j)
 		repair_end_column(x);
 		x->now = first.new;
 		x->new = j->block[AFTER];
+		x->other[0] = x->other[1] = j->block[NONE];
 		x->clean = true;
 		repair_column(x);
 		j->dropping = true;
@@ -257,7 +254,7 @@ static uint32_t fill_block(struct job *j, uint32_t first, uint32_t *which)
 
 			j->block[NOW][at] = routes_row(now, now->forwarding, j->offset, s)[which[i]];
 			j->block[PLANNED][at] = routes_row(plan, plan->forwarding, j->offset, s)[which[i]];
-			j->block[FIRST_OTHER][at] = j->block[FIRST_OTHER + 1][at] = NO_ENTRY;
+			j->block[NONE][at] = j->block[FIRST_OTHER][at] = j->block[FIRST_OTHER + 1][at] = NO_ENTRY;
 		}
 	for (uint32_t lid = 1; mixed && lid < j->known->lids && lid < LIDS; lid++) {
 		const uint32_t d = j->column[lid];
@@ -310,8 +307,7 @@ static bool repair_offset(struct job *j)
 {
 	find_lids(j);
 	memset(j->x.uses, 0, (size_t)j->x.switches * j->x.wide * sizeof(*j->x.uses));
-	if (!find_concerned(j))
-		return true;
+	find_concerned(j);
 	repair_begin(&j->x);
 	for (uint32_t first = 0; first < j->now->columns; first += AT_ONCE)
 		if (!repair_block(j, first))
@@ -319,20 +315,12 @@ static bool repair_offset(struct job *j)
 	return true;
 }
 
-static double milliseconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
-}
-
 struct routes *repair_routes(struct routes *now, const struct live *live, const struct known *known, bool *hopeless,
 			     struct reason *why)
 {
 	struct job job = {.now = now, .live = live, .known = known}, *j = &job;
 	const struct amendment *before = now->amended;
-	const double begun = milliseconds();
+	const double begun = clock_seconds();
 	bool good = make_room(j) && match_fabric(j);
 
 	REASON(why, "no memory to repair the routes");
@@ -352,6 +340,6 @@ struct routes *repair_routes(struct routes *now, const struct live *live, const 
 		return routes_hold(now);
 	*j->next->amended = (struct amendment){.plan = j->next->amended->plan, .repairs = (before ? before->repairs : 0) + 1,
 					       .entries = j->changed, .later = j->later,
-					       .dropping = j->dropping && !j->hopeless, .milliseconds = milliseconds() - begun};
+					       .dropping = j->dropping && !j->hopeless, .milliseconds = (clock_seconds() - begun) * 1e3};
 	return j->next;
 }

@@ -382,6 +382,18 @@ void routes_drop(struct routes *r)
 	free(r);
 }
 
+static int by_value(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+void guid_sort(uint64_t *guids, uint32_t count)
+{
+	qsort(guids, count, sizeof(*guids), by_value);
+}
+
 uint32_t guid_index(const uint64_t *guids, uint32_t count, uint64_t guid)
 {
 	uint32_t low = 0, high = count;

@@ -95,6 +95,7 @@ void routes_set_arrays(struct routes *r, uint8_t *const section[ROUTES_LAST_ID +
 
 /* The index of a GUID in an ascending list; `count` if it is not in the list. */
 uint32_t guid_index(const uint64_t *guids, uint32_t count, uint64_t guid);
+void guid_sort(uint64_t *guids, uint32_t count);
 
 /* The row of a switch; `switches` if there is none. */
 static inline uint32_t routes_switch(const struct routes *r, uint64_t guid)

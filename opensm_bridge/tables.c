@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "bridge.h"
+#include "clock.h"
 #include "hash.h"
 
 #define LONGEST 64 /* hops of a route, where none was walked */
@@ -73,13 +74,6 @@ static void look_at(struct bridge *b, struct known_switch *known, const osm_swit
 	}
 }
 
-static int by_number(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
 static bool make_room(struct bridge *b)
 {
 	const osm_subn_t *subn = &b->osm->subn;
@@ -96,7 +90,7 @@ static bool make_room(struct bridge *b)
 		lids = sw->lft_size > lids ? sw->lft_size : lids;
 	}
 	if (guids)
-		qsort(guids, count, sizeof(*guids), by_number);
+		guid_sort(guids, count);
 	good = guids && known_resize(&b->known, guids, count, lids);
 	if (!guids)
 		known_free(&b->known);
@@ -119,14 +113,6 @@ static struct known_switch *known_of(struct bridge *b, const osm_switch_t *sw)
 			high = middle;
 	}
 	return &b->known.sw[low]; /* make_room() has added it */
-}
-
-double tables_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
 double tables_head_of_queue(const osm_subn_opt_t *o)
@@ -159,7 +145,7 @@ void tables_look(struct bridge *b, enum look when)
 	b->tables_routings += when == LOOK_DONE && b->looked;
 	if (!make_room(b))
 		return;
-	if (b->known.ages && tables_now() >= b->older_gone_at)
+	if (b->known.ages && clock_seconds() >= b->older_gone_at)
 		known_forget_older(&b->known);
 	ages = b->known.ages;
 	b->known.ages = false;
@@ -176,7 +162,7 @@ void tables_look(struct bridge *b, enum look when)
 			look_at(b, known, sw, sent);
 	}
 	if (b->known.ages) /* entries were replaced since the last look */
-		b->older_gone_at = tables_now() + packet_life(b);
+		b->older_gone_at = clock_seconds() + packet_life(b);
 	b->known.ages = b->known.ages || ages;
 	if (when == LOOK_ROUTING) {
 		b->tables_routings++;

@@ -1,0 +1,14 @@
+/* Seconds on a clock that nobody sets. */
+#ifndef SAR_CLOCK_H
+#define SAR_CLOCK_H
+#include <time.h>
+
+static inline double clock_seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+#endif
