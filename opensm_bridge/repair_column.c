@@ -136,9 +136,6 @@ static void begin(struct repair_state *x)
 {
 	repair_follow(x);
 	for (uint32_t i = 0; i < x->members; i++)
-		if (x->reach[x->member[i]] != LEADS)
-			x->new[x->member[i]] = NO_ENTRY;
-	for (uint32_t i = 0; i < x->members; i++)
 		if (x->passed[x->member[i]] && x->reach[x->member[i]] == LEADS && !repair_rising(x, x->member[i]))
 			x->new[x->member[i]] = NO_ENTRY;
 	repair_follow(x);

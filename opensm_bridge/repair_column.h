@@ -27,6 +27,7 @@ struct repair_state {
 
 	uint32_t column, end;
 	bool covered;	/* hosts send to the column */
+	bool everywhere; /* count with packets of hosts at every switch: new paths may then lead where none pass now */
 	bool clean;	/* packets can meet no entry but those of `now`: confirmed everywhere, and older packets are gone */
 	const uint8_t *now, *planned;	 /* [switches] the column that was sent last, and that of the plan */
 	const uint8_t *other[OTHERS];	 /* [switches] what packets may meet besides, or NO_ENTRY */

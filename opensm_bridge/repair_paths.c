@@ -15,9 +15,7 @@ static uint8_t in_force(const struct repair_state *x, uint32_t s, unsigned which
 {
 	const uint8_t port = which ? x->other[which - 1][s] : x->now[s];
 
-	if (port == ENTRY_UNKNOWN)
-		return port;
-	return x->lost[s] || repair_far(x, s, port) == ROUTES_NO_SWITCH ? NO_ENTRY : port;
+	return port != ENTRY_UNKNOWN && (x->lost[s] || repair_far(x, s, port) == ROUTES_NO_SWITCH) ? NO_ENTRY : port;
 }
 
 static void add_member(struct repair_state *x, uint32_t s)
@@ -46,7 +44,7 @@ static void find_passed(struct repair_state *x)
 	uint32_t *stack = x->chain, depth = 0;
 
 	for (uint32_t i = 0; i < x->members; i++)
-		if (x->sends[x->member[i]]) {
+		if (x->sends[x->member[i]] || x->everywhere) {
 			x->passed[x->member[i]] = 1;
 			stack[depth++] = x->member[i];
 		}

@@ -208,7 +208,8 @@ static bool all_arrive(struct job *j)
 }
 
 /*
- * Repairs a column. If a switch in force does not allow yet what a host's path needs, because its entry leads elsewhere,
+ * Repairs a column. If hosts have no path then, because the way leads over a switch that none of their packets passes now and that
+ * is to be rewritten, too, it is tried again as if they passed every switch. If a switch in force does not allow yet what a host's path needs, because its entry leads elsewhere,
  * the host's packets are dropped until that switch is rewritten; the next repair gives them their path.
  */
 static void repair_one(struct job *j)
@@ -217,6 +218,12 @@ static void repair_one(struct job *j)
 	const struct repair_state first = *x;
 
 	repair_column(x);
+	if (x->covered && !all_arrive(j)) {
+		repair_end_column(x);
+		x->everywhere = true;
+		repair_column(x);
+		x->everywhere = false;
+	}
 	j->later += x->later;
 	if (x->covered && !all_arrive(j)) {
 		repair_end_column(x);

@@ -125,6 +125,19 @@ def run(plan: RoutesFile, folder: Path, seed: int, count: int, tree: bool) -> Co
     return seen
 
 
+@pytest.mark.parametrize("engine", ["sar-plus", "updn"])
+def test_three_cables_of_three_levels(engine: str, tmp_path: Path) -> None:
+    """The way around may lead over a switch that no packet of a host passes yet."""
+    plan, rng, refused = plan_of("xgft:3;3,3,3;1,3,3", engine, 1), np.random.default_rng(1), 0
+    assert plan is not None
+    with repairing(plan, tmp_path) as program:
+        for _ in range(300):
+            program.load(plan)
+            refused += bool(program.go(failures(plan, rng, "few").commands()).refusal)
+    print(engine, refused)
+    assert refused <= 3, "hosts of these have no rising path"
+
+
 @pytest.mark.parametrize("spec", TREES)
 @pytest.mark.parametrize("cut", [0.0, 0.08])
 def test_trees(spec: str, cut: float, tmp_path: Path) -> None:
