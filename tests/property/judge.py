@@ -66,6 +66,9 @@ class Judge:
         self.were |= fabric.cables
         self.fabric = fabric
         self.switches = {s: self.switches.get(s, Switch()) for s in fabric.switches}
+        for s, switch in self.switches.items():  # no packet is on a cable that was dead
+            for left in switch.older.values():
+                left -= {port for port in left if (s, port) in self.fresh}
 
     def judge(self, tables: Mapping[int, Table], silent: Iterable[int] = ()) -> str:
         """What may happen while the switches get these tables; "" if nothing. A silent switch
