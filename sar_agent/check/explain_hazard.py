@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sar_agent.check.credit_loops import credit_loop
-from sar_agent.check.hop_lanes import hop_loop
 from sar_agent.check.mixed_tables import CIRCLE, DROP
 from sar_agent.check.table_sets import Pair, TableSets
 from sar_agent.fabric import Fabric
@@ -24,14 +22,10 @@ if TYPE_CHECKING:  # loading it takes a sixth of a second, and only explanations
 
 def describe_credit_loop(sets: TableSets, pair: Pair, planes: U8) -> str:
     """A credit loop in `planes`; each step names a destination whose packets can take it."""
-    if sets.by_hop:
-        by_hop = hop_loop(sets.wiring, sets.hops, planes, everyone=False)
-        cycle = [int(sets.fabric.channel_by_port[s, p]) for s, p, _ in by_hop]
-        lane = f"lanes {', '.join(sorted({str(lane) for *_, lane in by_hop}))}"
-    else:
-        by_lane = credit_loop(sets.fabric, sets.wiring, planes)
-        assert by_lane, "what cannot be peeled has a cycle"
-        lane, cycle = f"lane {by_lane[0]}", by_lane[1]
+    loop = sets.credit_loop(planes)
+    cycle = [int(sets.fabric.channel_by_port[s, p]) for s, p, _ in loop]
+    lanes = sorted({str(lane) for *_, lane in loop})
+    lane = f"lanes {', '.join(lanes)}" if sets.by_hop else f"lane {lanes[0]}"
     if not sets.same_lanes:
         lane = "any lane (the lanes change, too)"
     steps = [

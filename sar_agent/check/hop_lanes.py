@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sar_agent.check.counted_trees import scratch_of
 from sar_agent.check.wiring import HOSTS, OTHERS, Wiring
@@ -76,19 +75,6 @@ def count_hops(wiring: Wiring, hops: HopLanes, egress: U8) -> U8 | None:
     return used if all(_count_trees(wiring, hops, table, used) for table in egress) else None
 
 
-def hop_loop(
-    wiring: Wiring, hops: HopLanes, used: U8, everyone: bool
-) -> list[tuple[int, int, int]]:
-    """(switch, port, lane) of the channels of one cycle, in order; empty where there is no cycle.
-    Without `everyone`, only traffic between hosts counts."""
-    lanes, ports = int(wiring.lanes), int(wiring.ports)
-    planes = used[:lanes] | used[lanes:] if everyone else used[:lanes]
-    cycle = _find_loop(wiring, hops, planes)
-    channel, lane = cycle % (wiring.switches * ports), cycle // (wiring.switches * ports)
-    parts = (channel // ports).tolist(), (channel % ports).tolist(), lane.tolist()
-    return list(zip(*parts, strict=True))
-
-
 @kernel
 def _count_trees(wiring: Wiring, hops: HopLanes, egress: U8, used: U8) -> bool:  # pragma: no cover
     """Counts one LID offset, uint8[D, S]; False as soon as a tree does not reach."""
@@ -147,49 +133,3 @@ def _count_trees(wiring: Wiring, hops: HopLanes, egress: U8, used: U8) -> bool: 
         if taken != switches - one:
             return False
     return True
-
-
-@kernel
-def _find_loop(wiring: Wiring, hops: HopLanes, used: U8) -> NDArray[np.int64]:  # pragma: no cover
-    """Nodes lane · S · P + s · P + p of a cycle, by depth-first search; empty where there is no
-    cycle."""
-    switches, ports = np.uint32(wiring.sends.shape[1]), wiring.ports
-    width, one = ports + np.uint32(1), np.uint32(1)
-    channels = switches * ports
-    nodes = channels * wiring.lanes
-    colour = np.zeros(nodes, np.uint8)  # 0 new, 1 on the stack, 2 done
-    turn = np.zeros(nodes, np.uint8)
-    stack = np.empty(nodes, np.uint32)
-    for first in range(nodes):
-        if colour[first]:
-            continue
-        stack[0] = first
-        depth = one
-        while depth:
-            node = np.uint32(stack[depth - one])
-            colour[node] = 1
-            lane, channel = np.uint32(node // channels), np.uint32(node % channels)
-            w = np.uint32(wiring.next[channel // ports * width + channel % ports])
-            entry = hops.entry[channel // ports, channel % ports]
-            q, then = np.uint32(turn[node]), np.uint32(0)
-            if w >= switches:
-                q = ports  # a terminal's port: dependencies end there
-            while q < ports:
-                if used[lane, channel * ports + q]:
-                    then = np.uint32(hops.lane[w, entry, q]) * channels + w * ports + q
-                    if colour[then] < 2:
-                        break
-                q += one
-            if q == ports:
-                colour[node] = 2
-                depth -= one
-            elif colour[then] == 1:
-                begin = depth - one
-                while stack[begin] != then:
-                    begin -= one
-                return stack[begin:depth].astype(np.int64)
-            else:
-                turn[node] = q
-                stack[depth] = then
-                depth += one
-    return np.empty(0, np.int64)

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_agent.check.credit_loops import loop_free
-from sar_agent.check.hop_lanes import NO_HOPS, hop_loop, hops_of
+from sar_agent.check.credit_loops import credit_loop
+from sar_agent.check.hop_lanes import NO_HOPS, hops_of
 from sar_agent.check.mixed_tables import mix_trees
 from sar_agent.check.proof import ProvedTables
 from sar_agent.check.unknown_senders import UnknownSenders, begin_anywhere, ports_down, with_senders
@@ -205,9 +205,12 @@ class TableSets:
 
     def acyclic(self, planes: U8) -> bool:
         """Whether no lane has a credit loop between hosts."""
-        if self.by_hop:
-            return not hop_loop(self.wiring, self.hops, planes, everyone=False)
-        return loop_free(self.wiring, planes)[0]
+        return not self.credit_loop(planes)
+
+    def credit_loop(self, planes: U8) -> list[tuple[int, int, int]]:
+        """A credit loop between hosts; see `check/credit_loops.py`."""
+        hosts = planes[: int(self.wiring.lanes)]
+        return credit_loop(self.wiring, hosts, self.hops if self.by_hop else None)
 
     def dead(self, egress: U8, which: Bool) -> Bool:
         """bool[O, D]: trees that do not bring every sender's packets to their destination."""

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sar_agent.check.credit_loops import lanes_loop_free
-from sar_agent.check.hop_lanes import NO_HOPS, HopLanes, hop_loop
+from sar_agent.check.credit_loops import credit_loop
+from sar_agent.check.hop_lanes import NO_HOPS, HopLanes
 from sar_agent.check.proof import ProvedTables
 from sar_agent.check.wiring import HOSTS, OTHERS, Wiring
 from sar_agent.fabric import Fabric
@@ -177,9 +177,7 @@ class _Search:
         hosts = len(self.proved.wiring.destination_kind) - len(lids) if to_hosts else 0
         self.left -= int(np.count_nonzero(sources)) * (hosts + int(np.count_nonzero(lids)))
         self.left -= used.size // SEARCH
-        if self.proved.hops:
-            return not hop_loop(self.proved.wiring, self.proved.hops, used, everyone=False)
-        return lanes_loop_free(self.proved.wiring, used)
+        return not credit_loop(self.proved.wiring, used, self.proved.hops)
 
 
 @kernel

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 
 from sar_agent.check.credit_loops import credit_loop, loop_free
-from sar_agent.check.hop_lanes import hop_loop
 from sar_agent.check.proof import ProvedTables, prove
 from sar_agent.check.reachability import check_reachability
 from sar_agent.check.registered import Finding, registered_findings
@@ -96,42 +95,23 @@ def _check_built_in(fabric: Fabric, routes: Routes) -> CheckResult:
             f"{reach.unreachable_pairs} pairs do not reach; the first is {reach.first}"
         )
         return CheckResult(Verdict(reach.unreachable_pairs, lanes, False, False, (finding,)), None)
-    if proved.hops is not None:
-        return _check_hops(fabric, routes, proved)
-    hosts, everyone = loop_free(proved.wiring, proved.counts)
+    hops, by_hop = proved.hops, proved.hops is not None
+    hosts, everyone = loop_free(proved.wiring, proved.counts, hops)
     if hosts:
         proved = replace(proved, everyone=everyone)
-        return CheckResult(Verdict(0, lanes, True, everyone), proved)
-    loop = credit_loop(fabric, proved.wiring, proved.counts)
-    assert loop, "what cannot be peeled has a cycle"
-    lane, cycle = loop
-    finding = Finding(
-        f"credit loop in virtual lane {lane}: "
-        f"{_first_names([fabric.channel_name(c) for c in cycle])}, and back; "
-        f"engine {routes.engine} needs more virtual lanes than {lanes} on this fabric",
-        CreditLoop,
-    )
-    return CheckResult(Verdict(0, lanes, False, False, (finding,)), None)
-
-
-def _check_hops(fabric: Fabric, routes: Routes, proved: ProvedTables) -> CheckResult:
-    """The verdict where lanes are chosen hop by hop."""
-    assert proved.hops is not None
-    lanes, counts = routes.virtual_lanes, proved.counts.view(np.uint8)
-    loop = hop_loop(proved.wiring, proved.hops, counts, everyone=True)
-    everyone = not loop
-    if not everyone:
-        loop = hop_loop(proved.wiring, proved.hops, counts, everyone=False)
-    if not loop:
-        proved = replace(proved, everyone=everyone)
-        return CheckResult(Verdict(0, lanes, True, everyone, hop_by_hop=True), proved)
-    names = [
-        f"{fabric.channel_name(int(fabric.channel_by_port[s, p]))} in lane {lane}"
-        for s, p, lane in loop
-    ]
-    problem = f"credit loop with lanes chosen hop by hop: {_first_names(names)}, and back"
-    verdict = Verdict(0, lanes, False, False, (Finding(problem, CreditLoop),), True)
-    return CheckResult(verdict, None)
+        return CheckResult(Verdict(0, lanes, True, everyone, hop_by_hop=by_hop), proved)
+    loop = credit_loop(proved.wiring, (proved.counts[:lanes] > 0).view(np.uint8), hops)
+    names = [fabric.channel_name(int(fabric.channel_by_port[s, p])) for s, p, _ in loop]
+    if by_hop:
+        names = [f"{name} in lane {lane}" for name, (*_, lane) in zip(names, loop, strict=True)]
+        problem = f"credit loop with lanes chosen hop by hop: {_first_names(names)}, and back"
+    else:
+        problem = (
+            f"credit loop in virtual lane {loop[0][2]}: {_first_names(names)}, and back; "
+            f"engine {routes.engine} needs more virtual lanes than {lanes} on this fabric"
+        )
+    findings = (Finding(problem, CreditLoop),)
+    return CheckResult(Verdict(0, lanes, False, False, findings, by_hop), None)
 
 
 def _first_names(names: list[str]) -> str:
