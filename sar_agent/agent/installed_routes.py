@@ -64,11 +64,6 @@ class InstalledRoutes:
         """Identity of the plan in force; empty where this process does not know it."""
         return self._plan[0] if self._plan else ""
 
-    @property
-    def last_read(self) -> InForce | None:
-        """The tables that were read back last; None where they are not known."""
-        return self._in_force
-
     def read(self, status: SmStatus | None, fabric: Fabric) -> InForce | None:
         """The tables in force on the indices of `fabric`, whichever engine made them; None where
         they are not known.

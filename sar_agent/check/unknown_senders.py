@@ -60,9 +60,7 @@ def with_senders(fabric: Fabric, wiring: Wiring, senders: Bool) -> Wiring:
     sends[HOSTS - 1, senders] |= np.uint32(1)
     sends[OTHERS - 1, senders] |= np.uint32(1) << wiring.lanes
     kinds[_led_to(fabric, senders)] = HOSTS
-    return wiring._replace(
-        sends=sends, destination_kind=kinds, most=np.bitwise_or.reduce(sends, axis=1)
-    )
+    return wiring._replace(sends=sends, destination_kind=kinds)
 
 
 def _led_to(fabric: Fabric, switches: Bool) -> Bool:

@@ -41,14 +41,10 @@ class Wiring(NamedTuple):
     """uint32[2, S], for `HOSTS` and `OTHERS`: the marks with which paths begin at each switch, in
     lane 0. Bit l means that packets from hosts to hosts pass in lane l; bit L + l means that other
     packets do, those to a switch's own LID or to and from aggregation units."""
-    most: U32
-    """uint32[2], the union of all marks of `sends`."""
     into_offset: U32
     """uint32[S + 1]: into_offset[s]:into_offset[s + 1] are the live channels that end at s."""
     into_switch: U16
     """uint16[C], the switch where each of them starts."""
-    into_port: U8
-    """uint8[C], its port there."""
 
     @property
     def switches(self) -> int:
@@ -71,11 +67,9 @@ def wiring_of(fabric: Fabric, lanes: int) -> Wiring:
     kind = np.uint16 if switches + 1 < 1 << 16 else np.uint32
     alive = fabric.switch_up
     up = fabric.channel_up & alive[fabric.channel_source] & alive[fabric.channel_target]
-    source, port, target = (
-        array[up] for array in (fabric.channel_source, fabric.channel_port, fabric.channel_target)
-    )
+    source, target = fabric.channel_source[up], fabric.channel_target[up]
     following = np.full((switches, ports + 1), switches, kind)
-    following[source, port] = target
+    following[source, fabric.channel_port[up]] = target
     following[~alive] = switches + 1
 
     kinds = np.full(fabric.destinations, OTHERS, np.uint8)
@@ -100,8 +94,6 @@ def wiring_of(fabric: Fabric, lanes: int) -> Wiring:
         fabric.destination_port,
         kinds,
         sends,
-        np.bitwise_or.reduce(sends, axis=1),
         np.searchsorted(target[order], np.arange(switches + 1)).astype(np.uint32),
         source[order].astype(kind),
-        port[order].astype(np.uint8),
     )
