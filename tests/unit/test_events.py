@@ -19,7 +19,7 @@ from sar_agent.events.authority import Authority, KnownJob, trusted_uids
 from sar_agent.events.counters import MessageCounters
 from sar_agent.events.dispatch import Dispatcher, JobEvents
 from sar_agent.events.inbox import Inbox
-from sar_agent.events.message import MessageRefused, RefusalReason
+from sar_agent.events.message import Event, MessageRefused, RefusalReason
 from sar_agent.events.server import MessageServer, listen_tcp, listen_unix
 from sar_agent.telemetry.metrics import Metrics
 from sar_lab.live.process import free_port, wait_until
@@ -223,6 +223,21 @@ def ask(path: Path, *pieces: bytes) -> bytes:
         for piece in pieces:
             stream.sendall(piece)
         return stream.makefile("rb").read()
+
+
+def test_a_key_s_variables_go_before_the_site_s_and_a_start_that_waits_has_none() -> None:
+    """A start without an environment makes the job's steps ask for all of it."""
+    site = {"UCX_IB_SL": "1", "UCX_IB_LID_PATH_BITS": "0"}
+    own: dict[str, object] = {"env": {"UCX_IB_LID_PATH_BITS": "2"}}
+    jobs = JobEvents(Authority(frozenset({ROOT})), Inbox(), site, lambda event, uid: own)
+    start = Event.model_validate(message())
+    assert jobs.take(start, ROOT)["env"] == {"UCX_IB_SL": "1", "UCX_IB_LID_PATH_BITS": "2"}
+    own.clear()
+    own["wait"] = 0.05
+    later = Event.model_validate(message(id="f" * 16))
+    assert jobs.take(later, ROOT) == {"wait": 0.05}
+    hint = Event.model_validate(message(event="hint", id="e" * 16))
+    assert jobs.take(hint, ROOT) == {"wait": 0.05, "env": site}
 
 
 def test_a_line_an_answer(ear: Ear, door: Path) -> None:
