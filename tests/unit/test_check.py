@@ -16,6 +16,7 @@ from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.install.plan import make_plan
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, Routes, load_engine
+from tests.grids import routes_by, torus
 
 
 def ring() -> Fabric:
@@ -90,3 +91,16 @@ def test_arrays_that_do_not_fit_never_reach_a_kernel(name: str) -> None:
     for read in (check_routes, lambda fabric, routes: make_plan(1, fabric, JobMix(()), routes)):
         with pytest.raises(InputError, match="do not fit"):
             read(fabric, other)
+
+
+@pytest.mark.parametrize(("hosts", "free"), [((0, 3), True), ((0, 2, 4), False)])
+def test_clockwise_around_a_ring_of_which_some_switches_have_hosts(
+    hosts: tuple[int, ...], free: bool
+) -> None:
+    """Packets hold channels at switches that they only pass. Two hosts opposite each other close
+    no loop; their packets to the switches themselves would."""
+    ring = torus((6,))
+    fabric = ring.with_links_down([], [t for t in range(6) if t not in hosts])
+    verdict = check_routes(fabric, routes_by(fabric, lambda here, there: (here + 1) % 6))
+    assert (verdict.deadlock_free, verdict.deadlock_free_everyone) == (free, False)
+    assert free or "credit loop in virtual lane 0" in verdict.problems[0]
