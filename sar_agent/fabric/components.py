@@ -44,6 +44,15 @@ def is_connected(fabric: Fabric) -> bool:
     return bool(reached.all())
 
 
+def _are_planes(fabric: Fabric, component: I32) -> bool:
+    """Whether every adapter with a live port has one in each component."""
+    live = fabric.is_host_port
+    node = fabric.terminal_node_guid[live]
+    pairs = np.unique(np.stack([node, component[fabric.terminal_switch[live]]]), axis=1)
+    _, pieces = np.unique(pairs[0], return_counts=True)
+    return bool(len(pieces) and (pieces == component.max() + 1).all())
+
+
 def require_connected(fabric: Fabric) -> None:
     """Raise `InputError`, naming a switch of each piece, where there is more than one."""
     if is_connected(fabric):
@@ -53,6 +62,13 @@ def require_connected(fabric: Fabric) -> None:
     first, sizes = first[pieces >= 0], sizes[pieces >= 0]
     if len(first) == 1:
         return
+    if _are_planes(fabric, component):
+        raise InputError(
+            f"the switches are in {len(first)} planes that meet only in hosts' adapters, as in "
+            "planar XDR, which is not supported",
+            file=fabric.name,
+            remedy="give the dump of one plane at a time",
+        )
     names = [
         f'"{fabric.switch_name[switch]}" ({size} switch{"es" * (size > 1)})'
         for switch, size in zip(first[:5].tolist(), sizes[:5].tolist(), strict=True)

@@ -15,13 +15,17 @@ from sar_agent.util.text_files import source_text
 _SEEN = re.compile(
     r"^[ \t]*(?:# Topology file: generated on|switchguid=0x[0-9a-f]+\()", re.MULTILINE
 )
+_BY_HAND = re.compile(r'^Switch\s*\d+\s*"[^"\n]+"\s*#\s*"[^\n]*"[ \t]*\n\[', re.MULTILINE)
+"""A switch without LID, and its first port: ibnetdiscover always prints the LID, generators of
+networks for ibsim do not."""
 
 
 class Ibnetdiscover:
     """The fabric format `ibnetdiscover`."""
 
     def recognises(self, text: str) -> bool:
-        return bool(_SEEN.search(text))
+        seen = _SEEN.search(text)
+        return bool(seen and (seen[0].lstrip()[0] == "#" or not _BY_HAND.search(text)))
 
     def read(self, text: str, name: str, mapper: HostMapper | None) -> Fabric:
         return read_ibnetdiscover(text, mapper, name=name)

@@ -24,9 +24,13 @@ _HEADER = re.compile(
     r'(Switch|Hca|Ca|Rt)\s*(\d{1,9})\s*"([^"]+)"\s*'
     r'(?:#\s*(?:"(.*)"|((?:(?! enhanced port | base port | lid | lmc ).)*)))?(.*)'
 )
+_LABEL = r"(?:\([^()\"]{0,64}[^()\"0-9a-fA-F][^()\"]{0,64}\)|\([^()\"]{1,64}\)(?=\s*\())?\s*"
+"""The label of a port that ibdiagnet 2.10 and later print before the GUID: `(1/1/2)` at switches,
+`(B1D0F0/0/0/1)` at hosts. What is hexadecimal digits alone is a GUID, unless one follows."""
 _PORT_HEAD = (
-    r"\[(\d{1,9})\](?:\[ext \d+\])?\s*(?:\(([0-9a-fA-F]{1,16})\))?\s*"
-    r'"([^"]+)"\s*(?:\[(\d{1,9})\])?(?:\[ext \d+\])?\s*(?:\(([0-9a-fA-F]{1,16})\))?\s*'
+    rf"\[(\d{{1,9}})\](?:\[ext \d+\])?\s*{_LABEL}(?:\(([0-9a-fA-F]{{1,16}})\))?\s*"
+    rf'"([^"]+)"\s*(?:\[(\d{{1,9}})\])?(?:\[ext \d+\])?\s*{_LABEL}'
+    r"(?:\(([0-9a-fA-F]{1,16})\))?\s*"
 )
 _PORT_TAIL = (
     r'#\s*(?:lid (\d{1,9}) lmc ([0-7])\s*)?".*"\s*lid (\d{1,9}) (\S+)'
@@ -40,7 +44,9 @@ _GUID = re.compile(
 )
 _OPTION = re.compile(r"([wse])=(0[xX][0-9a-fA-F]+|\d{1,9}(?!\d))")
 _FOREIGN = ("include", "module")
-_ANY_PORT = re.compile(r'\[\d{1,9}\](?:\[ext \d+\])?\s*(?:\([0-9a-fA-F]{1,16}\))?\s*(?:"|$)')
+_ANY_PORT = re.compile(
+    rf"\[\d{{1,9}}\](?:\[ext \d+\])?\s*{_LABEL}" r'(?:\([0-9a-fA-F]{1,16}\))?\s*(?:"|$)'
+)
 """The beginning of a port line, as opposed to a shell's `[root@mgmt ~]#` or `[1]+  Done`."""
 _SHELL_JOB = re.compile(r"\[\d+\](?:[+-]?\s+[A-Z][a-z]+.*|\s+\d+)\s*")
 """`[1] 40312`, `[1]+  Done   ibnetdiscover`."""

@@ -11,8 +11,10 @@ A comment is free text and may hold `|`, so columns are counted from both ends o
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -30,8 +32,15 @@ job."""
 HEADER = "JOBID|STATE|NODELIST|PARTITION|USER|ACCOUNT|NODES|START_TIME|COMMENT"
 """The header that squeue prints for FORMAT without `-h`."""
 
+log = logging.getLogger(__name__)
+_STATE = re.compile("[A-Z][A-Z_]{1,40}")
+_NO_TIME = ("", "N/A", "Unknown", "(null)", "None", "0")
 _ID = re.compile(r"\d{1,18}(?:_(?:\d{1,18}|\[[^\]]*\]?)|\+\d{1,18})?")
 _WHOLE = re.compile(r"\d{1,18}")
+
+
+class UnknownState(InputError):
+    """A job in a state of a later Slurm; whether it holds nodes and sends is not known."""
 
 
 class Columns(NamedTuple):
@@ -78,8 +87,9 @@ def parse_squeue_pipe(
     """The jobs of a file in pipe format that are in one of `states` and hold nodes.
 
     Components of a heterogeneous job are merged. Times without a zone are local time, as squeue
-    prints them. Raises `InputError` with `source` and the line for the first line that is not a job
-    line: a file is either read completely or refused (the live poll skips broken lines).
+    prints them. Jobs in states that are not known here are left out, and times that cannot be read
+    count as unknown; either is logged once. Raises `InputError` with `source` and the line for the
+    first line that is not a job line (the live poll skips broken lines).
     """
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     layout = _OURS
@@ -103,13 +113,35 @@ def _records(
     source: str | Path | None,
     states: Collection[str],
 ) -> Iterator[JobRecord]:
+    unknown: list[str] = []
+    times: list[str] = []
     for number, line in lines:
         try:
             record = parse_line(line, layout, states)
+        except UnknownState as error:
+            unknown.append(f"line {number}: {error.what}")
+            if len(unknown) == len(lines):
+                raise
+            continue
         except InputError as error:
             raise InputError(error.what, file=source, line=number, remedy=error.remedy) from error
         if record:
+            if record.start is None and layout.start >= 0:
+                start = (_split(line, layout) or [])[layout.start].strip()
+                times += [] if start in _NO_TIME else [f"line {number}: {start[:40]!r}"]
             yield record
+    where = f"{source}: " if source else ""
+    if unknown:
+        log.warning(
+            "%s%d jobs in states that are not known here are left out (%s)",
+            where, len(unknown), unknown[0],
+        )  # fmt: skip
+    if times:
+        log.warning(
+            "%s%d start times cannot be read and count as unknown (%s); with "
+            "SLURM_TIME_FORMAT=standard squeue prints them so that they can",
+            where, len(times), times[0],
+        )  # fmt: skip
 
 
 def parse_line(line: str, layout: Columns, states: Collection[str]) -> JobRecord | None:
@@ -127,7 +159,8 @@ def parse_line(line: str, layout: Columns, states: Collection[str]) -> JobRecord
     if not _ID.fullmatch(identity):
         raise InputError(f"{identity[:40]!r} is not a Slurm job id")
     if state not in STATES:
-        raise InputError(f"job {identity}: {state[:40]!r} is not a Slurm job state")
+        what = f"job {identity}: {state[:40]!r} is not a Slurm job state"
+        raise UnknownState(what) if _STATE.fullmatch(state) else InputError(what)
     if state not in states:
         return None
     nodes = _known(fields[layout.nodes])
@@ -175,13 +208,11 @@ def _known(field: str) -> str:
 
 @lru_cache(maxsize=16384)  # as `expand`: a smaller one than the queue would never hit
 def _seconds(field: str) -> float | None:
-    """Unix seconds from `1795221989` (our poll sets SLURM_TIME_FORMAT=%s) or local ISO time."""
+    """Unix seconds from `1795221989` (our poll sets SLURM_TIME_FORMAT=%s) or local ISO time; None
+    for all else."""
     field = field.strip()
-    if field in ("", "N/A", "Unknown", "(null)", "None", "0"):
+    if field in _NO_TIME:
         return None
-    try:
-        if field.isdigit():
-            return float(field)
-        return datetime.fromisoformat(field).timestamp()
-    except (ValueError, OverflowError) as error:  # also of what only looks like a digit: ²
-        raise InputError(f"{field[:40]!r} is not a start time") from error
+    with suppress(ValueError, OverflowError):  # also of what only looks like a digit: ²
+        return float(field) if field.isdigit() else datetime.fromisoformat(field).timestamp()
+    return None

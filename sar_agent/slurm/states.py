@@ -44,7 +44,8 @@ STATE_CODES = {
 }
 """squeue's short state codes (`%t`) and the long names (`%T`); squeue(1), "JOB STATE CODES"."""
 
-STATES = frozenset(STATE_CODES.values())
+STATES = frozenset(STATE_CODES.values()) | {"EXPEDITING"}
+"""All states that squeue prints; EXPEDITING, of Slurm 25.11, has no short code that we know."""
 
 FLAGS_BY_PRECEDENCE = (
     "COMPLETING",

@@ -14,6 +14,9 @@ from sar_lab.history.job_history import JobHistory
 from sar_lab.history.times import seconds_of
 
 COMMAND = "sacct -a -X -P -S 2026-01-01 -o JobID,Start,End,State,NodeList"
+OTHER_TIMES = (
+    f"lines with times in another format (save it with: SLURM_TIME_FORMAT=standard {COMMAND})"
+)
 WANTED = ("JobID", "Start", "End", "NodeList")
 XDMOD = [
     *("JobID", "JobIDRaw", "Cluster", "Partition", "QOS", "Account", "Group", "GID", "User", "UID"),
@@ -39,9 +42,13 @@ def parse_sacct_text(text: str, source: str | Path) -> JobHistory:
             if len(words) < least:
                 raise ValueError
             id, start, end, nodes = (words[i] for i in at)
-            times = seconds_of(start), seconds_of(end)
         except ValueError:
             records.builder.leave_out(CUT, f"line {number}")
+            continue
+        try:
+            times = seconds_of(start), seconds_of(end)
+        except ValueError:
+            records.builder.leave_out(OTHER_TIMES, f"line {number}")
             continue
         records.add(id, *times, nodes, words[state] if state is not None else "")
     return records.build()

@@ -50,6 +50,22 @@ def test_the_caller_can_choose_states():
     assert len(parse_squeue_pipe(line(state="COMPLETING"), states={"COMPLETING"})) == 1
 
 
+def test_a_state_of_a_later_slurm_is_left_out_and_named(caplog):
+    text = line("1") + line("2", "HOVERING", "") + line("3", "HOVERING") + line("4")
+    assert [job.id for job in parse_squeue_pipe(text, "queue.txt")] == ["1", "4"]
+    assert "queue.txt: 2 jobs in states that are not known here" in caplog.text
+    assert "line 2: job 2: 'HOVERING'" in caplog.text
+    with pytest.raises(InputError, match="is not a Slurm job state"):
+        parse_squeue_pipe(line(state="HOVERING"))
+
+
+@pytest.mark.parametrize("start", ["Ystday 14:30", "12 Jan 10:11", "yesterday", "\xb2"])
+def test_a_start_time_in_another_format_is_not_known(start, caplog):
+    (job,) = parse_squeue_pipe(line(start=start))
+    assert job.start is None
+    assert "SLURM_TIME_FORMAT=standard" in caplog.text and "line 1" in caplog.text
+
+
 def test_a_pipe_in_the_comment_stays_there():
     (job,) = parse_squeue_pipe(line(comment="a|b;sar:alltoall|c"))
     assert job.traffic == "alltoall"
@@ -94,10 +110,8 @@ def test_iso_times_are_local(monkeypatch):
     [
         ("garbage", "columns"),
         (line("x7"), "job id"),
-        (line(state="DANCING"), "job state"),
         (line(nodes="n[1-"), "host list"),
         (line(nodes="n1 rm"), "host list"),
-        (line(start="yesterday"), "start time"),
     ],
 )
 def test_a_broken_line_is_named(bad, said):

@@ -1,0 +1,97 @@
+"""The fabric format `ports`: what `ibnetdiscover -p` prints, a line for each port that is up.
+
+`CA   101  1 0x1070fd0300000010 4x HDR - SW     1  1 0x0cc47a0300000100 ( 'n001 H1' - 'leaf1' )`:
+type, LID, port and GUID of a node, width and speed, and the same of the other end; a port without a
+cable has only its own node. The grammar is that of `dump_ports` in infiniband-diags'
+ibnetdiscover.c. The GUIDs are those of nodes.
+
+**Weak spot:** GUIDs of ports are not printed. Port n of a host is taken to have the node's GUID
+plus n - 1, as Mellanox' adapters have it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from sar_agent.errors import InputError
+from sar_agent.fabric.cabling import assemble
+from sar_agent.fabric.hostnames import HostMapper
+from sar_agent.fabric.model import Fabric
+from sar_agent.fabric.node_records import NodeRecord, PortRecord
+from sar_agent.fabric.rates import parse_rate
+
+AGAIN = "run ibnetdiscover -p again"
+_SIDE = r"(CA|SW|RT|\?\?)\s+(\d{1,5})\s+(\d{1,3})\s+0x([0-9a-fA-F]{16})"
+_LINE = re.compile(rf"\s*{_SIDE}\s+(\S+)\s+(\S+)(?:\s+-\s+{_SIDE}\s+\((.*)\)|\s+'(.*)')\s*")
+_SEEN = re.compile(rf"^\s*{_SIDE}\s+\d+x\s", re.MULTILINE)
+_LETTER = {"CA": "H", "SW": "S", "RT": "R", "??": "R"}
+
+
+class PortList:
+    """The fabric format `ports`."""
+
+    def recognises(self, text: str) -> bool:
+        return bool(_SEEN.search(text))
+
+    def read(self, text: str, name: str, mapper: HostMapper | None) -> Fabric:
+        return read_port_list(text, name, mapper)
+
+
+def read_port_list(text: str, name: str, mapper: HostMapper | None = None) -> Fabric:
+    """The fabric of the text; `name` is for messages. Lines of another form are left out, and
+    counted in a note. Raises `InputError` where there is no cable, or sides contradict."""
+    nodes: dict[str, NodeRecord] = {}
+    foreign: list[int] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        match = _LINE.fullmatch(line)
+        if not match:
+            foreign.append(number)
+            continue
+        own, far = match.groups()[:4], match.groups()[6:10]
+        names, alone = match[11], match[12]
+        here, there = _names(names) if names is not None else (alone, "")
+        node = _node(nodes, own, here, number)
+        if names is None:
+            continue  # no cable
+        peer = _node(nodes, far, there, number)
+        rate = parse_rate(match[5] + match[6])
+        port, far_port = int(own[2]), int(far[2])
+        node.ends.append(
+            PortRecord(
+                port, _guid(node, port), int(own[1]), 0, peer.id, far_port, _guid(peer, far_port),
+                int(far[1]), rate, True, number,
+            )
+        )  # fmt: skip
+    if not any(node.ends for node in nodes.values()):
+        raise InputError("no cable in it", file=name, remedy=AGAIN)
+    notes = []
+    if foreign:
+        lines = "1 line was" if len(foreign) == 1 else f"{len(foreign)} lines were"
+        notes.append(f"{lines} not understood, the first is line {foreign[0]}")
+    return assemble(name, list(nodes.values()), mapper, notes=notes, remedy=AGAIN)
+
+
+def _names(text: str) -> tuple[str, str]:
+    """The two descriptions in `'n001 mlx5_0' - 'leaf1'`; they may hold quotes."""
+    here, _, there = text.strip().partition("' - '")
+    return here.removeprefix("'"), there.removesuffix("'")
+
+
+def _node(
+    nodes: dict[str, NodeRecord], side: tuple[str, ...], description: str, line: int
+) -> NodeRecord:
+    kind, lid, port, guid = side
+    letter = _LETTER[kind]
+    ident = f"{letter}-{guid.lower()}"
+    node = nodes.get(ident)
+    if node is None:
+        lids = int(lid) if letter == "S" else 0
+        node = nodes[ident] = NodeRecord(letter, ident, 1, int(guid, 16), description, lids, line)
+    node.ports = max(node.ports, int(port))
+    return node
+
+
+def _guid(node: NodeRecord, port: int) -> int:
+    return 0 if node.kind == "S" else node.guid + port - 1
