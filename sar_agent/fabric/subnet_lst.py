@@ -2,9 +2,10 @@
 
 It has a line per link and direction; all numbers but the speed are hexadecimal:
 `{ CA Ports:01 SystemGUID:… NodeGUID:… PortGUID:… VenID:… DevID:… Rev:… {n001 HCA-1} LID:000B PN:01
-} { SW … } PHY=4x LOG=ACT SPD=25`. OpenSM writes the file at each heavy sweep, live links only; a
-link with `LOG=DWN` is down (ibutils skip it). SPD is Gbit/s of signalling per lane, 10 for QDR and
-for FDR10. A switch without a cable cannot occur in it.
+} { SW … } PHY=4x LOG=ACT SPD=25`. Other nodes are `Rt` (routers) and `**`; what OpenSM does not
+know of a link is `??`. OpenSM writes the file at each heavy sweep, live links only; a link with
+`LOG=DWN` is down (ibutils skip it). SPD is Gbit/s of signalling per lane, 10 for QDR and for FDR10.
+A switch without a cable cannot occur in it.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from sar_agent.util.text_files import source_text, write_text
 AGAIN = "have OpenSM write it again (SIGHUP) and copy it when it is done"
 
 _SIDE = (
-    r"\{ (CA|SW|RT)(?:-SM)? Ports:([0-9a-fA-F]{1,2}) SystemGUID:[0-9a-fA-F]+ "
+    r"\{ (CA|SW|R[Tt]|\*\*)(?:-SM)? Ports:([0-9a-fA-F]{1,2}) SystemGUID:[0-9a-fA-F]+ "
     r"NodeGUID:([0-9a-fA-F]{1,16}) PortGUID:([0-9a-fA-F]{1,16}) VenID:\S+ DevID:\S+ Rev:\S+ "
     r"\{(.*)\} LID:([0-9a-fA-F]{1,4}) PN:([0-9a-fA-F]{1,2}) \}"
 )
-_FIRST_SIDE = re.compile(r"^\s*\{\s*(?:CA|SW|RT)\s+Ports:", re.MULTILINE)
+_FIRST_SIDE = re.compile(r"^\s*\{\s*(?:CA|SW|R[Tt]|\*\*)(?:-SM)?\s+Ports:", re.MULTILINE)
 _LINE = re.compile(rf"{_SIDE} {_SIDE} PHY=(\S+) LOG=(\w+)(?: SPD=(\S+))?")
 _SPEED = {"2.5": "SDR", "5": "DDR", "10": "QDR", "14": "FDR", "25": "EDR", "50": "HDR"}
 _SPEED |= {"100": "NDR", "200": "XDR"}
@@ -105,7 +106,7 @@ def _side(
 ) -> tuple[NodeRecord, int, int, int]:
     """The node of one half of a line, the port number, that port's GUID and LID."""
     kind, ports, node_guid, port_guid, description, lid, port = fields
-    letter = {"CA": "H", "SW": "S", "RT": "R"}[kind]
+    letter = {"CA": "H", "SW": "S"}.get(kind, "R")
     ident = f"{letter}-{int(node_guid, 16):016x}"
     node = nodes.get(ident)
     if node is None:

@@ -55,9 +55,13 @@ def test_a_file_is_read_and_ours_are_still_recognised(tmp_path: Path) -> None:
         fabric = load_fabric(tmp_path / "fabric")
         assert (fabric.switches, fabric.terminal_host) == (1, ("n1", "n2", "n3"))
         assert load_fabric(tmp_path / "small").digest == read_ibnetdiscover(SMALL).digest
-        with pytest.raises(InputError, match=r"known formats are ibnetdiscover, net, ports, star, subnet"):
+        with pytest.raises(
+            InputError, match=r"known formats are ibnetdiscover, net, ports, star, subnet"
+        ):
             parse_fabric("root:x:0:0\n", "passwd")
-    with pytest.raises(InputError, match=r"known formats are ibnetdiscover, net, ports, subnet\.lst$"):
+    with pytest.raises(
+        InputError, match=r"known formats are ibnetdiscover, net, ports, subnet\.lst$"
+    ):
         load_fabric(tmp_path / "fabric")
 
 

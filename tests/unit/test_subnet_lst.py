@@ -9,6 +9,8 @@ import pytest
 from sar_agent.errors import InputError
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.lids import assign_lids
+from sar_agent.fabric.model import Kind
+from sar_agent.fabric.spec import parse_fabric
 from sar_agent.fabric.subnet_lst import read_subnet_lst, write_subnet_lst
 from sar_agent.fabric.xgft import xgft_fabric
 from tests.fabric_texts import SMALL, differences
@@ -41,6 +43,17 @@ def test_link_down_and_slow() -> None:
     fabric = read_subnet_lst(LINK.replace("ACT SPD=25", "DWN SPD=2.5").replace("4x", "1x"))
     assert not fabric.terminal_up[0]
     assert fabric.terminal_rate[0] == 2.0
+
+
+@pytest.mark.parametrize("kind", ["Rt", "RT", "**"])
+def test_routers_and_unknown_nodes_are_no_compute_hosts(kind: str) -> None:
+    """`Rt` and `**` are what `osm_dump.c` prints."""
+    other = CA.replace("CA-SM", kind).replace("0000010", "0000020").replace("PN:02", "PN:01")
+    far = SW.replace("PN:1F", "PN:20")
+    fabric = parse_fabric(
+        f"{other} {far} PHY=?? LOG=ACT SPD=??\n{far} {other} PHY=?? LOG=ACT SPD=??\n{LINK}", "x"
+    )
+    assert fabric.terminal_kind.tolist() == [Kind.OTHER, Kind.COMPUTE]
 
 
 def test_each_link_once_is_fine() -> None:
