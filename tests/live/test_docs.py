@@ -39,6 +39,9 @@ def run(script: str, folder: Path, *extra_path: Path) -> str:
         "    main()\n"
     )
     command.chmod(0o755)
+    python = command.with_name("python")
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
     if not (folder / "docs").exists():
         (folder / "docs").symlink_to(ROOT / "docs")
     done = subprocess.run(
