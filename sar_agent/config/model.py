@@ -72,29 +72,29 @@ class AgentConfig(Section, EngineSettings, frozen=True):
         default=0.0, description="jobs that have run for less than this do not cause a reroute"
     )
     debounce_seconds: Seconds = Field(
-        default=0.5,
+        default=5.0,
         description="read the queue once no event from Slurm's hooks has arrived for this long, so "
         "that a burst of job starts causes one reading. 0 reads at once",
     )
     debounce_max_seconds: Seconds = Field(
-        default=3.0, description="read the queue at the latest this long after the first event"
+        default=15.0, description="read the queue at the latest this long after the first event"
     )
     min_install_interval_seconds: Seconds = Field(
-        default=5.0,
+        default=60.0,
         description="least time between two installs for other jobs. An install changes tables "
         "under running traffic, so jobs that start in quick succession share one. Changes of the "
         "fabric or of OpenSM are never delayed",
     )
     min_gain: Annotated[float, Field(ge=0, le=1)] = Field(
-        default=0.0,
+        default=0.05,
         description="relative reduction of the largest load (of the largest effective EFI, if "
         "objective is routes), or of the mean phase contention, that justifies an install before "
-        "max_staleness_seconds: 0.1 is a tenth. Raise it where many small jobs run beside a few "
-        "large ones. Whatever it is, routes whose load is within target of those of a new plan, "
-        "and their phase contention within 1 %, stay",
+        "max_staleness_seconds: 0.1 is a tenth. With 0, every change of the jobs is acted on; else "
+        "routes whose load is within target of those of a new plan, and their phase contention "
+        "within 1 %, stay for good",
     )
     max_staleness_seconds: Seconds = Field(
-        default=60.0,
+        default=3600.0,
         description="routes for other jobs are installed after this time, however small the gain. "
         "After this time without any multi-switch job, routes without exceptions are installed",
     )

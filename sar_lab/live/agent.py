@@ -10,11 +10,24 @@ from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import Daemon
 from sar_lab.live.slurm import SlurmCluster
 
+AT_ONCE = {
+    "debounce_seconds": 0.5,
+    "debounce_max_seconds": 3,
+    "min_install_interval_seconds": 0,
+    "min_gain": 0,
+    "max_staleness_seconds": 60,
+}
+"""Keys of [agent] with which it acts on every change of the jobs at once."""
 _CONFIG = """\
 [agent]
 mode = "install"
 interval_seconds = 0.5
 fabric_debounce_seconds = 0.3
+debounce_seconds = 0.5
+debounce_max_seconds = 3
+min_install_interval_seconds = 5
+min_gain = 0
+max_staleness_seconds = 60
 state_dir = "{state}"
 run_dir = "{run}"
 metrics_address = ""

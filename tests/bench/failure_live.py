@@ -22,6 +22,7 @@ from sar_agent.errors import Unavailable
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.ibsim_net import net_ids
 from sar_agent.formats.routes_file import read_generation, read_routes_file
+from sar_lab.live.agent import AT_ONCE
 from sar_lab.live.ibsim import Ibsim
 from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import wait_for
@@ -177,6 +178,7 @@ def _agent(folder: Path, fabric: Fabric, manager: OpenSM) -> Iterator[subprocess
             "run_dir": str(manager.run_dir),
             "mode": "install",
             "metrics_address": "",
+            **AT_ONCE,
         },
         "slurm": {"squeue": [fake_squeue(folder, jobs)], "topology_conf": ""},
         "opensm": {"plugin_socket": str(manager.socket_path)},

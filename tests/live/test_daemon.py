@@ -14,6 +14,7 @@ import pytest
 
 from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.spec import load_fabric
+from sar_lab.live.agent import AT_ONCE
 from tests.fake_squeue import fake_squeue
 
 pytestmark = pytest.mark.live
@@ -28,6 +29,7 @@ def config(folder: Path, **agent: object) -> Path:
         "run_dir": str(folder / "run"),
         "metrics_address": "",
         "interval_seconds": 0.1,
+        **AT_ONCE,
     } | agent
     squeue = fake_squeue(folder, [{"%i": "1", "%N": "n[001,005]"}])
     path = folder / "sar-agent.toml"

@@ -17,6 +17,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.lids import assign_lids
 from sar_agent.fabric.spec import load_fabric
+from sar_lab.live.agent import AT_ONCE
 from sar_lab.live.process import free_port, wait_until
 from tests.fake_squeue import fake_squeue
 from tests.live.helpers.munged import NOBODY, tell
@@ -113,8 +114,8 @@ def start(
         "run_dir": str(folder / "run"),
         "metrics_address": f"127.0.0.1:{port + 1}",
         "interval_seconds": 1000,
+        **AT_ONCE,
         "debounce_seconds": 0,
-        "min_install_interval_seconds": 0,
         **(more or {}),
     }
     events = {"tcp_address": f"127.0.0.1:{port}", "munge_socket": str(munge)} | keys

@@ -28,6 +28,7 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.formats.routes_file import RoutesFile
 from sar_agent.install.generations import Generations
 from sar_agent.opensm.plugin_client import PluginClient, PluginStatus
+from sar_lab.live.agent import AT_ONCE
 from sar_lab.live.ibsim import Ibsim
 from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import free_port, wait_until
@@ -223,7 +224,7 @@ def loop_site(
                 "mode": "install",
                 "interval_seconds": 0.5,
                 "fabric_debounce_seconds": 2,
-                "min_install_interval_seconds": 0,
+                **AT_ONCE,
                 "state_dir": str(folder / "state"),
                 "run_dir": str(sm.run_dir),
                 "metrics_address": f"127.0.0.1:{port}",

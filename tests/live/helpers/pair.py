@@ -22,6 +22,7 @@ from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.opensm.plugin_client import PluginClient, PluginStatus
 from sar_agent.standby.terms import TermRecord
+from sar_lab.live.agent import AT_ONCE
 from sar_lab.live.ibsim import Ibsim
 from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import free_port, wait_until
@@ -273,7 +274,7 @@ def pair(folder: Path, spec: str = FABRIC) -> Iterator[Pair]:
                     "engine": "sar",
                     "interval_seconds": 0.3,
                     "fabric_debounce_seconds": 0.2,
-                    "min_install_interval_seconds": 0,
+                    **AT_ONCE,
                     "reoptimise_seconds": 0,
                     "state_dir": str(machine.state_dir),
                     "run_dir": str(sm.run_dir),

@@ -20,6 +20,7 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.formats.routes_file import RoutesFile, read_routes_file
 from sar_agent.opensm.plugin_client import PluginClient, PluginStatus
 from sar_lab.five_phase.model_replay import read_trace, replay
+from sar_lab.live.agent import AT_ONCE
 from sar_lab.live.generated import ibsim_for
 from sar_lab.live.ibsim import Ibsim
 from sar_lab.live.munge_daemon import MungeDaemon
@@ -71,7 +72,7 @@ class Phased:
                 "mode": "install",
                 "interval_seconds": 0.2,
                 "fabric_debounce_seconds": 0.1,
-                "min_install_interval_seconds": 0,
+                **AT_ONCE,
                 "reoptimise_seconds": 0,
                 "lanes": "path",
                 "state_dir": str(self.folder / "state"),
