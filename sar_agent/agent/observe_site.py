@@ -19,6 +19,7 @@ from sar_agent.agent.installed_routes import InstalledRoutes
 from sar_agent.config.model import Config
 from sar_agent.errors import SarError, Unavailable
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.by_host import ByHost
 from sar_agent.install.subnet_manager import InForce, SmStatus, SubnetManager
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.filter import multi_switch
@@ -156,7 +157,7 @@ class SiteObserver:
         """By `time.monotonic`, which no step of the wall clock moves."""
         self._fabric_version: tuple[int, int, int] | None = None
         self._logged_hosts: set[str] = set()
-        self._live: tuple[bytes, frozenset[str]] = (b"", frozenset())
+        self._live: tuple[bytes, ByHost[bool]] = (b"", ByHost())
         """Hosts with a live terminal, and the digest of the fabric they are in."""
 
     def begin_pass(self, *, called: bool = False) -> None:
@@ -213,7 +214,7 @@ class SiteObserver:
         ids = {job.id for job in mix.jobs}
         kept = tuple(
             record
-            if live.issuperset(record.hosts)
+            if live.keys() >= set(record.hosts) or all(host in live for host in record.hosts)
             else record._replace(hosts=tuple(host for host in record.hosts if host in live))
             for record in records
             if record.id in ids
@@ -303,10 +304,10 @@ class SiteObserver:
         self.problems.problem("topology", problem, "topology.conf is fine again")
         return edited
 
-    def _live_hosts(self, fabric: Fabric) -> frozenset[str]:
+    def _live_hosts(self, fabric: Fabric) -> ByHost[bool]:
         if self._live[0] != fabric.digest:
             hosts = zip(fabric.terminal_host, fabric.terminal_up.tolist(), strict=True)
-            self._live = fabric.digest, frozenset(host for host, up in hosts if up)
+            self._live = fabric.digest, ByHost({host: up for host, up in hosts if up})
         return self._live[1]
 
 

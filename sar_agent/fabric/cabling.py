@@ -15,7 +15,7 @@ from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.hostnames import HostMapper, NamedTerminal, name_port, port_order
 from sar_agent.fabric.model import Fabric, Kind
 from sar_agent.fabric.node_records import NodeRecord, PortRecord
-from sar_agent.fabric.rates import LANE_RATE
+from sar_agent.fabric.rates import LANE_RATE, UNREAD
 
 MAX_LID = 0xBFFF
 _SLOWEST = LANE_RATE["SDR"]
@@ -44,9 +44,11 @@ class _CableReader:
     """All cables, each once, from whichever side comes first."""
 
     def __init__(
-        self, nodes: Sequence[NodeRecord], file: str, remedy: str, default_rate: float
+        self, nodes: Sequence[NodeRecord], file: str, remedy: str, default_rate: float | None
     ) -> None:
-        self.file, self.remedy, self.default_rate = file, remedy, default_rate
+        self.file, self.remedy = file, remedy
+        known = [end.rate for node in nodes for end in node.ends if end.rate is not None]
+        self.default_rate = max(known, default=_SLOWEST) if default_rate is None else default_rate
         self.nodes: dict[str, NodeRecord] = {}
         self.one_sided: list[int] = []
         self.odd: list[str] = []
@@ -112,15 +114,15 @@ def assemble(
 
     Switches keep the order of the nodes. Terminals are in order of their host's first node and,
     within a host, of HCA name (numbers as numbers), port number and GUID: that is their rail.
-    `default_rate` (Gbit/s) is for cables without a readable rate; without it they are taken for the
-    slowest of all, and a note says so.
+    `default_rate` (Gbit/s) is for cables without a readable rate; without it they are taken to be
+    as fast as the fastest, and a note says so: most often the dumping tool is older than the speed.
 
     Raises `InputError` for missing peers, nodes or ports that are listed twice, and sides that
     contradict each other.
     """
     builder = FabricBuilder(name)
     builder.notes += notes
-    cables = _CableReader(nodes, name, remedy, _SLOWEST if default_rate is None else default_rate)
+    cables = _CableReader(nodes, name, remedy, default_rate)
     switches: dict[str, int] = {}
     places: dict[tuple[str, int], int] = {}  # one HCA may be several records
     for node in nodes:
@@ -173,8 +175,9 @@ def assemble(
         )
     if (lines := cables.unread) and default_rate is None:
         builder.notes.append(
-            f"{_count_of_cables(len(lines), 'has', 'have')} no readable width and speed and "
-            f"{'is' if len(lines) == 1 else 'are'} taken as 1xSDR, the first at line {min(lines)}"
+            f"{_count_of_cables(len(lines), 'has', 'have')} {UNREAD} and "
+            f"{'is' if len(lines) == 1 else 'are'} taken to be as fast as the fastest, "
+            f"{cables.default_rate:g} Gbit/s; the first at line {min(lines)}"
         )
     builder.notes += cables.odd
     return builder.build()

@@ -16,6 +16,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from sar_agent.fabric.by_host import ByHost
+
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 U8 = NDArray[np.uint8]
@@ -168,20 +170,20 @@ class Fabric:
         return np.flatnonzero(self.terminals_at).astype(np.int32)
 
     @cached_property
-    def hosts(self) -> dict[str, tuple[int, ...]]:
+    def hosts(self) -> ByHost[tuple[int, ...]]:
         """Host name to its terminals' indices, in index order."""
         terminals_of: dict[str, list[int]] = {}
         for terminal, host in enumerate(self.terminal_host):
             terminals_of.setdefault(host, []).append(terminal)
-        return {host: tuple(terminals) for host, terminals in terminals_of.items()}
+        return ByHost({host: tuple(terminals) for host, terminals in terminals_of.items()})
 
     @cached_property
-    def job_ports(self) -> dict[str, tuple[int, ...]]:
+    def job_ports(self) -> ByHost[tuple[int, ...]]:
         """Host name to the terminals that its jobs use: those of kind COMPUTE (`fabric.job_hcas`
         may choose some HCAs), or all if none is."""
         compute = self.terminal_kind == Kind.COMPUTE
         chosen = {h: tuple(t for t in ports if compute[t]) for h, ports in self.hosts.items()}
-        return {host: chosen[host] or ports for host, ports in self.hosts.items()}
+        return ByHost({host: chosen[host] or ports for host, ports in self.hosts.items()})
 
     @cached_property
     def digest(self) -> bytes:

@@ -22,7 +22,7 @@ from sar_agent.fabric.cabling import MAX_LID
 from sar_agent.fabric.columns import Links, Switches, Terminals, first_repeated, freeze
 from sar_agent.fabric.hostnames import HostMapper, NamedTerminal, name_port, port_order
 from sar_agent.fabric.model import I64, Bool, Fabric
-from sar_agent.fabric.rates import LANE_RATE
+from sar_agent.fabric.rates import LANE_RATE, UNREAD
 from sar_agent.fabric.same_hosts import same_hosts, share_hosts
 
 AGAIN = "ask the plugin again"
@@ -248,7 +248,8 @@ def _fabric(p: _FileArrays, names: PortNames, name: str) -> Fabric:
     up = p.port_up[a] & p.port_up[b]
     rate = np.fmin(p.port_rate[a], p.port_rate[b])
     unread = int(np.isnan(rate).sum())
-    rate = np.where(np.isnan(rate), LANE_RATE["SDR"], rate)
+    fastest = max(LANE_RATE["SDR"], float(np.nanmax(p.port_rate, initial=0.0)))
+    rate = np.where(np.isnan(rate), fastest, rate)
     trunk, edge = between & ~itself, at_switch[0] ^ at_switch[1]
     near, far = np.where(at_switch[0], [a, b], [b, a])[
         :, edge
@@ -326,7 +327,7 @@ def _switch_order(p: _FileArrays, trunks: I64) -> I64:
 
 def _notes(unread: int, itself: int, bare: int) -> Iterator[str]:
     if unread:
-        yield f"{_cables(unread)} no readable width and speed: taken as 1xSDR"
+        yield f"{_cables(unread)} {UNREAD}: taken to be as fast as the fastest"
     if itself:
         yield f"{_cables(itself)} both ends at one switch: left out"
     if bare:

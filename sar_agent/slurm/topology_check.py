@@ -16,7 +16,8 @@ def check_topology(
 ) -> list[str]:
     """What slurmctld would refuse (of any version, if none is given), then the differences from the
     fabric: hosts, leaves, and what the switches above them join."""
-    leaf_of = {host: min(leaves) for host, leaves in topology.leaves_of.items()}
+    name_of = fabric.hosts.name_of
+    leaf_of = {name_of(host) or host: min(on) for host, on in topology.leaves_of.items()}
     return [
         *topology.problems,
         *(str(each) for each in topology.refusals if each.by(version)),

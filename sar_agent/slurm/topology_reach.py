@@ -18,7 +18,7 @@ from sar_agent.slurm.topology import SlurmSwitch, SlurmTopology
 
 def compare_reach(fabric: Fabric, topology: SlurmTopology) -> list[str]:
     """The differences, a sentence each. Hosts that only one side knows are left out."""
-    hosts = [host for host in fabric.job_ports if host in topology.leaves_of]
+    hosts = [host for host in topology.leaves_of if host in fabric.job_ports]  # as Slurm calls them
     switch_of = {host: int(fabric.terminal_switch[fabric.job_ports[host][0]]) for host in hosts}
     bit = {host: 1 << place for place, host in enumerate(hosts)}
     at: dict[int, int] = {}

@@ -11,9 +11,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+import numpy as np
+
+from sar_agent.fabric import model
+from sar_agent.fabric.rates import UNREAD
 from sar_lab.assess.host_ports import shared_hosts
 from sar_lab.assess.rate import RatedRoutes, Ratings
-from sar_lab.assess.site_data import SiteData
+from sar_lab.assess.site_data import SiteData, unknown_hosts
 
 Kind = Literal[
     "unknown", "inside", "adaptive", "unserved", "idle", "same", "little", "gain", "mixed", "worse"
@@ -83,6 +87,19 @@ def judge(given: SiteData, ratings: Ratings, adaptive: bool) -> Judgement:
             "and do the hosts in the fabric have their Slurm names?"
             if given.jobs else "The list of jobs is empty.", 0.0,
         )  # fmt: skip
+    if lost := unknown_hosts(given):
+        fabric = given.fabric
+        compute = np.flatnonzero(fabric.terminal_kind == model.Kind.COMPUTE)
+        known = sorted({fabric.terminal_host[t] for t in compute})[:3]
+        return Judgement(
+            "unknown",
+            f"No answer is possible: {lost.count} of {given.hosts} hosts of the jobs are not in "
+            "the fabric.",
+            f"The jobs name {', '.join(lost.examples[:3])}; the fabric has {', '.join(known)}. Are "
+            "both files of one cluster and one time, and do the hosts in the fabric have their "
+            "Slurm names?",
+            0.0,
+        )  # fmt: skip
     if not jobs:
         return Judgement(
             "inside", nothing,
@@ -102,8 +119,10 @@ def judge(given: SiteData, ratings: Ratings, adaptive: bool) -> Judgement:
     slower = _slower("all messages at once", before.times, after.times)
     slower += _slower("one message at a time", before.phase_times, after.phase_times)
 
+    guesses = "".join(f"{note}. " for note in given.fabric.notes if UNREAD in note)
+
     def told(kind: Kind, sentence: str, why: str, saved: float = 0.0) -> Judgement:
-        return Judgement(kind, sentence, why, saved, at_once, phases)
+        return Judgement(kind, sentence, guesses + why, saved, at_once, phases)
 
     if adaptive:
         return told(

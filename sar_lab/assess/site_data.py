@@ -47,6 +47,8 @@ class SiteData:
     """One sentence for each difference of Slurm's topology; None where no file was given."""
     left_out: tuple[LeftOut, ...]
     remarks: tuple[str, ...]
+    hosts: int = 0
+    """The number of hosts of the jobs, whether they are in the fabric or not."""
     synthetic: bool = False
     """Whether the jobs are synthetic (`mix:SEED`, `blocks:SIZES`)."""
 
@@ -74,8 +76,9 @@ def read_site_data(
         left += [*placed.history.left_out, *placed.left_out]
         remarks += placed.history.remarks
     if jobs:
-        mix, count, moment = _snapshot(jobs, fabric, left)
+        mix, count, moment, hosts = _snapshot(jobs, fabric, left)
     elif placed:
+        hosts = len(placed.history.hosts)
         at = typical_moment(placed)
         mix, count = placed.mix_at(at), len(placed.history.running(at))
         moment = (
@@ -89,7 +92,7 @@ def read_site_data(
     synthetic = jobs is not None and jobs.startswith(FORMS)
     return SiteData(
         fabric, mix, count, moment, placed, today, differences, tuple(left), tuple(remarks),
-        synthetic,
+        hosts, synthetic,
     )  # fmt: skip
 
 
@@ -115,22 +118,37 @@ def _busy(placed: PlacedHistory) -> tuple[np.ndarray, np.ndarray]:
     return times, np.cumsum(change)[: len(times)]
 
 
-def _snapshot(jobs: str, fabric: Fabric, left: list[LeftOut]) -> tuple[JobMix, int, str]:
+NOT_THERE = "that are not in the fabric"
+MOST_UNKNOWN = 0.1
+"""The share of the jobs' hosts that may be missing from the fabric; with more, no verdict."""
+
+
+def unknown_hosts(given: SiteData) -> LeftOut | None:
+    """The hosts of jobs that are not in the fabric, if they are too many for a verdict."""
+    for left in given.left_out:
+        lost = left.reason.startswith("hosts") and left.reason.endswith(NOT_THERE)
+        if lost and left.count > MOST_UNKNOWN * given.hosts:
+            return left
+    return None
+
+
+def _snapshot(jobs: str, fabric: Fabric, left: list[LeftOut]) -> tuple[JobMix, int, str, int]:
     if jobs.startswith(FORMS):
         drawn = jobs_of_spec(jobs, fabric)
-        return multi_switch_mix(fabric, drawn), len(drawn), f"synthetic jobs, {jobs}"
+        return multi_switch_mix(fabric, drawn), len(drawn), f"synthetic jobs, {jobs}", 0
     records = read_jobs_file(Path(jobs))
     mapped = mix_of_records(fabric, records)
     if bare := [record.id for record in records if not record.hosts]:
         left.append(LeftOut("running jobs without nodes", len(bare), tuple(bare[:EXAMPLES])))
     if unknown := sorted(mapped.unknown_hosts):
-        what = "hosts of running jobs that are not in the fabric"
+        what = f"hosts of running jobs {NOT_THERE}"
         left.append(LeftOut(what, len(unknown), tuple(unknown[:EXAMPLES])))
         lost = [r.id for r in records if r.hosts and not set(r.hosts) - mapped.unknown_hosts]
         if lost:
             what = "running jobs of which no host is in the fabric"
             left.append(LeftOut(what, len(lost), tuple(lost[:EXAMPLES])))
-    return mapped.mix, len(records), f"the running jobs of {jobs}"
+    hosts = len({host for record in records for host in record.hosts})
+    return mapped.mix, len(records), f"the running jobs of {jobs}", hosts
 
 
 def _tables(
@@ -139,12 +157,7 @@ def _tables(
     if path is None:
         return None
     _require_file(path)
-    try:
-        routes = read_tables(path, fabric)
-    except InputError as error:
-        what = "files of today's routes that cannot be used"
-        left.append(LeftOut(what, 1, (str(error),)))
-        return None
+    routes = read_tables(path, fabric)
     if routes.fabric_digest != fabric.digest:
         remarks.append(f"{path} was made for other nodes or cables than {fabric.name} has.")
     return routes

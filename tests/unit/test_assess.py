@@ -133,14 +133,15 @@ def test_today_is_the_dump_that_was_given(tmp_path: Path) -> None:
     assert "The traffic was not simulated" in page.text
 
 
-def test_a_dump_of_another_fabric_is_named_and_the_usual_taken(tmp_path: Path) -> None:
+def test_tables_of_another_fabric_are_refused(tmp_path: Path) -> None:
+    """They were asked for, so a verdict about others would be a wrong one."""
     other = ("--fabric", "xgft:2;4,4;1,2", "--jobs", "mix:1")
     said("route", *other, "--engine", "minhop", "--out", tmp_path, "--export", "lfts", "--json")
     given = (*QUICK, "--routes", tmp_path / "lfts.dump")
-    found = said("assess", *SAME, *given, "--out", tmp_path / "o", "--json")
-    assert found["before_assumed"]
-    assert "today's routes that cannot be used" in found["left_out"][0]["reason"]  # type: ignore[index]
-    assert "that cannot be used" in Strict((tmp_path / "o/index.html").read_text()).text
+    done = sar_agent("assess", *SAME, *given, "--out", tmp_path / "o", "--json")
+    assert done.returncode == 2
+    assert "take the fabric and its tables at the same time" in done.stderr
+    assert not (tmp_path / "o").exists()
 
 
 def given_of(fabric: Fabric, jobs: dict[str, list[str]], tmp_path: Path) -> SiteData:

@@ -128,9 +128,10 @@ def test_slower_side_counts() -> None:
 
 def test_unreadable_rate_is_noted() -> None:
     fabric = read_ibnetdiscover(SMALL.replace("4xFDR10", "4x??"))
-    assert fabric.terminal_rate[4] == 2.0
+    assert fabric.terminal_rate[4] == 200.0
     assert fabric.notes == (
-        "1 cable has no readable width and speed and is taken as 1xSDR, the first at line 24",
+        "1 cable has no readable width and speed and is taken to be as fast as the fastest, "
+        "200 Gbit/s; the first at line 24",
     )
 
 

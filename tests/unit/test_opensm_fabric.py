@@ -94,8 +94,10 @@ def test_the_slower_side_counts_and_an_unknown_rate_is_noted() -> None:
     fabric = decode_opensm_fabric(
         image_of(nodes, [(0, 1, 1, 1), (0, 2, 1, 2), (0, 3, 2, 1)])
     ).fabric
-    assert fabric.terminal_rate.tolist() == [100.0, 200.0, 2.0]
-    assert fabric.notes == ("1 cable has no readable width and speed: taken as 1xSDR",)
+    assert fabric.terminal_rate.tolist() == [100.0, 200.0, 200.0]
+    assert fabric.notes == (
+        "1 cable has no readable width and speed: taken to be as fast as the fastest",
+    )
     assert fabric.terminal_rail.tolist() == [0, 1, 0]
 
 

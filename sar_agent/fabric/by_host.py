@@ -1,0 +1,47 @@
+"""A mapping by host name that also answers to a host's other spellings.
+
+Slurm may call a node `n001.cluster.site`, the fabric `n001`, or the other way round, or `N001`.
+What is asked for is looked up as it is first, then without regard to case and domain, if only one
+host is called so.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, TypeVar
+
+_T = TypeVar("_T")
+
+
+def short_name(host: str) -> str:
+    """`N001.cluster` to `n001`; an address stays whole."""
+    return host.lower() if host.replace(".", "").isdigit() else host.lower().partition(".")[0]
+
+
+class ByHost(dict[str, _T]):
+    """Keys, in order and as they are iterated, are the fabric's own names."""
+
+    @cached_property
+    def _short(self) -> dict[str, str]:
+        names: dict[str, str] = {}
+        for host in self:
+            name = short_name(host)
+            names[name] = "" if name in names else host  # empty: several are called so
+        return names
+
+    def name_of(self, host: str) -> str | None:
+        """The fabric's name of a host; None where it has none, or several."""
+        return host if dict.__contains__(self, host) else self._short.get(short_name(host)) or None
+
+    def __contains__(self, host: object) -> bool:
+        return isinstance(host, str) and self.name_of(host) is not None
+
+    def __missing__(self, host: str) -> _T:
+        if (name := self.name_of(host)) is None:
+            raise KeyError(host)
+        return self[name]
+
+    def get(self, host: str, default: Any = None) -> Any:
+        """As of any dictionary."""
+        name = self.name_of(host)
+        return default if name is None else self[name]
