@@ -13,6 +13,7 @@ from sar_lab.assess.judgement import Judgement, judge
 from sar_lab.assess.limits import limits_of
 from sar_lab.assess.over_time import SAMPLES, RatingsOverTime, rate_over_time
 from sar_lab.assess.rate import ENGINES, Ratings, rate_all
+from sar_lab.assess.repair_first import repair_first
 from sar_lab.assess.site_data import SiteData
 from sar_lab.assess.traffic_classes import TrafficClass, traffic_classes
 
@@ -55,6 +56,8 @@ class Assessment:
     limits: tuple[str, ...]
     classes: tuple[TrafficClass, ...]
     seconds: float
+    repair: str = ""
+    """What to repair first; empty if nothing is odd."""
     counted: CountedLinks | None = None
     """What links carried, where dumps of counters were given."""
 
@@ -73,6 +76,7 @@ class Assessment:
         given, ratings = self.given, self.ratings
         return {
             "command": self.command,
+            "repair_first": self.repair,
             "verdict": self.judgement.json(),
             "adaptive": [each._asdict() for each in self.classes],
             "fabric": given.fabric.name,
@@ -120,4 +124,7 @@ def assess(
     limits = limits_of(given, ratings, adaptive)
     classes = traffic_classes(given.fabric, adaptive)
     seconds = time.perf_counter() - began
-    return Assessment(command, given, ratings, judgement, course, limits, classes, seconds, counted)
+    repair = repair_first(given, ratings.before)
+    return Assessment(
+        command, given, ratings, judgement, course, limits, classes, seconds, repair, counted
+    )

@@ -121,6 +121,8 @@ def assess(
     if as_json:
         print_json({**found.json(), "page": str(page)})
         raise typer.Exit(int(nothing_known))
+    if found.repair:
+        typer.echo(found.repair)
     typer.echo(found.judgement.sentence)
     typer.echo(found.judgement.why)
     for name, change in (
