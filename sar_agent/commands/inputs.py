@@ -76,13 +76,13 @@ def read_fabric(spec: str, hcas: list[str] | None = None) -> Fabric:
     """The fabric of `--fabric`, with `--hca`. Raises `InputError` if it is not connected."""
     from sar_agent.fabric.components import require_connected
     from sar_agent.fabric.job_hcas import load_with_hcas
-    from sar_agent.fabric.rates import UNREAD
+    from sar_agent.fabric.notes import repeated_notes
 
     announce_compiling()
     fabric = load_with_hcas(spec, hcas)
     require_connected(fabric)
-    for guess in (each for each in fabric.notes if UNREAD in each):
-        note(f"note: {fabric.name}: {guess}")
+    for each in repeated_notes(fabric):
+        note(f"note: {fabric.name}: {each}")
     return fabric
 
 

@@ -12,9 +12,16 @@ from dataclasses import dataclass
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.builder import FabricBuilder
-from sar_agent.fabric.hostnames import HostMapper, NamedTerminal, name_port, port_order
+from sar_agent.fabric.hostnames import (
+    HostMapper,
+    NamedTerminal,
+    name_port,
+    port_order,
+    told_apart,
+)
 from sar_agent.fabric.model import Fabric, Kind
 from sar_agent.fabric.node_records import NodeRecord, PortRecord
+from sar_agent.fabric.notes import twin_note
 from sar_agent.fabric.rates import LANE_RATE, UNREAD
 
 MAX_LID = 0xBFFF
@@ -156,8 +163,13 @@ def assemble(
             switch = switches[a.id if a.kind == "S" else b.id]
             place = places[(far.kind, _node_guid(far))]
             ports.append(_terminal(mapper, cables, far, own, near, switch, place))
+    named, twins = told_apart(
+        [NamedTerminal(p.host, p.hca, p.kind) for p in ports], [p.node_guid for p in ports]
+    )
+    for p, (host, _, _) in zip(ports, named, strict=True):
+        p.host = host
     order = port_order(
-        [NamedTerminal(p.host, p.hca, p.kind) for p in ports],
+        named,
         [p.position for p in ports], [p.number for p in ports], [p.guid for p in ports],
     )  # fmt: skip
     for p in (ports[t] for t in order):
@@ -180,6 +192,15 @@ def assemble(
             f"{cables.default_rate:g} Gbit/s; the first at line {min(lines)}"
         )
     builder.notes += cables.odd
+    leaf = {switches[n.id]: n.description or n.id for n in nodes if n.id in switches}
+    builder.notes += [
+        twin_note(
+            ports[b].node.description,
+            (ports[a].node_guid, ports[b].node_guid),
+            (leaf[ports[a].switch], leaf[ports[b].switch]),
+        )
+        for a, b in twins
+    ]
     return builder.build()
 
 

@@ -154,6 +154,28 @@ def name_port(
     return NamedTerminal(host, hca, kind)
 
 
+def told_apart(
+    named: Sequence[NamedTerminal], guids: Sequence[int]
+) -> tuple[list[NamedTerminal], list[tuple[int, int]]]:
+    """Two machines with one description, as after cloning a disk: several nodes (`guids` are those
+    of the nodes) have one host's and HCA's name. The least GUID keeps the name, the others are
+    hosts of their own, named by GUID. Returns the names, and pairs of places in `named`: who keeps
+    a name, and another who had it."""
+    least: dict[tuple[str, str], int] = {}
+    for place, (host, hca, kind) in enumerate(named):
+        key = host, hca
+        if hca and kind == Kind.COMPUTE and guids[place] <= guids[least.setdefault(key, place)]:
+            least[key] = place
+    apart = list(named)
+    twins: dict[int, tuple[int, int]] = {}
+    for place, (host, hca, kind) in enumerate(named):
+        first = least.get((host, hca))
+        if first is not None and kind == Kind.COMPUTE and guids[place] != guids[first]:
+            apart[place] = NamedTerminal(f"H-{guids[place]:016x}", hca, kind)
+            twins.setdefault(guids[place], (first, place))
+    return apart, list(twins.values())
+
+
 def port_order(
     ports: Sequence[NamedTerminal],
     positions: Sequence[int],

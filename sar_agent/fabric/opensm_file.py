@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from sar_agent.errors import InputError
 from sar_agent.fabric.cabling import MAX_LID
 from sar_agent.fabric.columns import Links, Switches, Terminals, first_repeated, freeze
-from sar_agent.fabric.hostnames import HostMapper, NamedTerminal, name_port, port_order
+from sar_agent.fabric.hostnames import HostMapper, NamedTerminal, name_port, port_order, told_apart
 from sar_agent.fabric.model import I64, Bool, Fabric
+from sar_agent.fabric.notes import twin_note
 from sar_agent.fabric.rates import LANE_RATE, UNREAD
 from sar_agent.fabric.same_hosts import same_hosts, share_hosts
 
@@ -86,6 +87,8 @@ class PortNames:
         self.mapper = mapper
         self._of: tuple[Any, ...] = ()
         self._named: list[NamedTerminal] = []
+        self.twins: list[tuple[int, int]] = []
+        """Ports of two machines with one name, as places in `far`."""
         self._order: list[int] = []
         self.fabric: Fabric | None = None
         """The last one; `hosts` and `job_ports` of the next are the same if its ports are."""
@@ -112,6 +115,7 @@ class PortNames:
             name_port(self.mapper, _LETTER[kinds[n]], guids[n], p.name[n], number)
             for n, number in zip(node.tolist(), numbers, strict=True)
         ]
+        named, self.twins = told_apart(named, [guids[n] for n in node.tolist()])
         order = port_order(named, position.tolist(), numbers, p.port_guid[far].tolist())
         self._of, self._named, self._order = (p.name, arrays), named, order
         return named, order
@@ -262,6 +266,14 @@ def _fabric(p: _FileArrays, names: PortNames, name: str) -> Fabric:
 
     nodes, guids = p.port_node[far].tolist(), p.node_guid.tolist()
     named, ports = names.of(p, far, position)
+    twins = [
+        twin_note(
+            p.name[nodes[one]],
+            (guids[nodes[one]], guids[nodes[other]]),
+            (p.name[p.port_node[near[one]]], p.name[p.port_node[near[other]]]),
+        )
+        for one, other in names.twins
+    ]
     pick = np.array(ports, np.int64)
     far, near, position = far[pick], near[pick], position[pick]
     own = np.flatnonzero((p.port_number == 0) & (p.node_type[p.port_node] == _SWITCH))
@@ -288,7 +300,10 @@ def _fabric(p: _FileArrays, names: PortNames, name: str) -> Fabric:
             p.port_number[b[trunk]], up[trunk], rate[trunk],
         ),
         int(host_lmc.max(initial=0)),
-        list(_notes(unread, int((itself & between).sum()), int((~between & ~edge).sum()))),
+        [
+            *_notes(unread, int((itself & between).sum()), int((~between & ~edge).sum())),
+            *twins,
+        ],
     )  # fmt: skip
 
 

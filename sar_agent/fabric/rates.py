@@ -20,7 +20,7 @@ LANE_RATE = {
 """Gbit/s of data per lane: the signalling rate without the overhead of its encoding."""
 
 UNREAD = "no readable width and speed"
-"""What notes say of cables whose rate is a guess: each verdict repeats such notes."""
+"""What notes say of cables whose rate is a guess, …"""
 _WIDTHS = (4, 1, 2, 12, 8)  # the most likely first: several widths can have one rate
 _RATE = {f"{width}x{speed}": width * lane for width in _WIDTHS for speed, lane in LANE_RATE.items()}
 _NAME: dict[float, str] = {}

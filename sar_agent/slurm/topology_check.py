@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sar_agent.fabric.model import Fabric, Kind
+from sar_agent.fabric.notes import name_notes
 from sar_agent.slurm.topology import SlurmTopology, Version
 from sar_agent.slurm.topology_reach import compare_reach
 
@@ -20,6 +21,7 @@ def check_topology(
     leaf_of = {name_of(host) or host: min(on) for host, on in topology.leaves_of.items()}
     return [
         *topology.problems,
+        *name_notes(fabric),
         *(str(each) for each in topology.refusals if each.by(version)),
         *compare_topology(fabric, leaf_of),
         *compare_reach(fabric, topology),

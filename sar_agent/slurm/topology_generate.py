@@ -17,6 +17,7 @@ from sar_agent.errors import InputError
 from sar_agent.fabric.hostnames import hca_order
 from sar_agent.fabric.islands import islands_of
 from sar_agent.fabric.model import Fabric, Kind
+from sar_agent.fabric.notes import name_notes
 from sar_agent.slurm.conf_lists import read_list
 from sar_agent.slurm.topology import LONGEST_NAME
 
@@ -54,6 +55,7 @@ def generate_topology(fabric: Fabric) -> Generated:
     Raises `InputError` for a fabric without any.
     """
     leaf_of, notes = _hosts(fabric)
+    notes += name_notes(fabric)
     if not leaf_of:
         remedy = "node descriptions hold the names; host_pattern says where"
         raise InputError(f"no compute host is left: {'; '.join(notes) or 'it has none'}",

@@ -8,13 +8,13 @@ sentence says so and gives the reason.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from sar_agent.fabric import model
-from sar_agent.fabric.rates import UNREAD
+from sar_agent.fabric.notes import repeated_notes
 from sar_lab.assess.host_ports import shared_hosts
 from sar_lab.assess.rate import RatedRoutes, Ratings
 from sar_lab.assess.site_data import SiteData, unknown_hosts
@@ -25,6 +25,8 @@ Kind = Literal[
 LEAST, LITTLE = 0.01, 0.05
 """Shares of time: below the first there is no gain, below the second a little one."""
 FULL = 1.0 + 1e-6
+SHOWN = 3
+"""Notes of the fabric before the reason."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,14 @@ class Judgement:
 
 
 def judge(given: SiteData, ratings: Ratings, adaptive: bool) -> Judgement:
-    """`adaptive`: the site says that adaptive routing is in force."""
+    """`adaptive`: the site says that adaptive routing is in force. The reason begins with what
+    makes the verdict uncertain."""
+    found = _judge(given, ratings, adaptive)
+    doubts = "".join(f"{note}. " for note in repeated_notes(given.fabric)[:SHOWN])
+    return replace(found, why=doubts + found.why)
+
+
+def _judge(given: SiteData, ratings: Ratings, adaptive: bool) -> Judgement:
     nothing = "There is nothing to gain here."
     jobs = len(given.mix.jobs)
     if not given.jobs or all_unknown(given):
@@ -119,10 +128,8 @@ def judge(given: SiteData, ratings: Ratings, adaptive: bool) -> Judgement:
     slower = _slower("all messages at once", before.times, after.times)
     slower += _slower("one message at a time", before.phase_times, after.phase_times)
 
-    guesses = "".join(f"{note}. " for note in given.fabric.notes if UNREAD in note)
-
     def told(kind: Kind, sentence: str, why: str, saved: float = 0.0) -> Judgement:
-        return Judgement(kind, sentence, guesses + why, saved, at_once, phases)
+        return Judgement(kind, sentence, why, saved, at_once, phases)
 
     if adaptive:
         return told(
