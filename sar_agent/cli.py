@@ -47,6 +47,7 @@ COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     (OPERATE, "explain", ask.explain),
     (OPERATE, "counters", compare_counters.counters),
     (OPERATE, "rollback", service.rollback),
+    (OPERATE, "resume", service.resume),
     (OPERATE, "warm-up", service.warm_up),
     (OPERATE, "fetch-state", service.fetch_state),
     (ROUTES, "route", routes.route),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from sar_agent.install.subnet_manager import SmStatus
-from sar_agent.jobs.filter import HostSets, host_sets, job_change
+from sar_agent.jobs.filter import HostSets, job_change
 from sar_agent.jobs.record import JobRecord
 
 
@@ -65,14 +65,13 @@ class ObservedState:
 @dataclass(frozen=True)
 class Hold:
     """A person's wish to keep the routes until `until` (Unix seconds) or, where there is no time,
-    until the multi-switch jobs are no longer `jobs`."""
+    until `sar-agent resume`."""
 
-    jobs: HostSets
     until: float | None = None
 
-    def active(self, records: tuple[JobRecord, ...], now: float) -> bool:
+    def active(self, now: float) -> bool:
         """Whether the routes are still to be kept."""
-        return host_sets(records) == self.jobs if self.until is None else now < self.until
+        return self.until is None or now < self.until
 
 
 @dataclass(frozen=True)
@@ -101,9 +100,9 @@ def decide(
             what = f"generation {status.generation} is in force, but with other entries"
         return Decision(Reason.GENERATION, what)
     decision = _change(basis, observed)
-    if decision.reason and hold and hold.active(observed.records, observed.now):
+    if decision.reason and hold and hold.active(observed.now):
         until = (
-            "the jobs change"
+            "`sar-agent resume`"
             if hold.until is None
             else f"{hold.until - observed.now:.0f} s are over"
         )

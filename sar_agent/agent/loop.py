@@ -163,7 +163,7 @@ class Agent:
     def _decide(self, site: Observation, state: State | None, obstacle: str) -> Decision:
         """The first reason for other routes."""
         hold = state.held if state and not obstacle else None
-        self.metrics.held.set(bool(hold and hold.active(site.records, time.time())))
+        self.metrics.held.set(bool(hold and hold.active(time.time())))
         observed = ObservedState(
             site.records,
             site.fabric.digest,

@@ -1,8 +1,8 @@
 """The rollback command: an older generation's tables under a new number, and held.
 
-The tables must pass the checks on the fabric as it is now. Then the agent leaves them alone: until
-the multi-switch jobs change or, where a time was given, for that long; after a given time it plans
-again. A fallback engine in force (the held routes no longer fit) ends a hold at once.
+The tables must pass the checks on the fabric as it is now. Then the agent leaves them alone until
+`sar-agent resume` or, where a time was given, for that long; then it plans again. A fallback engine
+in force (the held routes no longer fit) ends a hold at once.
 
 The hold must outlive this process, so a disk that cannot take it refuses the rollback.
 """
@@ -16,7 +16,7 @@ from dataclasses import replace
 from sar_agent.agent.build import Site, build_committer, build_site, build_transit
 from sar_agent.agent.commit import HistoryEntry
 from sar_agent.agent.decide import Decision, Reason
-from sar_agent.agent.state import SavedHold, State
+from sar_agent.agent.state import SavedHold, State, StateStore
 from sar_agent.check.transition import Way
 from sar_agent.config.model import Config
 from sar_agent.errors import InputError, Unavailable, Unserved
@@ -48,7 +48,9 @@ def rollback(
         kept = site.installed.generations
         state = site.installed.store.load()
         number = _choose(state, kept.numbers(), generation)
-        words = "until the jobs change" if hold_minutes is None else f"for {hold_minutes:g} minutes"
+        words = (
+            "until `sar-agent resume`" if hold_minutes is None else f"for {hold_minutes:g} minutes"
+        )
         why = f"back to the tables of generation {number}, held {words}"
         old = kept.read(number)
         entry = HistoryEntry(Decision(Reason.ROLLBACK, why), old.engine, None)
@@ -70,15 +72,12 @@ def rollback(
             before=committer.publisher.measure_in_force(observed.in_force, fabric, observed.mix),
         )
 
-        jobs = host_sets(observed.records)
-        hold = SavedHold(jobs=jobs)
-        if hold_minutes is not None:
-            hold = SavedHold.lasting(jobs, 60 * hold_minutes)
+        hold = SavedHold() if hold_minutes is None else SavedHold.lasting(60 * hold_minutes)
         after = State(
             generation=plan.generation,
             engine=config.agent.engine,
             # When a given time is over, all jobs are new, so that the agent plans again.
-            jobs=jobs if hold_minutes is None else frozenset(),
+            jobs=host_sets(observed.records) if hold_minutes is None else frozenset(),
             fabric_digest=fabric.digest.hex(),
             installed_at=0.0,
             hold=hold,
@@ -92,6 +91,25 @@ def rollback(
         f"the tables of generation {number} are in force again as generation "
         f"{result.plan.generation}, {result.changed.entries} entries changed; the agent leaves "
         f"them {words}"
+    )
+
+
+def resume(config: Config) -> str:
+    """End the hold of a rollback; returns what was done, in words. Raises `InputError` where the
+    state cannot be read or saved."""
+    with Lock(config.agent.state_dir, "pass.lock", PATIENCE):
+        store = StateStore(config.agent.state_dir)
+        state = store.load()
+        if state is None or state.hold is None:
+            return "nothing is held"
+        store.reserve(state)  # a full disk is said, not kept in memory
+        try:
+            # All jobs are new now, so that the agent plans again.
+            store.save(state.model_copy(update={"hold": None, "jobs": frozenset()}))
+        finally:
+            store.release()
+    return (
+        f"generation {state.generation} is no longer held; the next pass plans for the jobs of now"
     )
 
 

@@ -33,15 +33,20 @@ class SavedHold(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    jobs: HostSets
     until: float | None = None
     ends: tuple[float, str] | None = None
 
+    @model_validator(mode="before")
     @classmethod
-    def lasting(cls, jobs: HostSets, seconds: float) -> SavedHold:
+    def _of_an_older_agent(cls, data: Any) -> Any:
+        """Holds used to end when the jobs changed, and named them."""
+        return {k: v for k, v in data.items() if k != "jobs"} if isinstance(data, dict) else data
+
+    @classmethod
+    def lasting(cls, seconds: float) -> SavedHold:
         """A hold for `seconds` from now on."""
         ends = time.clock_gettime(time.CLOCK_BOOTTIME) + seconds, _boot()
-        return cls(jobs=jobs, until=time.time() + seconds, ends=ends)
+        return cls(until=time.time() + seconds, ends=ends)
 
     @property
     def over_at(self) -> float | None:
@@ -49,10 +54,6 @@ class SavedHold(BaseModel):
         if self.until is None or not self.ends or self.ends[1] != _boot():
             return self.until
         return time.time() + self.ends[0] - time.clock_gettime(time.CLOCK_BOOTTIME)
-
-    @field_serializer("jobs")
-    def _sorted(self, jobs: HostSets) -> list[list[str]]:
-        return sorted(map(sorted, jobs))
 
 
 class State(BaseModel):
@@ -97,7 +98,7 @@ class State(BaseModel):
     @property
     def held(self) -> Hold | None:
         """The hold, with its end by the wall clock as it is now."""
-        return None if self.hold is None else Hold(self.hold.jobs, self.hold.over_at)
+        return None if self.hold is None else Hold(self.hold.over_at)
 
 
 class StateStore:

@@ -87,7 +87,7 @@ class AgentStatus:
             if hold := self.wanted.hold:
                 end = hold.over_at
                 left = end and f"{max(0.0, end - time.time()) / 60:.0f} min"
-                lines.append(f"held       {left or 'until the jobs change'}")
+                lines.append(f"held       {left or 'until `sar-agent resume`'}")
         else:
             lines.append(f"wanted     {self.unread or 'nothing was installed yet'}")
         if status := self.in_force:

@@ -1,5 +1,5 @@
-"""`run`, `once`, `rollback`, `warm-up`: the agent itself. They write its state, so each requires to
-be run by the user whose files these are."""
+"""`run`, `once`, `rollback`, `resume`, `warm-up`: the agent itself. They write its state, so each
+requires to be run by the user whose files these are."""
 
 from __future__ import annotations
 
@@ -65,17 +65,28 @@ def rollback(
         typer.Option(
             "--hold",
             min=0,
-            help="minutes for which the agent leaves the routes alone; without it, until the "
-            "multi-switch jobs change",
+            help="minutes for which the agent leaves the routes alone; without it, until "
+            "`sar-agent resume`",
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Install the routes of an earlier generation, and hold them for a while."""
+    """Install the routes of an earlier generation, and hold them until `sar-agent resume`."""
     from sar_agent.agent.rollback import rollback as roll_back
 
     log_to_stderr()
     sentence = roll_back(_for_writing(config, "rollback"), to, hold)
+    if as_json:
+        print_json({"sentence": sentence})
+    else:
+        typer.echo(sentence)
+
+
+def resume(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> None:
+    """End the hold of a rollback: the next pass plans again."""
+    from sar_agent.agent.rollback import resume as end_hold
+
+    sentence = end_hold(_for_writing(config, "resume"))
     if as_json:
         print_json({"sentence": sentence})
     else:

@@ -93,8 +93,8 @@ def test_exit_codes_and_single_sentences(tmp_path: Path) -> None:
     assert "plugin is not there" in installing.stderr.splitlines()[-1]
     bad = tmp_path / "bad.toml"
     bad.write_text("[agent]\nmod = 1\n")
-    for words in (["once"], ["run"], ["status"], ["history"], ["explain", "1"], ["rollback"]):
-        wrong = cli(*words, "--config", str(bad))
+    for words in ("once", "run", "status", "history", "explain 1", "rollback", "resume"):
+        wrong = cli(*words.split(), "--config", str(bad))
         assert wrong.returncode == 2
         assert wrong.stderr == f"sar-agent: {bad}: agent.mod: no such key; did you mean mode?\n"
 

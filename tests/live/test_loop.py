@@ -322,8 +322,11 @@ def test_what_a_person_asks_and_takes_back(site: LoopSite) -> None:
     site.assert_plan_installed()
     assert site.rows()[0].reason == "rollback" and site.rows()[0].who != "agent"
     done("once")
-    assert site.plan().generation == third.generation, "held: the jobs are the same"
+    assert site.plan().generation == third.generation, "held"
     site.slurm.scancel(job)
+    done("once")
+    assert site.plan().generation == third.generation, "held: until someone says so"
+    assert "no longer held" in done("resume") and "nothing is held" in done("resume")
     done("once")
     assert site.plan().generation == third.generation + 1
 

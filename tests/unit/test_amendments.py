@@ -190,7 +190,7 @@ def test_a_hold_outlives_a_repair(world: Repaired) -> None:
     store = world.agent.installed.store
     state = store.load()
     assert state
-    store.save(state.model_copy(update={"hold": SavedHold.lasting(state.jobs, 600)}))
+    store.save(state.model_copy(update={"hold": SavedHold.lasting(600)}))
     world.cut_and_repair()
     world.source.records = JOBS[:1]
     assert world.once().result is Result.HELD

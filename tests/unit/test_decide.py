@@ -60,7 +60,7 @@ def test_fallback_says_why_and_comes_before_all_else() -> None:
         fabric_digest=b"other",
         status=status(engine_in_force="updn", last_error="stale: leaf0"),
     )
-    decision = decide(MADE, seen, Hold(host_sets([]), until=2000.0))
+    decision = decide(MADE, seen, Hold(until=2000.0))
     assert decision.reason is Reason.FALLBACK and "updn" in decision.why
     assert "stale: leaf0" in decision.why
 
@@ -72,15 +72,15 @@ def test_young_jobs_wait_until_they_are_old_enough() -> None:
     assert decide(MADE, replace(seen, now=1051.0)).reason is Reason.JOBS
 
 
-def test_a_hold_until_the_jobs_change() -> None:
-    hold = Hold(host_sets([A]))
-    decision = decide(MADE, replace(SEEN, records=(A,)), hold)
-    assert decision.reason is None and decision.held and "until the jobs change" in decision.why
-    assert decide(MADE, replace(SEEN, records=()), hold).reason is Reason.JOBS
+def test_a_hold_until_it_is_ended() -> None:
+    for records in ((A,), ()):
+        decision = decide(MADE, replace(SEEN, records=records), Hold())
+        assert decision.reason is None and decision.held
+        assert "held until `sar-agent resume`, although" in decision.why
 
 
 def test_a_hold_for_a_time() -> None:
-    hold = Hold(frozenset(), until=1010.0)
+    hold = Hold(until=1010.0)
     seen = replace(SEEN, records=(A,), fabric_digest=b"other")
     assert decide(MADE, seen, hold).held
     assert decide(MADE, replace(seen, now=1010.0), hold).reason is Reason.FABRIC

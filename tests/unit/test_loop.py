@@ -15,6 +15,7 @@ from sar_agent.agent.build import build_agent
 from sar_agent.agent.decide import Reason
 from sar_agent.agent.loop import Agent
 from sar_agent.agent.outcome import Report, Result
+from sar_agent.agent.rollback import resume
 from sar_agent.agent.state import SavedHold
 from sar_agent.config.model import Config
 from sar_agent.errors import CheckFailed, InputError, SarError
@@ -383,15 +384,18 @@ def test_topology_conf_filters_and_its_edit_is_the_reason(world: World, tmp_path
     assert world.value("sar_agent_multi_switch_jobs") == 0
 
 
-def test_a_hold_keeps_the_routes_until_the_jobs_change(world: World) -> None:
+def test_a_hold_keeps_the_routes_until_it_is_ended(world: World) -> None:
     world.once()
     state = world.agent.installed.store.load()
     assert state is not None
-    hold = SavedHold(jobs=host_sets(JOBS))
-    world.agent.installed.store.save(state.model_copy(update={"hold": hold, "jobs": frozenset()}))
+    held = state.model_copy(update={"hold": SavedHold(), "jobs": frozenset()})
+    world.agent.installed.store.save(held)
     assert world.once().result is Result.HELD
     assert world.value("sar_agent_rollback_hold") == 1
     world.source.records = JOBS[:1]
+    assert world.once().result is Result.HELD
+    assert "no longer held" in resume(world.agent.config)
+    assert resume(world.agent.config) == "nothing is held"
     assert world.once().result is Result.INSTALLED
     world.once()
     assert world.value("sar_agent_rollback_hold") == 0
@@ -402,7 +406,7 @@ def test_held_routes_are_measured_on_a_fabric_of_another_size(world: World) -> N
     world.once()
     state = world.agent.installed.store.load()
     assert state is not None
-    hold = SavedHold(jobs=frozenset(), until=time.time() + 3600)
+    hold = SavedHold(until=time.time() + 3600)
     world.agent.installed.store.save(state.model_copy(update={"hold": hold}))
     for spec, known in (("xgft:2;4,4;1,1", True), ("xgft:2;4,5;1,3", False)):
         write_ibsim_net(load_fabric(spec), world.net)

@@ -96,7 +96,7 @@ def world_file(folder: Path) -> Path:
 @as_root
 @pytest.mark.parametrize("mask", [0o022, 0o027, 0o077])
 def test_what_root_writes_the_agent_can_use(theirs: Path, tmp_path: Path, mask: int) -> None:
-    hold = SavedHold(jobs=frozenset())
+    hold = SavedHold()
     routes = world_file(tmp_path / "world")
     with umask(mask):
         StateStore(theirs).save(STATE.model_copy(update={"hold": hold}))
@@ -273,14 +273,14 @@ def test_a_usual_folder_that_is_not_there_is_not_made_by_root(
 
 
 def test_steps_of_the_wall_clock_end_no_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    hold = SavedHold.lasting(frozenset(), 600)
+    hold = SavedHold.lasting(600)
     real = time.time
     for step in (0.0, 86400.0, -86400.0):
         monkeypatch.setattr(time, "time", lambda step=step: real() + step)
         held = STATE.model_copy(update={"hold": hold}).held
         assert held and held.until
-        assert held.active((), time.time())
-        assert not held.active((), time.time() + 601)
+        assert held.active(time.time())
+        assert not held.active(time.time() + 601)
     monkeypatch.setattr(time, "time", real)
     other = hold.model_copy(update={"ends": (0.0, "another boot")})
     assert other.over_at == hold.until, "after a reboot there is only the wall clock"

@@ -9,7 +9,7 @@ import pytest
 from sar_agent.agent import state as state_module
 from sar_agent.agent.build import build_site
 from sar_agent.agent.outcome import Result
-from sar_agent.agent.rollback import rollback
+from sar_agent.agent.rollback import resume, rollback
 from sar_agent.errors import InputError, SarError
 from sar_agent.install import generations
 from tests.unit.test_loop import JOBS, World
@@ -44,7 +44,9 @@ def test_an_older_generation_comes_into_force_and_is_held(world: World) -> None:
     assert world.agent.installed.generations.numbers() == [1, 2, 3]
     assert world.restart().pass_once().result is Result.NOTHING
     world.source.records = JOBS
-    assert world.once().result is Result.INSTALLED, "other jobs end the hold"
+    assert world.once().result is Result.HELD, "other jobs do not end the hold"
+    assert resume(world.agent.config).startswith("generation 3 is no longer held")
+    assert world.once().result is Result.INSTALLED
 
 
 def test_the_history_tells_of_it_as_of_a_pass(world: World) -> None:
@@ -52,7 +54,7 @@ def test_the_history_tells_of_it_as_of_a_pass(world: World) -> None:
     row = world.agent.rerouter.committer.decisions.history.last(1)[0]
     assert (row.reason, row.result, row.generation) == ("rollback", "installed", 3)
     assert row.how in ("direct", "staged") and row.before and row.predicted == row.achieved
-    assert row.who != "agent" and "held until the jobs change" in row.why
+    assert row.who != "agent" and "held until `sar-agent resume`" in row.why
     plan = world.agent.planner.last
     assert plan is not None and row.predicted
     planned = world.agent.rerouter.committer.decisions.history.last(2)[1].predicted

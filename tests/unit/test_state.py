@@ -16,12 +16,12 @@ STATE = State(generation=7, engine="sar", jobs=JOBS, fabric_digest="ab" * 32, in
 
 
 def test_there_and_back(tmp_path: Path) -> None:
-    held = STATE.model_copy(update={"hold": SavedHold(jobs=JOBS, until=9.0)})
+    held = STATE.model_copy(update={"hold": SavedHold(until=9.0)})
     for state in (STATE, held):
         StateStore(tmp_path).save(state)
         assert StateStore(tmp_path).load() == state
     assert STATE.basis == RoutesBasis(7, JOBS, bytes.fromhex("ab" * 32), "sar", "7")
-    assert held.held == Hold(JOBS, 9.0) and STATE.held is None
+    assert held.held == Hold(9.0) and STATE.held is None
     assert [path.name for path in tmp_path.iterdir()] == ["state.json"], "no temporary is left"
 
 
