@@ -15,7 +15,7 @@ from sar_agent.check.reachability import check_reachability
 from sar_agent.config.model import Config
 from sar_agent.errors import InputError, SarError
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import F64
+from sar_agent.fabric.model import F64, I64, Bool
 from sar_agent.five_phase.protocol import CoordinatorState
 from sar_agent.five_phase.storage import CoordinatorStorage
 from sar_agent.install.transit import transition_to
@@ -34,7 +34,8 @@ class JobUnderRoutes:
     engine: str
     links: int
     efi_max: int
-    """Routes of all jobs over its worst link."""
+    """Routes of all jobs over its worst link, which is the one with the largest load, or with most
+    routes where the objective is `routes`."""
     own_routes: int
     """This job's among them."""
     worst_link: str
@@ -75,7 +76,7 @@ class JobExplanation:
 
     def words(self) -> str:
         """For people."""
-        hosts = sum(map(len, self.leaves.values()))
+        hosts = len({host for names in self.leaves.values() for host in names})
         lines = [f"job {self.job}: {hosts} hosts on {len(self.leaves)} leaf switches"]
         lines += [f'  "{leaf}": {" ".join(names)}' for leaf, names in self.leaves.items()]
         if self.unknown_hosts:
@@ -150,10 +151,11 @@ def explain(config: Config, wanted: str, site: Site | None = None) -> JobExplana
     counters, share = "", None
     if job:
         counters, share = _counted(config, observed)
-        in_force = _in_force(routes, fabric, mix, job, share)
+        by_load = config.agent.objective == "load"
+        in_force = _in_force(routes, fabric, mix, job, by_load, share)
         engine = load_engine(config.agent.engine)
         plan = Planner(config, engine).plan(1, fabric, mix)
-        planned = _under(fabric, mix, job, plan.routes)
+        planned = _under(fabric, mix, job, plan.routes, by_load)
         transition = transition_to(plan, routes).transition
     return JobExplanation(
         job=wanted,
@@ -184,20 +186,37 @@ def _counted(config: Config, observed: Observation) -> tuple[str, F64 | None]:
 
 
 def _in_force(
-    routes: Routes | None, fabric: Fabric, mix: JobMix, job: Job, share: F64 | None
+    routes: Routes | None,
+    fabric: Fabric,
+    mix: JobMix,
+    job: Job,
+    by_load: bool,
+    share: F64 | None,
 ) -> JobUnderRoutes | None:
     if routes is None or check_reachability(fabric, routes).unreachable_pairs:
         return None
-    return _under(fabric, mix, job, routes, share)
+    return _under(fabric, mix, job, routes, by_load, share)
+
+
+def _worst(own: Bool, load: F64, routes: I64, by_load: bool) -> int:
+    """The channel of `own` with the largest load (float64[C]), or with most routes (int64[C])
+    where these are the objective; the other one decides among equals."""
+    first, second = (load, routes) if by_load else (routes, load)
+    return int(np.lexsort((np.where(own, second, -1), np.where(own, first, -1)))[-1])
 
 
 def _under(
-    fabric: Fabric, mix: JobMix, job: Job, routes: Routes, share: F64 | None = None
+    fabric: Fabric,
+    mix: JobMix,
+    job: Job,
+    routes: Routes,
+    by_load: bool,
+    share: F64 | None = None,
 ) -> JobUnderRoutes:
     traffic = traffic_of(fabric, mix, routes)
     all_jobs = traffic.efi
     own = traffic_of(fabric, JobMix.of([job]), routes).efi
-    worst = int(np.argmax(np.where(own > 0, all_jobs, -1)))
+    worst = _worst(own > 0, traffic.load, all_jobs, by_load)
     users = []
     for j, other in enumerate(mix.jobs):
         part = slice(int(traffic.lists.offset[j]), int(traffic.lists.offset[j + 1]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,20 +22,35 @@ app = typer.Typer(
 
 @app.command()
 def check(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> None:
-    """Test a configuration file, the engine and the files that it names; changes nothing.
+    """Test a configuration file, and the engine, the files and the commands that it names, and read
+    the queue and the subnet manager's status once; changes nothing.
 
-    Exit code 2 and all problems at once if there is one.
+    Exit code 2 and all problems at once if there is one. That Slurm or the subnet manager does not
+    answer now is said, but is no problem of the file.
     """
+    from sar_agent.config.idle_keys import idle_keys
     from sar_agent.config.model import ConfigError, load_config
 
-    settings = load_config(config)
-    if problems := _problems(settings):
+    problems: list[str] = []
+    settings: Config | None
+    try:
+        settings = load_config(config)
+    except ConfigError as error:
+        problems, settings = error.problems, error.usable
+        if settings is None:
+            raise
+    problems += _problems(settings)
+    if problems:
         raise ConfigError(config, problems)
-    changed = _changed(settings)
+    changed, jobs, manager = _changed(settings), _jobs_now(settings), _manager_now(settings)
+    idle = idle_keys(settings, changed)
     if as_json:
-        print_json({"file": str(config), "ok": True, "changed": changed})
+        answer = {"file": str(config), "ok": True, "changed": changed, "without_effect": idle}
+        print_json(answer | {"jobs": jobs, "subnet_manager": manager})
     else:
         typer.echo(f"{config}: no problem; changed from the defaults: {_list(changed)}")
+        for sentence in (*idle, f"jobs: {jobs}", f"subnet manager: {manager}"):
+            typer.echo(sentence)
 
 
 @app.command()
@@ -84,7 +100,40 @@ def _problems(settings: Config) -> list[str]:
     for key, name in files.items():
         if name and not Path(name).exists():
             problems.append(f"{key} = {name!r}: no such file; check the path")
+    commands = {
+        "slurm.squeue": settings.slurm.squeue if settings.slurm.source == "squeue" else [],
+        "opensm.read_back_command": settings.opensm.read_back_command,
+    }
+    for key, words in commands.items():
+        if words and shutil.which(words[0]) is None:
+            problems.append(f"{key} = {words!r}: no such command; give its path")
     return problems
+
+
+def _jobs_now(settings: Config) -> str:
+    """What the source of jobs answers now, in words."""
+    from sar_agent.errors import SarError
+    from sar_agent.jobs.source import job_source
+
+    soon = min(3.0, settings.slurm.deadline_seconds)
+    try:
+        poll = job_source(settings.slurm.model_copy(update={"deadline_seconds": soon})).poll()
+    except SarError as error:
+        return f"no answer now: {error}"
+    skipped = f", {poll.skipped} lines skipped ({poll.first_skipped})" if poll.skipped else ""
+    return f"{settings.slurm.source} answers, {len(poll.records)} running{skipped}"
+
+
+def _manager_now(settings: Config) -> str:
+    """What the subnet manager answers now, in words."""
+    from sar_agent.errors import SarError
+    from sar_agent.install.subnet_manager import load_subnet_manager
+
+    try:
+        status = load_subnet_manager(settings).status()
+    except SarError as error:
+        return f"no answer now: {error}"
+    return f"answers, engine {status.engine or 'unknown'} is in force"
 
 
 def _changed(settings: Config) -> list[str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import reprlib
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -251,8 +252,10 @@ class ConfigError(SarError):
 
     exit_code = 2
 
-    def __init__(self, file: str | Path, problems: list[str]) -> None:
+    def __init__(self, file: str | Path, problems: list[str], usable: Config | None = None) -> None:
         self.problems = problems
+        self.usable = usable
+        """The settings without the keys that have problems."""
         count = "" if len(problems) == 1 else f"{len(problems)} problems\n  "
         super().__init__(f"{file}: {count}" + "\n  ".join(problems))
 
@@ -273,13 +276,33 @@ def load_config(path: str | Path = DEFAULT_PATH) -> Config:
 def parse_config(text: str, file: str | Path = "configuration") -> Config:
     """Reads the settings in a TOML text; `file` is its name in errors. Raises `ConfigError`."""
     try:
-        # Strict validation of Python objects rejects strings as paths and integers as seconds. Of
-        # JSON, which cannot express them otherwise, it accepts both.
-        return Config.model_validate_json(json.dumps(tomllib.loads(text), default=str))
-    except ValidationError as error:
-        raise ConfigError(file, [_sentence(detail) for detail in error.errors()]) from error
+        document = tomllib.loads(text)
+        try:
+            return _validated(document)
+        except ValidationError as error:
+            problems = [_sentence(detail) for detail in error.errors()]
+            raise ConfigError(file, problems, _usable(document, error)) from error
     except (ValueError, RecursionError) as error:  # from tomllib, or of an integer too long
         raise ConfigError(file, [f"is not valid TOML: {error}"]) from error
+
+
+def _validated(document: dict[str, Any]) -> Config:
+    # Strict validation of Python objects rejects strings as paths and integers as seconds. Of
+    # JSON, which cannot express them otherwise, it accepts both.
+    return Config.model_validate_json(json.dumps(document, default=str))
+
+
+def _usable(document: dict[str, Any], error: ValidationError) -> Config | None:
+    """The settings without the keys that `error` names; None where these do not stand alone."""
+    for detail in error.errors():
+        section, *key = detail["loc"] or ("",)
+        if key and isinstance(keys := document.get(str(section)), dict):
+            keys.pop(str(key[0]), None)
+        else:
+            document.pop(str(section), None)
+    with suppress(ValidationError):
+        return _validated(document)
+    return None
 
 
 _brief = reprlib.Repr()

@@ -21,6 +21,7 @@ from sar_agent.fabric.standins import standin_fabric
 from sar_agent.fabric.torus import torus_fabric
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.util.extensions import extension_names, extensions, load_point
+from sar_agent.util.other_files import other_file
 from sar_agent.util.text_files import read_text
 
 GROUP = "sar_agent.fabric_formats"
@@ -37,25 +38,14 @@ GENERATORS = {
 FOLDER_FILES = ("ibdiagnet2.ibnetdiscover", "ibdiagnet2.lst", "opensm-subnet.lst")
 """Dumps of the fabric in the folders that ibdiagnet and OpenSM write, the most complete first."""
 
-_LIKELY_MISTAKES = (
-    (
-        re.compile(r"^(?:CA|Switch|Router): .*:$[\s\S]*==>", re.MULTILINE),
-        "iblinkinfo's output", "save what ibnetdiscover prints",
-    ),
-    (
-        re.compile(r"^\d+[^|\n]*\|(?:RUNNING|PENDING|COMPLETING|[A-Z_]+)\|", re.MULTILINE),
-        "squeue's output", "are --fabric and --jobs exchanged?",
-    ),
-    (
-        re.compile(r"^Unicast lids \[", re.MULTILINE),
-        "a dump of forwarding tables", "give it as --routes; as --fabric, ibnetdiscover's output",
-    ),
-    (
-        re.compile(r"^SwitchName=", re.MULTILINE),
-        "Slurm's topology.conf", "save what ibnetdiscover prints",
-    ),
-)  # fmt: skip
-"""Files that are given by mistake: how they are recognised, their name, and the remedy."""
+_REMEDIES = {
+    "squeue's output": "are --fabric and --jobs exchanged?",
+    "a dump of forwarding tables": "give it as --routes; as --fabric, ibnetdiscover's output",
+    "an error of ibnetdiscover": "run ibnetdiscover as root, or as a user who may open "
+    "/dev/infiniband/umad*",
+}
+"""For files that are given by mistake; for all others, `_REMEDY`."""
+_REMEDY = "save what ibnetdiscover prints"
 
 _SPEC = re.compile(r"([a-z]+):.*")
 
@@ -121,11 +111,13 @@ def parse_fabric(text: str, name: str, mapper: HostMapper | None = None) -> Fabr
             continue
         if fabric_format.recognises(text):
             return fabric_format.read(text, name, mapper)
-    for seen, what, remedy in _LIKELY_MISTAKES:
-        if seen.search(text):
-            raise InputError(f"this is {what}, not a fabric", file=name, remedy=remedy)
+    if what := other_file(text):
+        raise InputError(
+            f"this is {what}, not a fabric", file=name, remedy=_REMEDIES.get(what, _REMEDY)
+        )
     raise InputError(
         "not a fabric in any known format" + "".join(broken),
         file=name,
-        remedy=f"known formats are {', '.join(extension_names(GROUP))}",
+        remedy=f"save what ibnetdiscover prints; known formats are "
+        f"{', '.join(extension_names(GROUP))}",
     )

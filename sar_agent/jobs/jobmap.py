@@ -55,11 +55,15 @@ def parse_jobmap(text: str, source: str | Path | None = None) -> tuple[JobRecord
         if not words:
             continue
         if len(words) != 2 or not _HOST.fullmatch(words[0]) or not _ID.fullmatch(words[1]):
+            turned = len(words) == 2 and _HOST.fullmatch(words[1]) and _ID.fullmatch(words[0])
             raise InputError(
-                f"{line[:80]!r} is not `host jobid`",
+                f"{line[:80]!r} is not `host jobid`"
+                + (", the columns are exchanged" * bool(turned)),
                 file=source,
                 line=number,
-                remedy="write one host and one job id a line, comments after #",
+                remedy="write the host first, then the job id"
+                if turned
+                else "write one host and one job id a line, comments after #",
             )
         hosts.setdefault(names.get(words[1], words[1]), {})[words[0]] = None
     return merge_components(JobRecord(job, tuple(where), "RUNNING") for job, where in hosts.items())

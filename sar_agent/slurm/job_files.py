@@ -11,6 +11,7 @@ from sar_agent.jobs.record import JobRecord
 from sar_agent.slurm.squeue_json import parse_squeue_json
 from sar_agent.slurm.squeue_text import FORMAT, parse_squeue_pipe
 from sar_agent.slurm.states import RUNNING_STATES
+from sar_agent.util.other_files import other_file
 from sar_agent.util.text_files import read_text
 
 
@@ -29,17 +30,18 @@ def read_jobs_file(
     first = next((line for line in map(str.strip, text.splitlines()) if line), "")
     if "|" in first:
         return parse_squeue_pipe(text, path, states)
-    if first.startswith("JOBID"):
-        raise InputError(
-            "this is squeue's default table, which cuts columns short",
-            file=path,
-            line=1,
-            remedy=f"save it with: squeue -h -o '{FORMAT}', or squeue --json",
-        )
     if first.lower().startswith(("job,", "jobid,")):
         raise InputError(
             "this is a job history, not the running jobs",
             file=path,
             remedy="give it as --history of `assess` or `replay`",
         )
-    return parse_jobmap(text, path)
+    try:
+        return parse_jobmap(text, path)
+    except InputError as error:
+        if what := other_file(text):
+            remedy = f"save it with: squeue -h -o '{FORMAT}', or squeue --json"
+            raise InputError(
+                f"this is {what}, not a list of jobs", file=path, remedy=remedy
+            ) from error
+        raise

@@ -28,14 +28,25 @@ def parse_squeue_json(
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:  # ValueError: of a number, too
-        line = error.lineno if isinstance(error, json.JSONDecodeError) else None
-        raise InputError(f"not JSON ({str(error)[:200]})", file=source, line=line) from error
+        at = error if isinstance(error, json.JSONDecodeError) else None
+        line, cut = (at.lineno, _is_cut(text, at)) if at else (None, False)
+        raise InputError(
+            "the JSON is cut short" if cut else f"not JSON ({str(error)[:200]})",
+            file=source,
+            line=line,
+            remedy="save it again with: squeue --json" * cut,
+        ) from error
     jobs = document.get("jobs") if isinstance(document, dict) else None
     if not isinstance(jobs, list) or not all(isinstance(job, dict) for job in jobs):
         raise InputError(
             'JSON without a list "jobs"', file=source, remedy="save it with: squeue --json"
         )
     return merge_components(_records(jobs, source, states))
+
+
+def _is_cut(text: str, error: json.JSONDecodeError) -> bool:
+    """Whether the text ends before the value does."""
+    return error.pos >= len(text.rstrip()) - 1 or error.msg.startswith("Unterminated string")
 
 
 def _records(

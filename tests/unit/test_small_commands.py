@@ -24,6 +24,7 @@ from sar_agent.quality import measure
 from sar_agent.routing import Options, load_engine
 from sar_agent.slurm.job_files import read_jobs_file
 from sar_agent.slurm.switch_order import in_switch_order
+from tests.fake_squeue import fake_squeue
 from tests.unit.test_cli import sar_agent
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
@@ -39,10 +40,42 @@ def test_config_check_finds_what_the_model_cannot(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "agent.engine: " in done.stderr and "sar-plus" in done.stderr
     assert "fabric.file = '/nowhere/fabric': no such file" in done.stderr
-    file.write_text("[agent]\nmode = 'install'\n")
+    # Those that the model finds are told at the same time.
+    file.write_text(
+        "[agent]\nengine = 'sarplus'\nmode = 'x'\n[slurm]\nsqueue = ['/nope/squeue']\n"
+        "sours = 1\n[fabric]\nfile = 3\n"
+    )
+    done = sar_agent("config", "check", "--config", file)
+    assert done.returncode == 2
+    for problem in (
+        "5 problems\n", "agent.engine: ", "agent.mode = 'x': ", "slurm.sours: no such key",
+        "slurm.squeue = ['/nope/squeue']: no such command; give its path", "fabric.file = 3: ",
+    ):  # fmt: skip
+        assert problem in done.stderr
+
+
+def test_config_check_says_what_answers_and_what_has_no_effect(tmp_path: Path) -> None:
+    file = tmp_path / "agent.toml"
+    squeue = fake_squeue(tmp_path, [{"%i": "7"}, {"%i": "8"}])
+    file.write_text(
+        f"[agent]\nmode = 'install'\nrun_dir = '{tmp_path}'\nmin_gain = 0.1\n"
+        f"max_staleness_seconds = 60\n[slurm]\nsqueue = ['{squeue}']\n"
+        f"[opensm]\nplugin_socket = '{tmp_path}/none'\npid_file = '/run/x'\n"
+    )
     done = sar_agent("config", "check", "--config", file)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"{file}: no problem; changed from the defaults: agent.mode\n"
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith(f"{file}: no problem; changed from the defaults: agent.mode, ")
+    assert lines[1:4] == [
+        'opensm.pid_file has no effect, since opensm.method is not "file"',
+        "agent.min_gain has no effect, since agent.max_staleness_seconds is not longer than "
+        "agent.min_install_interval_seconds",
+        "jobs: squeue answers, 2 running",
+    ]
+    assert lines[4].startswith("subnet manager: no answer now: ")
+    file.write_text("[slurm]\nsqueue = ['/bin/false']\ndeadline_seconds = 0.5\n")
+    done = sar_agent("config", "check", "--config", file)
+    assert done.returncode == 0 and "jobs: no answer now: " in done.stdout
 
 
 def test_config_show_prints_what_can_be_read_again(

@@ -65,6 +65,17 @@ def test_files_that_are_none(content: bytes | None, message: str, tmp_path: Path
         ),
         ("Unicast lids [0-46] of switch Lid 2 guid 0x1 ('S'):\n", "this is a dump of forwarding"),
         ("SwitchName=s0 Nodes=n[001-006]\n", "this is Slurm's topology.conf"),
+        (
+            'Switch\t: 0x0002c90200001 ports 36 "s1" base port 0 lid 3 lmc 0\n',
+            "this is ibswitches'",
+        ),
+        ("CA 'mlx5_0'\n\tCA type: MT4123\n", "this is ibstat's output"),
+        (
+            "ibwarn: [12] mad_rpc_open_port: can't open UMAD port ((null):0)\n"
+            "ibnetdiscover: iberror: failed: Failed to open '(null)' port '0'\n",
+            "this is an error of ibnetdiscover, not a fabric; run ibnetdiscover as root",
+        ),
+        ("bash: ibnetdiscover: command not found\n", "this is an error of a shell, not a fabric"),
     ],
 )
 def test_a_likely_mistake_is_named(content: str, message: str, tmp_path: Path) -> None:

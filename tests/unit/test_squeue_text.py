@@ -181,7 +181,9 @@ def test_json_admin_comment_wins():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"jobs":\n[', "f:2: not JSON"),
+        ('{"jobs":\n[', "f:2: the JSON is cut short; save it again with: squeue --json"),
+        (json.dumps({"jobs": [OLD]})[:90], "f:1: the JSON is cut short"),
+        ('{"jobs": [7], x}', "f:1: not JSON"),
         ("[]", 'without a list "jobs"'),
         ('{"jobs": [7]}', 'without a list "jobs"'),
         ('{"jobs": [{}]}', "no. 1 .*job_state"),
@@ -217,6 +219,18 @@ def test_every_form_of_file_is_recognised(tmp_path):
         (b"\x7fELF\0\0", "binary"),
         (gzip.compress(b"n1 11\n" * 99, mtime=0)[:-9], "damaged gzip"),
         (b"n1 7\nn2\n", ":2: .*host jobid"),
+        (b"4711 n001\n", ":1: .*columns are exchanged; write the host first"),
+        (b"PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\nb* up inf 1 idle n1\n", "sinfo"),
+        (b"NODELIST   NODES PARTITION STATE \nn1 1 b* idle\n", "sinfo"),
+        (b"JobId=7 JobName=a\n   UserId=ada(1) GroupId=x\n", "scontrol's list of jobs"),
+        (b"NodeName=n1 Arch=x86_64 CoresPerSocket=1\n   CPUAlloc=0\n", "scontrol's list of n"),
+        (b"JobID           JobName  Partition\n------------ ---\n7 a b\n", "sacct's table"),
+        (b"7 RUNNING n[1-3] batch ada (null) 3 2026-11-20T08:12:44 (null)\n", "with blanks"),
+        (b"slurm_load_jobs error: Unable to contact slurm controller\n", "an error of Slurm"),
+        (b"squeue: error: Invalid job format specification: x\n", "an error of Slurm"),
+        (b"bash: squeue: command not found\n", "an error of a shell"),
+        (b"-bash: line 1: squeue: command not found\n", "an error of a shell"),
+        (b'Ca\t: 0x0002c90300001e00 ports 1 "n031 HCA-1"\n', "ibhosts' output, not a list of j"),
     ],
 )
 def test_files_that_are_no_jobs(tmp_path, content, said):
