@@ -18,7 +18,7 @@ WIDTH = 100
 HEAD = """\
 # The settings of sar-agent: every key with its default. Copy this file to
 # /etc/sar-agent/sar-agent.toml and keep the keys that you change. Test the result with
-# `sar-agent once`.
+# `sar-agent config check`.
 """
 
 

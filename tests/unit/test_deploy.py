@@ -255,10 +255,32 @@ def test_the_unit_is_accepted_and_hardened(tmp_path: Path) -> None:
     assert folders == dict.fromkeys(("State", "Cache", "Runtime"), "sar-agent")
 
 
+def test_the_unit_of_single_passes_is_as_hardened(tmp_path: Path) -> None:
+    analyze = tool("systemd-analyze")
+    exposure = set()
+    for name in ("sar-agent", "sar-agent-once"):
+        text = (DEPLOY / f"systemd/{name}.service").read_text()
+        start = re.search(r"^ExecStart=(\S+) ", text, re.MULTILINE)
+        assert start is not None
+        unit = tmp_path / f"{name}.service"
+        unit.write_text(text.replace(start[1], sys.executable))  # /opt is not there in a test
+        done = subprocess.run([analyze, "verify", str(unit)], capture_output=True, text=True)
+        ours = [line for line in (done.stdout + done.stderr).splitlines() if name in line]
+        assert (done.returncode, ours) == (0, [])
+        done = subprocess.run(
+            [analyze, "security", "--offline=yes", "--no-pager", str(unit)],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        level = re.search(r"Overall exposure level for \S+: ([0-9.]+)", done.stdout)
+        assert level, done.stdout
+        exposure.add(level[1])
+    assert len(exposure) == 1
+
+
 def test_only_observing_may_open_umad() -> None:
     """Whoever may write there may change all of the fabric."""
-    unit = (DEPLOY / "systemd/sar-agent.service").read_text()
-    assert "\nDeviceAllow=" not in unit
+    for name in ("sar-agent", "sar-agent-once"):
+        assert "\nDeviceAllow=" not in (DEPLOY / f"systemd/{name}.service").read_text()
     more = (DEPLOY / "systemd/sar-agent.service.d/ibnetdiscover.conf").read_text()
     assert "\n[Service]\nDeviceAllow=char-infiniband_mad rw\n" in more
     rules = (DEPLOY / "udev/70-sar-agent.rules").read_text()
