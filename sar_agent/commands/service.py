@@ -122,19 +122,24 @@ def warm_up(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> 
 
 
 def fetch_state(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> None:
-    """Copy the state of the other agent (section standby), before this machine's OpenSM starts.
+    """Give OpenSM the routes that are in force, before it starts on this machine.
 
-    OpenSM then begins with the routes that are in force. Exit code 1 if the other agent does not
-    answer.
+    They are the other agent's (section standby) or, where there is none or it does not answer, the
+    newest that this agent has on disk: a reboot empties run_dir. Exit code 1 if there are none.
     """
-    from sar_agent.errors import InputError
+    from sar_agent.agent.restore import restore_routes
+    from sar_agent.errors import Unavailable
     from sar_agent.standby.report import fetch
 
     log_to_stderr()
     settings = _for_writing(config, "fetch-state")
-    if not settings.standby.enabled:
-        raise InputError("no other agent is configured", file=config, remedy="set standby.peer")
-    sentence = fetch(settings)
+    if settings.standby.enabled:
+        try:
+            sentence = fetch(settings)
+        except Unavailable as error:
+            sentence = f"{error}; {restore_routes(settings)}"
+    else:
+        sentence = restore_routes(settings)
     if as_json:
         print_json({"sentence": sentence})
     else:

@@ -154,6 +154,32 @@ def test_a_crash_an_edit_a_second_agent_and_opensm_restarting(site: LoopSite) ->
     assert site.metrics()["sar_agent_sm_reachable",] == 1
 
 
+def test_a_reboot_of_the_only_host_changes_no_entry(site: LoopSite) -> None:
+    """Power off, power on: switches keep their tables, `/run` is empty."""
+    site.slurm.salloc("n[001,005]")
+    agent = site.start()
+    first = site.wait_installed()
+    assert wait_until(lambda: site.state() is not None, 30)
+    plan, before = site.plan(), site.fabric.run("dump_fts", host="n002").stdout
+    agent.kill()
+    agent.wait()
+    site.sm.stop()
+    for path in site.sm.routes_path.parent.glob("routes.*"):
+        path.unlink()
+
+    code, out, _ = site.ask("fetch-state")
+    assert (code, out) == (
+        0,
+        f"OpenSM begins with generation {first.generation_in_force}, which was kept on disk\n",
+    )
+    assert "which is in" in site.ask("fetch-state")[1]
+    site.sm.start().wait_up()
+    status = site.bridge.status()
+    assert (status.engine_in_force, status.generation_in_force) == ("sar", plan.generation)
+    assert site.fabric.run("dump_fts", host="n002").stdout == before
+    assert "the same 1 multi-switch job" in "".join(site.ask("once")[1:])
+
+
 def test_slurm_away_and_back(site: LoopSite) -> None:
     site.slurm.salloc("n[001,005]")
     site.start()

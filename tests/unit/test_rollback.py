@@ -9,6 +9,7 @@ import pytest
 from sar_agent.agent import state as state_module
 from sar_agent.agent.build import build_site
 from sar_agent.agent.outcome import Result
+from sar_agent.agent.restore import restore_routes
 from sar_agent.agent.rollback import resume, rollback
 from sar_agent.errors import InputError, SarError
 from sar_agent.install import generations
@@ -104,3 +105,22 @@ def test_what_the_manager_refuses_leaves_all_as_it_was(world: World) -> None:
 def test_a_generation_that_is_not_kept(world: World) -> None:
     with pytest.raises(InputError, match="generation 9 is not kept"):
         roll_back(world, 9)
+
+
+def test_a_reboot_restores_the_newest_generation_that_can_be_read(world: World) -> None:
+    config, path = world.agent.config, world.folder / "run/routes.sar"
+    assert "begins with generation 2, which is in " in restore_routes(config)
+    kept = world.agent.installed.generations
+    for broken in (0, 1):
+        path.unlink()
+        said = restore_routes(config)
+        assert said.startswith(f"OpenSM begins with generation {2 - broken}, which was kept")
+        assert path.read_bytes() == kept.path(2 - broken).read_bytes()
+        assert ("2.sar: " in said) == bool(broken)
+        kept.path(2).write_bytes(b"")
+    kept.path(1).unlink()
+    path.write_bytes(b"cut")
+    with pytest.raises(
+        SarError, match=r"no generation is kept: OpenSM begins with its own engines"
+    ):
+        restore_routes(config)
