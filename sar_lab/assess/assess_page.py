@@ -85,11 +85,12 @@ def _sending(assessment: Assessment) -> list[Tile]:
     )
     if judgement.at_once is None or judgement.one_at_a_time is None or after is None:
         return []
-    gains = assessment.gainers
+    gains, course = assessment.gainers, assessment.course
+    of = f"; the mean of {len(course.times)} moments, and the jobs of one of them" if course else ""
     return [
         (
             "All messages at once",
-            "An all-to-all whose messages are posted together, in all jobs",
+            f"An all-to-all whose messages are posted together, in all jobs{of}",
             judgement.at_once,
             before.times,
             after.times,
@@ -97,7 +98,7 @@ def _sending(assessment: Assessment) -> list[Tile]:
         ),
         (
             "One message at a time",
-            "A pairwise all-to-all, phase after phase, in all jobs",
+            f"A pairwise all-to-all, phase after phase, in all jobs{of}",
             judgement.one_at_a_time,
             before.phase_times,
             after.phase_times,

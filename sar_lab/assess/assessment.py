@@ -119,8 +119,8 @@ def assess(
     counted = None
     if counters is not None:
         counted = counted_links(given.fabric, given.mix, ratings.before, counters)
-    judgement = judge(given, ratings, adaptive)
     course = rate_over_time(given.placed, ratings, samples, say) if given.placed else None
+    judgement = judge(given, ratings, adaptive, course)
     limits = limits_of(given, ratings, adaptive)
     classes = traffic_classes(given.fabric, adaptive)
     seconds = time.perf_counter() - began

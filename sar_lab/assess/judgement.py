@@ -9,6 +9,7 @@ sentence says so and gives the reason.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
+from statistics import fmean
 from typing import Any, Literal
 
 import numpy as np
@@ -16,8 +17,10 @@ import numpy as np
 from sar_agent.fabric import model
 from sar_agent.fabric.notes import repeated_notes
 from sar_lab.assess.host_ports import shared_hosts
+from sar_lab.assess.over_time import RatingsOverTime
 from sar_lab.assess.rate import RatedRoutes, Ratings
 from sar_lab.assess.site_data import SiteData, unknown_hosts
+from sar_lab.assess.traffic_classes import is_fast
 
 Kind = Literal[
     "unknown", "inside", "adaptive", "unserved", "idle", "same", "little", "gain", "mixed", "worse"
@@ -27,6 +30,10 @@ LEAST, LITTLE = 0.01, 0.05
 FULL = 1.0 + 1e-6
 SHOWN = 3
 """Notes of the fabric before the reason."""
+STATIC = (
+    "This holds only where adaptive routing is off: switches of this speed can choose the way of "
+    "each packet, and new tables then change little."
+)
 
 
 @dataclass(frozen=True)
@@ -78,15 +85,22 @@ class Judgement:
         }
 
 
-def judge(given: SiteData, ratings: Ratings, adaptive: bool) -> Judgement:
-    """`adaptive`: the site says that adaptive routing is in force. The reason begins with what
-    makes the verdict uncertain."""
-    found = _judge(given, ratings, adaptive)
+def judge(
+    given: SiteData, ratings: Ratings, adaptive: bool, course: RatingsOverTime | None = None
+) -> Judgement:
+    """`adaptive`: the site says that adaptive routing is in force. `course`: where there is a
+    history, the judgement is of all its moments. The reason begins with what makes the verdict
+    uncertain."""
+    found = _judge(given, ratings, adaptive, course)
     doubts = "".join(f"{note}. " for note in repeated_notes(given.fabric)[:SHOWN])
+    if found.at_once and not adaptive and is_fast(given.fabric):
+        doubts = f"{STATIC} {doubts}"
     return replace(found, why=doubts + found.why)
 
 
-def _judge(given: SiteData, ratings: Ratings, adaptive: bool) -> Judgement:
+def _judge(
+    given: SiteData, ratings: Ratings, adaptive: bool, course: RatingsOverTime | None
+) -> Judgement:
     nothing = "There is nothing to gain here."
     jobs = len(given.mix.jobs)
     if not given.jobs or all_unknown(given):
@@ -121,8 +135,9 @@ def _judge(given: SiteData, ratings: Ratings, adaptive: bool) -> Judgement:
             "; ".join(f"{name}: {why}" for name, why in ratings.unserved), 0.0,
         )  # fmt: skip
     before, after = ratings.before, ratings.after
-    at_once = Change(before.time, after.time)
-    phases = Change(before.phase_time, after.phase_time)
+    at_once, phases = _changes(before, after, course)
+    whose = "synthetic jobs on this network" if given.synthetic else "your jobs"
+    period = " over the record" if course else ""
     least, most = sorted((at_once.saved, phases.saved))
 
     slower = _slower("all messages at once", before.times, after.times)
@@ -149,7 +164,7 @@ def _judge(given: SiteData, ratings: Ratings, adaptive: bool) -> Judgement:
             "Routes made for the jobs spread all their messages evenly. The messages of one phase "
             "may still meet on a link, more often than before."
         )
-        first = f"{who[id(slow)].capitalize()} would take {slow.longer:.0%} longer to send"
+        first = f"{who[id(slow)].capitalize()} would take {slow.longer:.0%} longer to send{period}"
         if other.saved >= LEAST:
             return told(
                 "mixed",
@@ -180,25 +195,37 @@ def _judge(given: SiteData, ratings: Ratings, adaptive: bool) -> Judgement:
     if most < LITTLE:
         return told(
             "little",
-            f"There is little to gain: your jobs would spend {_span(least, most)} less time "
-            "sending.",
+            f"There is little to gain: {whose} would spend {_span(least, most)} less time "
+            f"sending{period}.",
             f"That is hardly worth a change.{slower}",
             saved,
         )
     return told(
         "gain",
-        f"Your jobs would spend {_span(least, most)} less time sending.",
+        f"{whose[0].upper()}{whose[1:]} would spend {_span(least, most)} less time sending"
+        f"{period}.",
         "Routes made for the running jobs lead some of their messages around the fullest links."
         + slower,
         saved,
     )
 
 
+def _changes(
+    before: RatedRoutes, after: RatedRoutes, course: RatingsOverTime | None
+) -> tuple[Change, Change]:
+    """All messages at once, and one at a time: of the moment, or the mean over those of a
+    history."""
+    if course is None:
+        return Change(before.time, after.time), Change(before.phase_time, after.phase_time)
+    sides = course.before, course.after
+    at_once = [fmean(moment.time for moment in side) for side in sides]
+    phases = [fmean(moment.phase_time for moment in side) for side in sides]
+    return Change(*at_once), Change(*phases)
+
+
 def _span(least: float, most: float) -> str:
-    """`4 to 22%`, `up to 22%` where the least is nothing, `22%` where both are the same."""
-    low, high = f"{least:.0%}", f"{most:.0%}"
-    if least < LEAST:
-        return f"up to {high}"
+    """`4 to 22%`, or `22%` where both are the same; less than nothing is shown as 0."""
+    low, high = f"{max(0.0, least):.0%}", f"{most:.0%}"
     return high if low == high else f"{low[:-1]} to {high}"
 
 

@@ -132,7 +132,7 @@ def assess(
         if change:
             typer.echo(
                 f"{name}: {change.before:.2f} → {change.after:.2f} times as long as on an empty "
-                "network"
+                "network" + (f", mean of {len(found.course.times)} moments" if found.course else "")
             )
     if found.ratings.assumed:
         typer.echo(

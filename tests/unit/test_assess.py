@@ -21,6 +21,7 @@ from sar_agent.quality.channel_traffic import traffic_of
 from sar_agent.routing import Options, load_engine
 from sar_lab.assess.heat_map import heat_map, level_bars
 from sar_lab.assess.judgement import judge
+from sar_lab.assess.over_time import MomentRating, RatingsOverTime
 from sar_lab.assess.rate import Ratings, rate_all
 from sar_lab.assess.site_data import SiteData, read_site_data, typical_moment
 from sar_lab.assess.traffic_classes import traffic_classes
@@ -192,6 +193,9 @@ def test_adaptive_routing_leaves_a_gain_to_traffic_that_follows_the_tables() -> 
     edr = replace(given.fabric, terminal_rate=np.full_like(given.fabric.terminal_rate, 100.0))
     assert [each.follows for each in traffic_classes(hdr, adaptive=False)] == ["tables", "unknown"]
     assert [each.follows for each in traffic_classes(edr, adaptive=False)] == ["tables"]
+    for network, adaptive, doubted in ((hdr, False, True), (edr, False, False), (hdr, True, False)):
+        why = judge(replace(given, fabric=network), ratings_of(fabric, given), adaptive).why
+        assert why.startswith("This holds only where adaptive routing is off: ") == doubted
 
 
 def test_no_more_is_claimed_than_a_hundredth() -> None:
@@ -202,12 +206,12 @@ def test_no_more_is_claimed_than_a_hundredth() -> None:
     for share, phases, kind, sentence in (
         (1.0, 1.0, "same", "There is nothing to gain here."),
         (0.995, 1.005, "same", "There is nothing to gain here."),
-        (0.97, 1.0, "little", "little to gain: your jobs would spend up to 3% less time"),
+        (0.97, 1.0, "little", "would spend 0 to 3% less time"),
         (0.97, 0.98, "little", "would spend 2 to 3% less time sending."),
-        (0.8, 1.0, "gain", "Your jobs would spend up to 20% less time sending."),
-        (0.8, 0.9, "gain", "Your jobs would spend 10 to 20% less time sending."),
-        (0.995, 0.8, "gain", "Your jobs would spend up to 20% less time sending."),
-        (0.8, 0.8, "gain", "Your jobs would spend 20% less time sending."),
+        (0.8, 1.0, "gain", "Synthetic jobs on this network would spend 0 to 20% less"),
+        (0.8, 0.9, "gain", "would spend 10 to 20% less time sending."),
+        (0.995, 0.8, "gain", "would spend 1 to 20% less time sending."),
+        (0.8, 0.8, "gain", "would spend 20% less time sending."),
         (0.8, 1.2, "mixed", "Programs that send one message at a time would take 20% longer to "
          "send; programs that send all messages at once would spend 20% less time sending."),
         (1.2, 0.8, "mixed", "Programs that send all messages at once would take 20% longer to "
@@ -227,6 +231,23 @@ def test_no_more_is_claimed_than_a_hundredth() -> None:
         assert sentence in told.sentence
         gains = kind in ("gain", "little", "mixed")
         assert told.saved == pytest.approx(max(0.0, 1 - share) if gains else 0.0)
+
+
+def test_with_a_history_the_judgement_is_of_the_record() -> None:
+    fabric = load_fabric(SPEC)
+    given = replace(read_site_data(fabric, "mix:3", None, None, None), synthetic=False)
+    ratings = ratings_of(fabric, given)
+    moment = MomentRating(4, 2.0, 0.0, 3.0, 1.0, 1.0)
+    before = (replace(moment, time=2.0, phase_time=1.5), replace(moment, time=4.0, phase_time=1.5))
+    after = (replace(moment, time=2.0, phase_time=1.2), replace(moment, time=2.5, phase_time=1.2))
+    course = RatingsOverTime((0.0, 1.0), (1, 1), before, after, "minhop", "sar-plus", 0)
+    told = judge(given, ratings, False, course)
+    assert told.sentence == "Your jobs would spend 20 to 25% less time sending over the record."
+    assert told.saved == course.saved == pytest.approx(0.25)
+    idle = replace(course, after=before)
+    assert judge(given, ratings, False, idle).sentence == "There is nothing to gain here."
+    worse = replace(course, before=after, after=before)
+    assert "longer to send over the record; " in judge(given, ratings, False, worse).sentence
 
 
 def test_jobs_that_get_slower_are_counted_where_the_mean_does_not() -> None:
