@@ -1,33 +1,16 @@
-"""The rollback command: an older generation's tables under a new number, and held.
-
-The tables must pass the checks on the fabric as it is now. Then the agent leaves them alone until
-`sar-agent resume` or, where a time was given, for that long; then it plans again. A fallback engine
-in force (the held routes no longer fit) ends a hold at once.
-
-The hold must outlive this process, so a disk that cannot take it refuses the rollback.
-"""
+"""The commands `rollback`, an older generation's tables under a new number, and `resume`."""
 
 from __future__ import annotations
 
-import getpass
-import os
-from dataclasses import replace
+from functools import partial
 
-from sar_agent.agent.build import Site, build_committer, build_site, build_transit
-from sar_agent.agent.commit import HistoryEntry
-from sar_agent.agent.decide import Decision, Reason
-from sar_agent.agent.state import SavedHold, State, StateStore
-from sar_agent.check.transition import Way
+from sar_agent.agent.build import Site
+from sar_agent.agent.install_held import PATIENCE, ChosenTables, install_held
+from sar_agent.agent.state import State, StateStore
 from sar_agent.config.model import Config
-from sar_agent.errors import InputError, Unavailable, Unserved
-from sar_agent.five_phase.storage import CoordinatorStorage
+from sar_agent.errors import InputError
 from sar_agent.formats.conversion import file_to_routes
-from sar_agent.install.plan import make_plan
-from sar_agent.jobs.filter import host_sets
 from sar_agent.util.lock_file import Lock
-
-PATIENCE = 120.0
-"""Seconds to wait for a pass that is under way."""
 
 
 def rollback(
@@ -36,61 +19,20 @@ def rollback(
     """Install `generation`, or else the one before the last; returns what was done, in words.
     `site`: instead of the configured one.
 
-    Raises `InputError` where that generation is not kept or the state cannot be saved,
-    `CheckFailed` where it does not fit the fabric any more, `SarError` where the subnet manager
-    refuses; then nothing has changed.
+    Raises `InputError` where that generation is not kept, and as `install_held`.
     """
-    if config.agent.mode != "install":
-        raise InputError("in observe mode nothing is installed, so there is nothing to roll back")
-    with Lock(config.agent.state_dir, "pass.lock", PATIENCE):
-        _require_no_subscribers(config)
-        site = site or build_site(config)
-        kept = site.installed.generations
-        state = site.installed.store.load()
-        number = _choose(state, kept.numbers(), generation)
-        words = (
-            "until `sar-agent resume`" if hold_minutes is None else f"for {hold_minutes:g} minutes"
-        )
-        why = f"back to the tables of generation {number}, held {words}"
-        old = kept.read(number)
-        entry = HistoryEntry(Decision(Reason.ROLLBACK, why), old.engine, None)
-        site.manager.recover()
-        observed = site.observer.observe()
-        if observed.status is None:
-            raise Unavailable(observed.status_problem)
-        fabric = observed.fabric
-        plan = make_plan(
-            1 + max(observed.status.highest_generation, state.generation if state else 0),
-            fabric,
-            observed.mix,
-            file_to_routes(fabric, old),
-        )
-        committer = build_committer(config, site, os.environ.get("SUDO_USER") or getpass.getuser())
-        transit = build_transit(config, site.manager)
-        entry = replace(
-            entry,
-            before=committer.publisher.measure_in_force(observed.in_force, fabric, observed.mix),
-        )
 
-        hold = SavedHold() if hold_minutes is None else SavedHold.lasting(60 * hold_minutes)
-        after = State(
-            generation=plan.generation,
-            engine=config.agent.engine,
-            # When a given time is over, all jobs are new, so that the agent plans again.
-            jobs=host_sets(observed.records) if hold_minutes is None else frozenset(),
-            fabric_digest=fabric.digest.hex(),
-            installed_at=0.0,
-            hold=hold,
-            identity="",
-        )
-        with committer.room_for(after):
-            result = transit.install(plan, observed.in_force)
-            staged = result.transition and result.transition.way is Way.STAGED
-            committer.record(result, after, entry, how="staged" if staged else "direct")
+    def choose(site: Site, state: State | None) -> ChosenTables:
+        kept = site.installed.generations
+        number = _choose(state, kept.numbers(), generation)
+        old = kept.read(number)
+        words = f"the tables of generation {number}"
+        return ChosenTables(old.engine, words, partial(file_to_routes, file=old))
+
+    held = install_held(config, choose, "back to ", hold_minutes, site)
     return (
-        f"the tables of generation {number} are in force again as generation "
-        f"{result.plan.generation}, {result.changed.entries} entries changed; the agent leaves "
-        f"them {words}"
+        f"{held.words} are in force again as generation {held.generation}, {held.entries} entries "
+        f"changed; the agent leaves them {held.until}"
     )
 
 
@@ -111,17 +53,6 @@ def resume(config: Config) -> str:
     return (
         f"generation {state.generation} is no longer held; the next pass plans for the jobs of now"
     )
-
-
-def _require_no_subscribers(config: Config) -> None:
-    """Tables must not change under subscribers, and only the agent that hears them can move
-    them. Raises `Unserved`."""
-    saved = CoordinatorStorage(config.agent.state_dir).load()
-    if config.update.mode == "five-phase" and saved and saved.members:
-        raise Unserved(
-            f"{len(saved.members)} subscribers have been promised that tables do not change under "
-            'them, and this command cannot move them; stop their jobs, or set update.mode = "fast"'
-        )
 
 
 def _choose(state: State | None, numbers: list[int], wanted: int | None) -> int:

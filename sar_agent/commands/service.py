@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def run(config: ConfigOption = CONFIG_PATH) -> None:
     """Run the agent as a daemon: watch Slurm and the fabric, and match the routes to the jobs."""
     log_to_stderr()
-    settings = _for_writing(config, "run")
+    settings = for_writing(config, "run")
     if settings.standby.enabled:
         from sar_agent.standby.run import run as run_daemon
     else:
@@ -39,7 +39,7 @@ def once(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> Non
     from sar_agent.util.lock_file import Lock
 
     log_to_stderr()
-    settings = _for_writing(config, "once")
+    settings = for_writing(config, "once")
     with Lock(settings.agent.state_dir, "agent.lock"):
         report = build_agent(settings).pass_once()
     if as_json:
@@ -75,7 +75,7 @@ def rollback(
     from sar_agent.agent.rollback import rollback as roll_back
 
     log_to_stderr()
-    sentence = roll_back(_for_writing(config, "rollback"), to, hold)
+    sentence = roll_back(for_writing(config, "rollback"), to, hold)
     if as_json:
         print_json({"sentence": sentence})
     else:
@@ -86,7 +86,7 @@ def resume(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> N
     """End the hold of a rollback: the next pass plans again."""
     from sar_agent.agent.rollback import resume as end_hold
 
-    sentence = end_hold(_for_writing(config, "resume"))
+    sentence = end_hold(for_writing(config, "resume"))
     if as_json:
         print_json({"sentence": sentence})
     else:
@@ -132,7 +132,7 @@ def fetch_state(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False)
     from sar_agent.standby.report import fetch
 
     log_to_stderr()
-    settings = _for_writing(config, "fetch-state")
+    settings = for_writing(config, "fetch-state")
     if settings.standby.enabled:
         try:
             sentence = fetch(settings)
@@ -146,7 +146,7 @@ def fetch_state(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False)
         typer.echo(sentence)
 
 
-def _for_writing(config: Path, command: str) -> Config:
+def for_writing(config: Path, command: str) -> Config:
     """The configuration. Raises `SarError` if this user may not write the files that `command`
     writes."""
     from sar_agent.agent.rights import require_cache, require_owner

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import typer
 
+OPERATE = "Operate the agent"
 EVALUATE = "Evaluate: what would a cluster gain? (package sar-lab)"
 RESEARCH = "Research: simulate, replay, reproduce papers (package sar-lab)"
 
@@ -21,11 +22,13 @@ def register(app: typer.Typer) -> None:
     from sar_lab.commands.count_congestion import count_congestion
     from sar_lab.commands.demo import demo
     from sar_lab.commands.demo_live import demo_live
+    from sar_lab.commands.leave import leave
     from sar_lab.commands.make_trace import make_trace
     from sar_lab.commands.replay import replay
     from sar_lab.commands.simulate_time import simulate_time
     from sar_lab.commands.simulate_trace import simulate_trace
 
+    app.command("leave", rich_help_panel=OPERATE)(leave)
     for name, command in (("assess", assess), ("demo", demo), ("demo-live", demo_live)):
         app.command(name, rich_help_panel=EVALUATE)(command)
     commands: tuple[tuple[str, Callable[..., None]], ...] = (

@@ -14,6 +14,8 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.formats.conversion import routes_to_file
 from sar_agent.formats.lfts_dump import read_lfts_dump
 from sar_agent.install.changes import differences
+from sar_agent.routing.routes import NO_ROUTE, Routes
+from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import wait_until
 from sar_lab.live.prometheus import Prometheus
 from sar_lab.live.slurm import SlurmCluster
@@ -152,6 +154,36 @@ def test_a_crash_an_edit_a_second_agent_and_opensm_restarting(site: LoopSite) ->
     site.wait_installed(fourth.generation_in_force)
     site.assert_plan_installed()
     assert site.metrics()["sar_agent_sm_reachable",] == 1
+
+
+def test_the_way_out_changes_no_entry_when_opensm_routes_again(site: LoopSite) -> None:
+    site.slurm.salloc("n[001,005,009]")
+    assert site.ask("once")[0] == 0
+    fabric = load_fabric(FABRIC)
+
+    def tables() -> Routes:
+        dump = site.folder / "dump_fts"
+        dump.write_text(site.fabric.run("dump_fts", host="n002").stdout)
+        return read_lfts_dump(dump, fabric)
+
+    code, out, err = site.ask("leave", "--engine", "ftree")
+    assert code == 0, err
+    assert out.startswith("the tables of OpenSM's ftree are in force as generation 2, ")
+    assert "until `sar-agent resume`. Now stop the agent, take sar out of routing_engine" in out
+    left = tables()
+    site.ask("once")
+    assert site.plan().generation == 2, "held"
+    site.sm.stop()
+    with OpenSM(site.fabric, host="n001", routing_engine="ftree") as stock:
+        stock.wait_up()
+        assert "ftree tables configured on all switches" in stock.log()
+        now = tables()
+    assert np.array_equal(now.egress[:, : fabric.terminals], left.egress[:, : fabric.terminals])
+    filled = now.egress == NO_ROUTE  # OpenSM's ftree leaves out ways from spine to spine
+    assert np.array_equal(now.egress[~filled], left.egress[~filled])
+
+    code, _, err = site.ask("leave", "--engine", "dfsssp")
+    assert code == 2 and "name minhop, updn or ftree" in err
 
 
 def test_a_reboot_of_the_only_host_changes_no_entry(site: LoopSite) -> None:

@@ -128,7 +128,7 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
     "lab list": (),
 }
 NEEDS_MORE = {
-    "rollback", "resume", "counters", "fetch-state", "key request", "key done", "key list",
+    "rollback", "resume", "leave", "counters", "fetch-state", "key request", "key done", "key list",
     "lab run",
 }  # fmt: skip
 """They need a daemon, counters of ports, or (`lab run`) minutes: their own tests

@@ -1,0 +1,128 @@
+"""Tables that a person chose, installed by proved steps and then held: `rollback` and `leave`.
+
+The tables must pass the checks on the fabric as it is now. Then the agent leaves them alone until
+`sar-agent resume` or, where a time was given, for that long; then it plans again. A fallback engine
+in force (the held routes no longer fit) ends a hold at once.
+
+The hold must outlive this process, so a disk that cannot take it refuses the install.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+from sar_agent.agent.build import Site, build_committer, build_site, build_transit
+from sar_agent.agent.commit import HistoryEntry
+from sar_agent.agent.decide import Decision, Reason
+from sar_agent.agent.state import SavedHold, State
+from sar_agent.check.transition import Way
+from sar_agent.config.model import Config
+from sar_agent.errors import InputError, Unavailable, Unserved
+from sar_agent.fabric import Fabric
+from sar_agent.five_phase.storage import CoordinatorStorage
+from sar_agent.install.plan import make_plan
+from sar_agent.jobs.filter import host_sets
+from sar_agent.routing.routes import Routes
+from sar_agent.util.lock_file import Lock
+
+PATIENCE = 120.0
+"""Seconds to wait for a pass that is under way."""
+
+
+class ChosenTables(NamedTuple):
+    """`engine` made them; `words` say what they are."""
+
+    engine: str
+    words: str
+    on: Callable[[Fabric], Routes]
+    """The tables on a fabric."""
+
+
+class Held(NamedTuple):
+    """What was done."""
+
+    words: str
+    """Which tables."""
+    generation: int
+    entries: int
+    """Entries that changed."""
+    until: str
+    """How long the agent leaves them, in words."""
+
+
+def install_held(
+    config: Config,
+    choose: Callable[[Site, State | None], ChosenTables],
+    verb: str,
+    hold_minutes: float | None = None,
+    site: Site | None = None,
+) -> Held:
+    """`site`: instead of the configured one; `choose` gets it, and the state on disk. `verb` is
+    put before the tables' words in the history.
+
+    Raises `InputError` where the state cannot be saved, `CheckFailed` where the tables do not fit
+    the fabric, `SarError` where the subnet manager refuses; then nothing has changed.
+    """
+    if config.agent.mode != "install":
+        raise InputError(
+            "in observe mode nothing is installed", remedy='set mode = "install" under [agent]'
+        )
+    with Lock(config.agent.state_dir, "pass.lock", PATIENCE):
+        _require_no_subscribers(config)
+        site = site or build_site(config)
+        state = site.installed.store.load()
+        chosen = choose(site, state)
+        until = (
+            "until `sar-agent resume`" if hold_minutes is None else f"for {hold_minutes:g} minutes"
+        )
+        why = f"{verb}{chosen.words}, held {until}"
+        entry = HistoryEntry(Decision(Reason.ROLLBACK, why), chosen.engine, None)
+        site.manager.recover()
+        observed = site.observer.observe()
+        if observed.status is None:
+            raise Unavailable(observed.status_problem)
+        fabric = observed.fabric
+        plan = make_plan(
+            1 + max(observed.status.highest_generation, state.generation if state else 0),
+            fabric,
+            observed.mix,
+            chosen.on(fabric),
+        )
+        committer = build_committer(config, site, os.environ.get("SUDO_USER") or getpass.getuser())
+        transit = build_transit(config, site.manager)
+        entry = replace(
+            entry,
+            before=committer.publisher.measure_in_force(observed.in_force, fabric, observed.mix),
+        )
+
+        hold = SavedHold() if hold_minutes is None else SavedHold.lasting(60 * hold_minutes)
+        after = State(
+            generation=plan.generation,
+            engine=config.agent.engine,
+            # When a given time is over, all jobs are new, so that the agent plans again.
+            jobs=host_sets(observed.records) if hold_minutes is None else frozenset(),
+            fabric_digest=fabric.digest.hex(),
+            installed_at=0.0,
+            hold=hold,
+            identity="",
+        )
+        with committer.room_for(after):
+            result = transit.install(plan, observed.in_force)
+            staged = result.transition and result.transition.way is Way.STAGED
+            committer.record(result, after, entry, how="staged" if staged else "direct")
+    return Held(chosen.words, result.plan.generation, result.changed.entries, until)
+
+
+def _require_no_subscribers(config: Config) -> None:
+    """Tables must not change under subscribers, and only the agent that hears them can move
+    them. Raises `Unserved`."""
+    saved = CoordinatorStorage(config.agent.state_dir).load()
+    if config.update.mode == "five-phase" and saved and saved.members:
+        raise Unserved(
+            f"{len(saved.members)} subscribers have been promised that tables do not change under "
+            'them, and this command cannot move them; stop their jobs, or set update.mode = "fast"'
+        )
