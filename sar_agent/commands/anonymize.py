@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sar_agent.commands.announce import note
+from sar_agent.commands.host_options import load_given, with_host_options
 from sar_agent.commands.inputs import FabricOption, JsonOption, print_json
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class Pseudonyms:
         return f"{kind}{digest.hexdigest()[:10]}{number}"
 
 
+@with_host_options
 def anonymize(
     fabric: FabricOption,
     out: Annotated[Path, typer.Option("--out", help="folder for the copies")],
@@ -76,7 +78,6 @@ def anonymize(
     """
     from sar_agent.commands.inputs import read_routes
     from sar_agent.fabric.ibsim_net import write_ibsim_net
-    from sar_agent.fabric.spec import load_fabric
     from sar_agent.formats.export import export_routes
     from sar_agent.jobs.jobmap import format_jobmap
     from sar_agent.slurm.job_files import read_jobs_file
@@ -84,7 +85,7 @@ def anonymize(
     from sar_agent.util.text_files import write_text
 
     names = Pseudonyms(key.encode() or secrets.token_bytes(32))
-    network = load_fabric(fabric)
+    network = load_given(fabric)
     records = read_jobs_file(jobs) if jobs else ()
     tables = read_routes(routes, network) if routes else None
     tree = read_topology(topology_in_use(topology), strict=False) if topology else None

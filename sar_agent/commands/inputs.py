@@ -35,15 +35,6 @@ FabricOption = Annotated[
         "hyperx:8x12,hosts=7 or slimfly:5,hosts=4",
     ),
 ]
-HcaOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--hca",
-        metavar="GLOB",
-        help="HCAs (mlx5_[0-3]) or HCA ports (mlx5_0/1) that jobs use, where hosts have several; "
-        "may be repeated; without it, all",
-    ),
-]
 JobsOption = Annotated[
     str,
     typer.Option(
@@ -72,14 +63,14 @@ def print_json(result: dict[str, Any]) -> None:
     typer.echo(json.dumps(result))
 
 
-def read_fabric(spec: str, hcas: list[str] | None = None) -> Fabric:
-    """The fabric of `--fabric`, with `--hca`. Raises `InputError` if it is not connected."""
+def read_fabric(spec: str) -> Fabric:
+    """The fabric of `--fabric`. Raises `InputError` if it is not connected."""
+    from sar_agent.commands.host_options import load_given
     from sar_agent.fabric.components import require_connected
-    from sar_agent.fabric.job_hcas import load_with_hcas
     from sar_agent.fabric.notes import repeated_notes
 
     announce_compiling()
-    fabric = load_with_hcas(spec, hcas)
+    fabric = load_given(spec)
     require_connected(fabric)
     for each in repeated_notes(fabric):
         note(f"note: {fabric.name}: {each}")

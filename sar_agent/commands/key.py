@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from sar_agent.commands.host_options import with_host_options
 from sar_agent.commands.inputs import FabricOption, JsonOption, print_json
 
 MOST_RANKS = 1 << 20
@@ -34,6 +35,7 @@ app = typer.Typer(
 
 
 @app.command()
+@with_host_options
 def plan(
     fabric: FabricOption,
     lmc: Annotated[

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from sar_agent.commands.announce import note
+from sar_agent.commands.host_options import load_given, with_host_options
 from sar_agent.commands.inputs import (
     CONFIG_PATH,
     ConfigOption,
-    HcaOption,
     JsonOption,
     print_json,
 )
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sar_agent.jobs.record import JobRecord
 
 
+@with_host_options
 def order(
     job: Annotated[str, typer.Argument(help="Slurm's job number")],
     fabric: Annotated[
@@ -44,7 +45,6 @@ def order(
     tasks: Annotated[
         int, typer.Option("--tasks-per-node", min=1, max=4096, help="tasks on each host")
     ] = 1,
-    hca: HcaOption = None,
     config: ConfigOption = CONFIG_PATH,
     as_json: JsonOption = False,
 ) -> None:
@@ -55,7 +55,7 @@ def order(
     from sar_agent.errors import InputError
     from sar_agent.slurm.switch_order import in_switch_order
 
-    network, records = _inputs(fabric, jobs, config, hca)
+    network, records = _inputs(fabric, jobs, config)
     record = next((each for each in records if job == each.id or job in each.numbers), None)
     if record is None:
         raise InputError(f"no job {job} is running", remedy="list the running jobs with squeue")
@@ -81,22 +81,16 @@ def _lines(hosts: list[str], form: str, tasks: int) -> Iterable[str]:
     ]
 
 
-def _inputs(
-    fabric: str | None, jobs: Path | None, config: Path, hcas: list[str] | None
-) -> tuple[Fabric, list[JobRecord]]:
-    from sar_agent.errors import InputError
-    from sar_agent.fabric.job_hcas import load_with_hcas
+def _inputs(fabric: str | None, jobs: Path | None, config: Path) -> tuple[Fabric, list[JobRecord]]:
     from sar_agent.slurm.job_files import read_jobs_file
 
-    if hcas and not fabric:
-        raise InputError("--hca is for --fabric", remedy="or set fabric.job_hcas")
     if fabric and jobs:
-        return load_with_hcas(fabric, hcas), list(read_jobs_file(jobs))
+        return load_given(fabric), list(read_jobs_file(jobs))
     from sar_agent.agent.build import build_site
     from sar_agent.config.model import load_config
 
     observer = build_site(load_config(config)).observer
-    network = load_with_hcas(fabric, hcas) if fabric else observer.observe().fabric
+    network = load_given(fabric) if fabric else observer.observe().fabric
     if jobs:
         return network, list(read_jobs_file(jobs))
     observer.poll_queue()

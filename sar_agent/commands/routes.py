@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sar_agent.commands.engine_options import with_engine_options
+from sar_agent.commands.host_options import with_host_options
 from sar_agent.commands.inputs import (
     EngineOption,
     FabricOption,
-    HcaOption,
     JobsOption,
     JsonOption,
     PartitionsOption,
@@ -42,6 +42,7 @@ RoutesOption = Annotated[
 ]
 
 
+@with_host_options
 @with_engine_options
 def route(
     fabric: FabricOption,
@@ -57,7 +58,6 @@ def route(
         ),
     ] = "",
     partitions: PartitionsOption = None,
-    hca: HcaOption = None,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -79,7 +79,7 @@ def route(
 
     formats = _export_formats(export, out)
     chosen = load_engine(engine)
-    network = read_fabric(fabric, hca)
+    network = read_fabric(fabric)
     mix = read_mix(jobs, network)
     options = replace(options, partitions=read_partitions(partitions, network, mix))
     if is_source_routed(chosen) and out is None:
@@ -131,11 +131,11 @@ def route(
         _print_notes(network, routes)
 
 
+@with_host_options
 def measure(
     fabric: FabricOption,
     jobs: JobsOption,
     routes: RoutesOption,
-    hca: HcaOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure routes under jobs: dark fiber, effective EFI, load, throughput, phase contention."""
@@ -143,7 +143,7 @@ def measure(
     from sar_agent.errors import CheckFailed
     from sar_agent.quality import measure as measure_routes
 
-    network = read_fabric(fabric, hca)
+    network = read_fabric(fabric)
     mix = read_mix(jobs, network)
     tables = read_routes(routes, network)
     reach = check_reachability(network, tables, between_hosts=True)
@@ -174,6 +174,7 @@ def measure(
     )
 
 
+@with_host_options
 def check(
     fabric: FabricOption,
     routes: RoutesOption,

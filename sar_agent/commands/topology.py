@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from sar_agent.commands.inputs import FabricOption, HcaOption, JsonOption, print_json
+from sar_agent.commands.host_options import load_given, with_host_options
+from sar_agent.commands.inputs import FabricOption, JsonOption, print_json
 from sar_agent.errors import InputError
 
 ForOption = Annotated[
@@ -23,6 +24,7 @@ app = typer.Typer(
 
 
 @app.command()
+@with_host_options
 def check(
     fabric: FabricOption,
     conf: Annotated[
@@ -36,7 +38,6 @@ def check(
         str | None, typer.Option("--tree", help="which of several trees in a topology.yaml")
     ] = None,
     version: ForOption = None,
-    hca: HcaOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List the differences between Slurm's topology and the fabric; exit code 1 if any.
@@ -44,11 +45,10 @@ def check(
     Compared are hosts, leaf switches, and which leaves the switches above join. Lines that
     slurmctld refuses are listed, too: those that any version refuses or, with --for, that version.
     """
-    from sar_agent.fabric.job_hcas import load_with_hcas
     from sar_agent.slurm.topology_check import check_topology
     from sar_agent.slurm.topology_files import read_topology, topology_in_use
 
-    network = load_with_hcas(fabric, hca)
+    network = load_given(fabric)
     conf = topology_in_use(conf)
     topology = read_topology(conf, strict=False, tree=tree)
     differences = check_topology(network, topology, _version(version))
@@ -61,6 +61,7 @@ def check(
 
 
 @app.command()
+@with_host_options
 def generate(
     fabric: Annotated[
         list[str],
@@ -78,7 +79,6 @@ def generate(
     out: Annotated[
         Path | None, typer.Option("--out", help="file to write; without it, print the topology")
     ] = None,
-    hca: HcaOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write a topology.conf that fits the fabric.
@@ -86,12 +86,11 @@ def generate(
     It has the leaf switches, islands of leaf switches that are near each other, and one root. Leaf
     switches whose descriptions Slurm cannot take have other names; comments give both.
     """
-    from sar_agent.fabric.job_hcas import load_with_hcas
     from sar_agent.slurm.topology_generate import generate_topology
     from sar_agent.slurm.topology_write import topology_text
     from sar_agent.util.text_files import write_text
 
-    trees = [(each, generate_topology(load_with_hcas(each, hca))) for each in fabric]
+    trees = [(each, generate_topology(load_given(each))) for each in fabric]
     text = topology_text(trees, form, _version(version))
     switches = [switch for _, tree in trees for switch in tree.switches]
     notes = [note for _, tree in trees for note in tree.notes]

@@ -10,9 +10,11 @@ from typing import Annotated
 import typer
 
 from sar_agent.commands.announce import announce_compiling, progress
-from sar_agent.commands.inputs import HcaOption, JsonOption, print_json
+from sar_agent.commands.host_options import with_host_options
+from sar_agent.commands.inputs import JsonOption, print_json
 
 
+@with_host_options
 def assess(
     fabric: Annotated[
         str,
@@ -62,7 +64,6 @@ def assess(
             help="time between the two dumps, if their files were copied since",
         ),
     ] = None,
-    hca: HcaOption = None,
     engine: Annotated[
         list[str] | None,
         typer.Option(
@@ -104,7 +105,7 @@ def assess(
     for name in names:
         load_engine(name)  # reports an unknown name before the long computation
     readings = read_two_dumps(counters, counter_seconds) if counters else None
-    network, remarks = fabric_of(fabric, hca)
+    network, remarks = fabric_of(fabric)
     given = read_site_data(network, jobs, history, routes, topology, remarks)
     found = run(
         given,

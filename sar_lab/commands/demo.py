@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from sar_agent.commands.announce import progress
+from sar_agent.commands.host_options import with_host_options
 from sar_agent.commands.inputs import (
     FabricOption,
     JobsOption,
@@ -18,6 +19,7 @@ from sar_agent.commands.inputs import (
 )
 
 
+@with_host_options
 def demo(
     fabric: FabricOption = "xgft:2;16,24;1,12",
     jobs: JobsOption = "mix:1",

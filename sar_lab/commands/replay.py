@@ -14,6 +14,7 @@ import typer
 
 from sar_agent.commands.announce import progress
 from sar_agent.commands.engine_options import engine_option
+from sar_agent.commands.host_options import with_host_options
 from sar_agent.commands.inputs import FabricOption, JsonOption, print_json
 from sar_agent.config.engine import Objective
 
@@ -24,6 +25,7 @@ ENGINES = ["updn", "ftree", "dfsssp", "sar"]
 """The engines of Table 1 of the SAR paper."""
 
 
+@with_host_options
 def replay(
     fabric: FabricOption,
     history: Annotated[

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from sar_agent.commands.engine_options import engine_option
+from sar_agent.commands.host_options import with_host_options
 from sar_agent.commands.inputs import (
     FabricOption,
     JobsOption,
@@ -18,6 +19,7 @@ from sar_agent.errors import InputError
 from sar_lab.commands.route_sources import EnginesOption, RoutesOption, RouteSources
 
 
+@with_host_options
 def simulate_time(
     fabric: FabricOption,
     jobs: JobsOption,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from sar_agent.commands.host_options import with_host_options
 from sar_agent.commands.inputs import FabricOption, JsonOption, PartitionsOption, print_json
 from sar_agent.errors import InputError
 from sar_lab.commands.route_sources import EnginesOption, RoutesOption, RouteSources
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 KEY_KINDS = ("ark", "nrk")
 
 
+@with_host_options
 def simulate_trace(
     trace: Annotated[
         Path, typer.Option("--trace", help="the programs; `make-trace` writes well-known ones")

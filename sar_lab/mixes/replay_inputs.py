@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from sar_agent.commands.host_options import load_given
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.components import require_connected
-from sar_agent.fabric.job_hcas import load_with_hcas
 from sar_lab.history import JobHistory, read_history
 from sar_lab.history.leonardo import REMARK, is_node_list, leonardo_stand_in
 from sar_lab.mixes.synthetic_histories import is_synthetic, synthetic_history
@@ -18,12 +18,12 @@ def history_of(spec: str) -> JobHistory:
     return synthetic_history(spec) if is_synthetic(spec) else read_history(spec)
 
 
-def fabric_of(spec: str, hcas: list[str] | None = None) -> tuple[Fabric, tuple[str, ...]]:
-    """The connected fabric that `spec` names, with the HCAs of `--hca`, and remarks on it for
-    reports. A list of Leonardo's nodes gives the stand-in of its network. Raises `InputError`."""
+def fabric_of(spec: str) -> tuple[Fabric, tuple[str, ...]]:
+    """The connected fabric that `spec` names, and remarks on it for reports.
+    A list of Leonardo's nodes gives the stand-in of its network. Raises `InputError`."""
     if is_node_list(Path(spec)):
         return leonardo_stand_in(Path(spec)), (REMARK,)
-    fabric = load_with_hcas(spec, hcas)
+    fabric = load_given(spec)
     require_connected(fabric)
     remarks = ("The fabric is a stand-in, built from published data of the machine.",)
     return fabric, remarks if spec.startswith("standin:") else ()

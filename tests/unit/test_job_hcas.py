@@ -8,10 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.hostnames import HostMapper
-from sar_agent.fabric.job_hcas import load_with_hcas
 from sar_agent.fabric.model import Kind
 from sar_agent.fabric.opensm_file import decode_opensm_fabric
 from sar_agent.fabric.spec import parse_fabric
@@ -21,6 +19,8 @@ from tests.fabric_texts import SMALL
 from tests.opensm_files import image_of_text
 from tests.unit.test_cli import sar_agent
 
+EXAMPLE = Path(__file__).parents[2] / "docs/examples/cluster.ibnetdiscover"
+ROUTES = ("--routes", EXAMPLE.parent / "opensm-lfts.dump")
 TWO_RAILS = SMALL.replace("MT4129 ConnectX7   Mellanox Technologies", "n002 mlx5_2")
 """n001 has mlx5_2 and mlx5_10 on leaf 1, n002 two ports of mlx5_2 on leaves 1 and 2."""
 
@@ -102,5 +102,32 @@ def test_the_option(tmp_path: Path) -> None:
 
 
 def test_hosts_of_a_generated_fabric_have_one_hca() -> None:
-    with pytest.raises(InputError, match="--hca is for dumps"):
-        load_with_hcas("xgft:2;4,4;1,2", ["mlx5_0"])
+    done = sar_agent("topology", "generate", "--fabric", "xgft:2;4,4;1,2", "--hca", "mlx5_0")
+    assert done.returncode == 2 and "--hca is for dumps" in done.stderr
+
+
+def test_offline_commands_find_hosts_as_the_agent_does(tmp_path: Path) -> None:
+    """Node descriptions that say `ib-n001.site.org`, where Slurm says `n001`."""
+    text = EXAMPLE.read_text().replace('"n0', '"ib-n0').replace(' HCA-1"', '.site.org HCA-1"')
+    dump, jobs = tmp_path / "dump", EXAMPLE.parent / "squeue.txt"
+    dump.write_text(text)
+    both = ("--fabric", dump, "--jobs", jobs)
+    assert "hosts of jobs are not in the fabric" in sar_agent("measure", *both, *ROUTES).stderr
+    plain = sar_agent("measure", "--fabric", EXAMPLE, "--jobs", jobs, *ROUTES).stdout
+    pattern = r"ib-(?P<host>[^\s]+)(?: (?P<hca>.*))?"
+    config = tmp_path / "agent.toml"
+    config.write_text(f"[fabric]\nhost_pattern = '{pattern}'\n")
+    for chosen in (("--host-pattern", pattern), ("--config", config)):
+        done = sar_agent("measure", *both, *ROUTES, *chosen)
+        assert (done.returncode, done.stdout) == (0, plain), done.stderr
+    done = sar_agent("measure", *both, *ROUTES, "--host-pattern", "(")
+    assert done.returncode == 2 and done.stderr.startswith("sar-agent: host_pattern: ")
+    done = sar_agent("measure", *both, *ROUTES, "--host-pattern", pattern, "--long-names")
+    assert done.returncode == 0 and "hosts of jobs are not in the fabric" not in done.stderr
+    known = sar_agent("topology", "generate", "--fabric", dump, "--host-pattern", pattern,
+                      "--long-names").stdout  # fmt: skip
+    assert "n001.site.org" in known
+    stored = sar_agent(
+        "topology", "generate", "--fabric", EXAMPLE, "--storage-hosts", "n00*"
+    ).stdout
+    assert "n[019-024]" in stored and "n001" not in stored and "n[001" not in stored

@@ -1,0 +1,144 @@
+"""Options of all offline commands that read a fabric: which node is which host.
+
+They mean what the keys of section `[fabric]` mean to the agent. They hold for every fabric that the
+command reads, so they are not handed from function to function.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass, fields
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+if TYPE_CHECKING:
+    from sar_agent.fabric import Fabric
+    from sar_agent.fabric.hostnames import HostMapper
+
+
+@dataclass(frozen=True)
+class HostOptions:
+    """What a user chose; None means the default, or what `config` says."""
+
+    hca: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--hca",
+            metavar="GLOB",
+            help="HCAs (mlx5_[0-3]) or HCA ports (mlx5_0/1) that jobs use, where hosts have "
+            "several; may be repeated; without it, all",
+        ),
+    ] = None
+    host_pattern: Annotated[
+        str | None,
+        typer.Option(
+            "--host-pattern",
+            help="regular expression for a whole node description, with a group host",
+        ),
+    ] = None
+    storage_hosts: Annotated[
+        list[str] | None,
+        typer.Option("--storage-hosts", metavar="GLOB", help="hosts of storage; may be repeated"),
+    ] = None
+    short_names: Annotated[
+        bool | None,
+        typer.Option(
+            "--short-names/--long-names",
+            help="whether n001.cluster.org is the host n001 (default) or n001.cluster.org",
+        ),
+    ] = None
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config", help="configuration file of the agent, for the host names of its [fabric]"
+        ),
+    ] = None
+
+    def mapper(self) -> HostMapper:
+        """Maps node descriptions to hosts. Raises `SarError` for a pattern or a file that cannot be
+        used."""
+        from dataclasses import replace
+
+        from sar_agent.config.model import load_config
+        from sar_agent.fabric.hostnames import HostMapper
+
+        mapper = load_config(self.config).fabric.mapper if self.config else HostMapper()
+        chosen: dict[str, Any] = {
+            "job_hcas": self.hca,
+            "host_pattern": self.host_pattern,
+            "storage_hosts": self.storage_hosts,
+            "short_names": self.short_names,
+        }
+        return replace(mapper, **{key: value for key, value in chosen.items() if value is not None})
+
+
+_CHOSEN = ContextVar("_CHOSEN", default=HostOptions())  # noqa: B039 - it is frozen
+
+
+def with_host_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Gives `command` the options that it does not have itself; `load_given` heeds them."""
+    own = inspect.signature(command)
+    hints = get_type_hints(command, include_extras=True)
+    ours = get_type_hints(HostOptions, include_extras=True)
+    offered = [field for field in fields(HostOptions) if field.name not in own.parameters]
+
+    @wraps(command)
+    def call(*positional: Any, **named: Any) -> None:
+        chosen = {field.name: named.pop(field.name) for field in offered if field.name in named}
+        token = _CHOSEN.set(HostOptions(**chosen))
+        try:
+            command(*positional, **named)
+        finally:
+            _CHOSEN.reset(token)
+
+    kept = [
+        parameter.replace(
+            annotation=hints.get(name, parameter.annotation), kind=inspect.Parameter.KEYWORD_ONLY
+        )
+        for name, parameter in own.parameters.items()
+    ]
+    more = [
+        inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=ours[field.name]
+        )
+        for field in offered
+    ]
+    parameters = [*kept[:-1], *more, kept[-1]]  # --json stays the last
+    call.__dict__["__signature__"] = own.replace(parameters=parameters)
+    call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return call
+
+
+def load_given(spec: str) -> Fabric:
+    """The fabric that `spec` names, with the hosts that the command's options tell.
+
+    Raises `InputError` if it cannot be read, or if no host has an HCA that `--hca` names.
+    """
+    from sar_agent.errors import InputError
+    from sar_agent.fabric.model import Kind
+    from sar_agent.fabric.spec import GENERATORS, load_fabric
+
+    chosen = _CHOSEN.get()
+    generated = re.match(f"({'|'.join(GENERATORS)}):", spec)
+    if generated and (chosen.hca or chosen.host_pattern):
+        option = "--hca" if chosen.hca else "--host-pattern"
+        raise InputError(
+            f"{option} is for dumps", remedy="hosts of a generated fabric have one HCA"
+        )
+    fabric = load_fabric(spec, chosen.mapper())
+    if chosen.hca and not (fabric.terminal_kind == Kind.COMPUTE).any():
+        named = next((text for text in fabric.terminal_description if " " in text), "")
+        raise InputError(
+            f"no HCA matches {' or '.join(chosen.hca)}",
+            file=spec,
+            remedy=f"the first of its node descriptions is {named!r}"
+            if named
+            else "its node descriptions name no HCA, so write /1 for the first port",
+        )
+    return fabric
