@@ -57,7 +57,7 @@ def generate_topology(fabric: Fabric) -> Generated:
     leaf_of, notes = _hosts(fabric)
     notes += name_notes(fabric)
     if not leaf_of:
-        remedy = "node descriptions hold the names; host_pattern says where"
+        remedy = "node descriptions hold the names; --host-pattern (fabric.host_pattern) says where"
         raise InputError(f"no compute host is left: {'; '.join(notes) or 'it has none'}",
                          file=fabric.name, remedy=remedy)  # fmt: skip
     names = _names(fabric)
