@@ -5,20 +5,24 @@ switches at which unknown hosts may send. So the numbers rise along the paths fr
 either of these to the LIDs of all of them. They do not cover the other switches' LIDs: between
 spines these paths turn from down to up, and an order that serves them leaves less room for other
 tables and for repairs.
+
+The certificate of a routes file is judged by the tables: nothing that the file says of itself is
+believed.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
-from sar_agent.check.channel_numbers import Planes, channel_numbers, dependencies_rise
-from sar_agent.check.proof import ProvedTables
-from sar_agent.check.unknown_senders import UnknownSenders
+from sar_agent.check.order import Dependencies, channel_numbers, dependencies_rise
+from sar_agent.check.proof import ProvedTables, dependencies_with
+from sar_agent.check.walk import Planes
 from sar_agent.errors import Unserved
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import U8, U32, Bool
+from sar_agent.fabric.model import U32, Bool
 from sar_agent.fabric.tree import tree_levels
 
 
@@ -30,11 +34,12 @@ def certificate_of(
 
     `senders` bool[S] are switches at which unknown hosts may send (`senders_proved`). Where paths
     of aggregation units close a cycle, these are not covered (`covers_units`)."""
-    used = host_planes(fabric, proved, senders)
-    for wanted in (_with_units(fabric, proved, senders, used), used):
-        if kept is not None and _serves(proved, wanted, kept):
+    for units in (True, False) if _has_units(fabric) else (False,):
+        planes = host_planes(fabric, proved, senders, units)
+        rise = kept is not None and dependencies_rise(proved.wiring, planes, kept)
+        if kept is not None and rise and kept[:, proved.wiring.live].all():
             return kept
-        numbers = channel_numbers(fabric, proved.wiring, wanted, proved.hops)
+        numbers = channel_numbers(fabric, proved.wiring, planes)
         if numbers is not None:
             return numbers
     raise AssertionError("unreachable: routes that passed the check have an order")
@@ -43,51 +48,69 @@ def certificate_of(
 def covers_units(fabric: Fabric, proved: ProvedTables, senders: Bool, numbers: U32) -> bool:
     """Whether the numbers, which rise along the paths of hosts, rise along those of aggregation
     units, too. A reader of the file cannot tell them apart: without that, it has no certificate."""
-    if not _units(fabric).any():
-        return True
-    wanted = _with_units(fabric, proved, senders, host_planes(fabric, proved, senders))
-    return dependencies_rise(proved.wiring, wanted, numbers, proved.hops)
+    return not _has_units(fabric) or dependencies_rise(
+        proved.wiring, host_planes(fabric, proved, senders, True), numbers
+    )
 
 
-def _units(fabric: Fabric) -> Bool:
-    """bool[T]: live aggregation units."""
-    units: Bool = fabric.terminal_up & ~fabric.is_host_port
-    return units
+def _has_units(fabric: Fabric) -> bool:
+    """Whether the fabric has live aggregation units."""
+    return bool((fabric.terminal_up & ~fabric.is_host_port).any())
 
 
-def _with_units(fabric: Fabric, proved: ProvedTables, senders: Bool, used: U8) -> U8:
-    """`used` and the dependencies of aggregation units: the same array where there are no units."""
-    units = _units(fabric)
-    if not units.any():
-        return used
-    paths, none, planes = UnknownSenders(fabric, proved), np.zeros_like(senders), used.copy()
-    at_units = none.copy()
-    at_units[fabric.terminal_switch[units]] = True
-    asked = np.concatenate([units, none])
-    paths.follow_to(paths.hosts | senders | at_units, senders, asked, planes)
-    paths.follow(at_units, senders, True, senders, planes)
-    return planes
+def host_planes(
+    fabric: Fabric, proved: ProvedTables, senders: Bool | None, units: bool = False
+) -> Planes:
+    """uint16[L, S · P · P]: the dependencies of hosts in proved tables, known ones and those that
+    may be at the switches `senders` (bool[S]); with `units`, of aggregation units, too."""
+    return dependencies_with(fabric, proved, senders, units)[: int(proved.wiring.lanes)]
 
 
-def host_planes(fabric: Fabric, proved: ProvedTables, senders: Bool | None) -> U8:
-    """uint8[L, S · P · P]: the dependencies of hosts in proved tables, known ones and those that
-    may be at the switches `senders` (bool[S])."""
-    used: U8 = (proved.counts[: int(proved.wiring.lanes)] > 0).view(np.uint8)
-    if senders is None or not senders.any():
-        return used
-    paths = UnknownSenders(fabric, proved)
-    paths.follow(paths.hosts | senders, senders, False, senders, used)
-    new = senders if proved.hops else senders & ~paths.hosts
-    if new.any():
-        paths.follow(new, senders, True, np.zeros_like(senders), used)
-    return used
+@dataclass(frozen=True)
+class LaneNumbers:
+    """The channel numbers of one virtual lane."""
+
+    lane: int
+    channels: int
+    """Live channels that have a number."""
+    falling: int
+    """Pairs of channels that packets of hosts take one after the other, along which the number does
+    not rise."""
+    first: str
+    """The first such pair, with the names of its channels; empty if the numbers rise everywhere."""
+
+    @property
+    def rising(self) -> bool:
+        """Whether the numbers rise along every path between hosts."""
+        return not self.falling
 
 
-def _serves(proved: ProvedTables, planes: Planes, numbers: U32) -> bool:
-    """Whether the numbers rise, and every live channel has one in all lanes."""
+def judge_certificate(
+    fabric: Fabric, proved: ProvedTables, senders: Bool | None, numbers: U32
+) -> tuple[LaneNumbers, ...]:
+    """Each lane of `numbers`, uint32[L, S, P] on the fabric's indices, for tables that passed the
+    check. `senders` bool[S] are switches at which unknown hosts may send. A packet that changes
+    lanes counts in the lane that it leaves."""
     wiring = proved.wiring
-    live = wiring.next.reshape(wiring.switches, -1)[:, :-1] < wiring.switches
-    return dependencies_rise(wiring, planes, numbers, proved.hops) and bool(numbers[:, live].all())
+    graph = Dependencies(wiring, host_planes(fabric, proved, senders))
+    falls = graph.falling(numbers.ravel())
+    before, after = graph.before[falls], graph.after[falls]
+    channels, ports = wiring.switches * int(wiring.ports), int(wiring.ports)
+
+    def named(node: int) -> str:
+        name = fabric.channel_name(int(fabric.channel_by_port[divmod(node % channels, ports)]))
+        return name + (f" in lane {node // channels}" if node // channels != lane else "")
+
+    lanes = []
+    for lane in range(len(numbers)):
+        first, pairs = "", np.flatnonzero(before // channels == lane)
+        if len(pairs):
+            ends = [int(end[pairs[0]]) for end in (before, after)]
+            shown = [f"number {n}" if n else "no number" for n in numbers.ravel()[ends]]
+            first = ", then ".join(f"{named(n)} ({s})" for n, s in zip(ends, shown, strict=True))
+        numbered = int((numbers[lane] > 0)[wiring.live].sum())
+        lanes.append(LaneNumbers(lane, numbered, len(pairs), first))
+    return tuple(lanes)
 
 
 @lru_cache(maxsize=2)

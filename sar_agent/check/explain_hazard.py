@@ -11,35 +11,35 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sar_agent.check.mixed_tables import CIRCLE, DROP
+from sar_agent.check.order import first_names
 from sar_agent.check.table_sets import Pair, TableSets
+from sar_agent.check.walk import CIRCLE, DROP, Planes
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import I32, U8
+from sar_agent.fabric.model import U8
 
 if TYPE_CHECKING:  # loading it takes a sixth of a second, and only explanations need it
     import networkx as nx
 
 
-def describe_credit_loop(sets: TableSets, pair: Pair, planes: U8) -> str:
+def describe_credit_loop(sets: TableSets, pair: Pair, planes: Planes) -> str:
     """A credit loop in `planes`; each step names a destination whose packets can take it."""
-    loop = sets.credit_loop(planes)
+    loop = sets.between_hosts(planes).cycle()
     cycle = [int(sets.fabric.channel_by_port[s, p]) for s, p, _ in loop]
     lanes = sorted({str(lane) for *_, lane in loop})
-    lane = f"lanes {', '.join(lanes)}" if sets.by_hop else f"lane {lanes[0]}"
+    lane = f"lanes {', '.join(lanes)}" if sets.wiring.by_hop else f"lane {lanes[0]}"
     if not sets.same_lanes:
         lane = "any lane (the lanes change, too)"
     steps = [
         f"{sets.fabric.channel_name(a)}{_towards(sets, pair, a, b)}"
         for a, b in pairwise([*cycle, cycle[0]])
     ]
-    rest = f" … ({len(steps)} channels)" if len(steps) > 8 else ""
-    return f"a credit loop in {lane}: {', '.join(steps[:8])}{rest}, and back"
+    return f"a credit loop in {lane}: {first_names(steps)}, and back"
 
 
-def describe_hazard(sets: TableSets, pair: Pair, outcome: I32) -> str:
+def describe_hazard(sets: TableSets, pair: Pair, outcome: U8) -> str:
     """What can happen to packets to the first destination at risk; empty where no destination is.
 
-    `outcome` is int32[O, D], `FINE`, `CIRCLE` or `DROP` for each tree.
+    `outcome` is uint8[O, D], `FINE`, `CIRCLE` or `DROP` for each tree.
     """
     for kind, harm in ((CIRCLE, "could circle"), (DROP, "could be lost")):
         if len(trees := np.argwhere(outcome == kind)):

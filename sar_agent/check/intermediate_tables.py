@@ -19,10 +19,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sar_agent.check.mixed_tables import FINE
 from sar_agent.check.table_sets import Pair, TableEntries, TableSets
-from sar_agent.fabric.model import I32, U8, Bool
+from sar_agent.check.walk import FINE, Planes, trace
+from sar_agent.fabric.model import U8, Bool
 
 MOST_TRIES, HOPELESS = 2000, 200
 """Unions that are searched for a loop: over all stages, and in a stage where each had a loop."""
@@ -38,12 +39,12 @@ class IntermediateTables:
 
 
 def find_intermediate_tables(
-    sets: TableSets, changed: Bool, outcome: I32, most: int
+    sets: TableSets, changed: Bool, outcome: U8, most: int
 ) -> IntermediateTables:
     """At most `most` stages; no stage where no tree can move, or where a tree that loses packets
     now could not be moved.
 
-    `changed` bool[O, D] are the trees to move; `outcome` int32[O, D] is what `TableSets.mix`
+    `changed` bool[O, D] are the trees to move; `outcome` uint8[O, D] is what `TableSets.mix`
     returned for moving each at once.
     """
     broken = sets.dead(sets.old.egress, changed)
@@ -72,7 +73,7 @@ def find_intermediate_tables(
 
 
 def _movable(
-    sets: TableSets, pair: Pair, trees: list[tuple[int, ...]], union: U8, tries: int
+    sets: TableSets, pair: Pair, trees: list[tuple[int, ...]], union: Planes, tries: int
 ) -> tuple[Bool, int]:
     """(bool[O, D], those of `trees` that can move together; the number of tries left). Their
     dependencies are then in `union`."""
@@ -85,7 +86,7 @@ def _movable(
         trial = union.copy()
         outcome = sets.mix(pair, which, trial)
         tries -= 1
-        if (outcome == FINE).all() and sets.acyclic(trial):
+        if (outcome == FINE).all() and sets.between_hosts(trial).acyclic:
             union[:] = trial
             moved |= which
         elif len(group) > 1:
@@ -95,7 +96,7 @@ def _movable(
 
 
 def _single_entries(
-    sets: TableSets, now: TableEntries, trees: list[tuple[int, ...]], union: U8, tries: int
+    sets: TableSets, now: TableEntries, trees: list[tuple[int, ...]], union: Planes, tries: int
 ) -> tuple[TableEntries, int]:
     """(tables in which as many entries of `trees` as possible have moved, those nearest to their
     destinations first; the number of tries left)."""
@@ -114,7 +115,7 @@ def _single_entries(
             trial, entry = union.copy(), then.egress[o, d, s]
             then.egress[o, d, s] = sets.new.egress[o, d, s]
             outcome = sets.mix((now, then), only, trial)
-            if (outcome == FINE).all() and sets.acyclic(trial):
+            if (outcome == FINE).all() and sets.between_hosts(trial).acyclic:
                 union[:], any_moved = trial, True
             else:
                 then.egress[o, d, s] = entry
@@ -123,7 +124,7 @@ def _single_entries(
     return then, tries
 
 
-def _next_tables(sets: TableSets, now: TableEntries, left: Bool, outcome: I32) -> TableEntries:
+def _next_tables(sets: TableSets, now: TableEntries, left: Bool, outcome: U8) -> TableEntries:
     """The tables to which each tree `left` can move next without harm to its own packets."""
     then = now.with_trees(left, sets.new)
     for o, d in np.argwhere(left & (outcome != FINE)):
@@ -152,17 +153,9 @@ def _nearest_moved(sets: TableSets, now: TableEntries, o: int, d: int) -> U8:
     return best
 
 
-def _distances(sets: TableSets, row: U8, d: int) -> I32:
-    """int32[S]: hops to destination `d` on its tree `row`; S for switches that are down."""
-    wiring, switches = sets.wiring, sets.wiring.switches
-    following = wiring.next.reshape(switches, -1)
-    to = following[np.arange(switches), np.minimum(row, following.shape[1] - 1)].astype(np.int64)
-    distance = np.full(switches + 2, switches, np.int32)
-    distance[int(wiring.root[d])] = 0
-    to[int(wiring.root[d])] = switches + 1
-    for _ in range(switches):
-        nearer = np.minimum(distance[:switches], distance[to] + 1)
-        if (nearer == distance[:switches]).all():
-            break
-        distance[:switches] = nearer
-    return distance[:switches]
+def _distances(sets: TableSets, row: U8, d: int) -> NDArray[np.int64]:
+    """int64[S]: hops to destination `d` on its tree `row`; S for switches that do not reach it."""
+    wiring, one = sets.wiring, slice(d, d + 1)
+    wiring = wiring._replace(root=wiring.root[one], last=wiring.last[one])
+    hops = trace(wiring, row[None], np.ones(1, np.bool_))[0].astype(np.int64)
+    return np.where(hops < 0, len(row), hops)

@@ -8,18 +8,14 @@ s at 11,664, than with proofs of changed trees only.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeVar
 
 import numpy as np
 
-from sar_agent.check.counted_trees import Counts, count_trees, empty_counts
-from sar_agent.check.hop_lanes import HopLanes, count_hops, hops_of
-from sar_agent.check.wiring import Wiring, wiring_of
+from sar_agent.check.walk import FINE, Planes, no_dependencies, read_only, walk
+from sar_agent.check.wiring import Wiring, led_to, wiring_of, with_hosts
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import U8
+from sar_agent.fabric.model import U8, Bool
 from sar_agent.routing.routes import Routes
-
-A = TypeVar("A", bound=np.ndarray[Any, Any])
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,40 +26,56 @@ class ProvedTables:
     egress: U8
     """uint8[O, D, S], as `Routes.egress`; a read-only copy."""
     level: U8
-    """uint8[O, D, S], service levels, or uint8[O, D, 0] in one lane; a read-only copy."""
-    counts: Counts
-    """The number of trees that have each dependency; with `hops`, only 0 or 1."""
-    hops: HopLanes | None = None
-    """Lanes chosen hop by hop; None where the service level determines the lane."""
+    """uint8[O, D, S], service levels, or uint8[O, D, 0] where these determine no lane; a read-only
+    copy."""
+    counts: Planes
+    """uint16[2 L, S · P · P]: the number of trees that have each dependency."""
     everyone: bool = False
     """Whether there is no credit loop even with traffic to the switches' own LIDs."""
+
+    def follow(self, wiring: Wiring, selected: Bool, planes: Planes) -> bool:
+        """Adds to `planes` the dependencies of the trees `selected` (bool[D]), for the senders of
+        `wiring`; False where packets come to a circle, as they may to ports that are down."""
+        return _follow(wiring, self.egress, self.level, selected, False, planes)
 
 
 def prove(fabric: Fabric, routes: Routes) -> ProvedTables | None:
     """The proof of all trees; None where some tree does not reach."""
-    wiring = wiring_of(fabric, routes.virtual_lanes)
-    egress, level = _own(routes)
-    if routes.hop_lane is not None:
-        hops = hops_of(fabric, routes, wiring)
-        used = count_hops(wiring, hops, egress)
-        return (
-            None if used is None else ProvedTables(wiring, egress, level, _frozen(used), hops=hops)
-        )
-    counts = empty_counts(wiring, egress.shape[0] * egress.shape[1])
-    for rows, levels in zip(egress, level, strict=True):
-        if not count_trees(wiring, rows, levels, counts):
-            return None
-    return ProvedTables(wiring, egress, level, _frozen(counts))
-
-
-def _own(routes: Routes) -> tuple[U8, U8]:
-    """Read-only copies of the tables and service levels."""
+    wiring = wiring_of(fabric, routes.virtual_lanes, routes.hop_lane)
     levels = routes.service_level
     if levels is None or routes.virtual_lanes == 1:
         levels = np.empty((*routes.egress.shape[:2], 0), np.uint8)
-    return _frozen(routes.egress.copy()), _frozen(levels.copy())
+    egress, level = read_only(routes.egress.copy()), read_only(levels.copy())
+    counts = no_dependencies(wiring)
+    if not _follow(wiring, egress, level, wiring.destination_kind > 0, True, counts):
+        return None
+    return ProvedTables(wiring, egress, level, read_only(counts))
 
 
-def _frozen(array: A) -> A:
-    array.flags.writeable = False
-    return array
+def dependencies_with(
+    fabric: Fabric, proved: ProvedTables, senders: Bool | None, units: bool = False
+) -> Planes:
+    """uint16[2 L, S · P · P]: the dependencies of proved tables, and those of hosts that may be at
+    the switches `senders` (bool[S]); all that exist where packets to these come to a circle. With
+    `units`, aggregation units count as hosts."""
+    planes = proved.counts.copy()
+    if senders is None or not (senders.any() or units):
+        return planes
+    wiring = with_hosts(fabric, proved.wiring, senders, units)
+    selected = led_to(fabric, senders)
+    known = (fabric.terminals_at > 0) & ~np.bool_(wiring.by_hop)
+    if units or (senders & ~known).any():
+        selected |= wiring.destination_kind > 0
+    if not proved.follow(wiring, selected, planes):
+        planes[:] = 1  # in no order
+    return planes
+
+
+def _follow(
+    wiring: Wiring, egress: U8, level: U8, selected: Bool, everywhere: bool, planes: Planes
+) -> bool:
+    handed = read_only(np.empty((len(selected), 0), np.uint16))
+    return all(
+        (walk(wiring, (rows,), (levels,), handed, selected, everywhere, planes) == FINE).all()
+        for rows, levels in zip(egress, level, strict=True)
+    )

@@ -1,24 +1,19 @@
 """Does every switch's table lead to every destination, over live links, without a loop?
 
-One walk per destination with path marking: a switch that was proved once is not walked again, so
-a destination takes O(S) steps, however long its paths are. `counted_trees.py` proves the same
-faster; this check also explains the first fault.
+`proof.py` answers the same faster; this check also counts what fails, and explains the first.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
+from sar_agent.check.walk import trace
+from sar_agent.check.wiring import Wiring, wiring_of
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import I32, U8, Bool
-from sar_agent.routing.routes import Routes
-from sar_agent.util.kernels import kernel
-
-FAULTS = ("", "no route", "a port without a live link", "a loop", "the wrong last port")
-_OK, _NO_ROUTE, _DEAD, _LOOP, _WRONG_END = range(5)
+from sar_agent.fabric.model import U8
+from sar_agent.routing.routes import NO_ROUTE, Routes
 
 
 @dataclass(frozen=True)
@@ -27,19 +22,6 @@ class Reachability:
 
     unreachable_pairs: int
     first: str
-
-
-class _Walk(NamedTuple):
-    egress: U8
-    channel_by_port: I32
-    target: I32
-    up: Bool
-    root: I32
-    last_port: U8
-    to: Bool
-    """bool[D], destinations that must be reached."""
-    by: Bool
-    """bool[S], switches that must reach them."""
 
 
 def check_reachability(fabric: Fabric, routes: Routes, between_hosts: bool = False) -> Reachability:
@@ -53,63 +35,28 @@ def check_reachability(fabric: Fabric, routes: Routes, between_hosts: bool = Fal
     if between_hosts:
         to = np.concatenate([fabric.is_host_port, np.zeros(fabric.switches, np.bool_)])
         by = by & (fabric.terminals_at > 0)
-    total, first = 0, ""
-    for offset, egress in enumerate(routes.egress):
-        walk = _Walk(
-            egress,
-            fabric.channel_by_port,
-            fabric.channel_target,
-            fabric.channel_up,
-            fabric.destination_switch,
-            fabric.destination_port,
-            to,
-            by,
-        )
-        bad, switch, destination, fault = _walk_all(walk)
-        if bad and not first:
+    wiring, total, first = wiring_of(fabric), 0, ""
+    for offset, table in enumerate(routes.egress):
+        bad = (trace(wiring, table, to) < 0) & by
+        if not first and (lost := int(np.argmax(bad))) | bad.flat[0]:
+            d, s = divmod(lost, fabric.switches)
             first = (
-                f'from switch "{fabric.switch_name[switch]}" to '
-                f"{fabric.destination_name(destination)}: {FAULTS[fault]}"
+                f'from switch "{fabric.switch_name[s]}" to {fabric.destination_name(d)}: '
+                + _fault(wiring, table[d], d, s)
                 + (f" (LID offset {offset})" if offset else "")
             )
-        total += bad
+        total += int(np.count_nonzero(bad))
     return Reachability(total, first)
 
 
-@kernel
-def _walk_all(walk: _Walk) -> tuple[int, int, int, int]:  # pragma: no cover
-    """(failing pairs, first failing switch, its destination, fault code)."""
-    destinations, switches = walk.egress.shape
-    state = np.empty(switches, np.int8)  # -1 unknown, -2 on the path being walked, else fault
-    path = np.empty(switches, np.int32)
-    bad, first_switch, first_destination, first_fault = 0, 0, 0, _OK
-    for d in range(destinations):
-        if not walk.to[d]:
-            continue
-        table = walk.egress[d]
-        root = walk.root[d]
-        state[:] = -1
-        state[root] = _OK if table[root] == walk.last_port[d] else _WRONG_END
-        for s in range(switches):
-            if not walk.by[s]:
-                continue
-            length = 0
-            v = s
-            while state[v] == -1:
-                state[v] = -2
-                path[length] = v
-                length += 1
-                port = table[v]
-                c = walk.channel_by_port[v, port]
-                if c < 0 or not walk.up[c]:
-                    state[v] = _NO_ROUTE if port == 255 else _DEAD
-                    break
-                v = walk.target[c]
-            fault = _LOOP if state[v] == -2 else state[v]
-            for i in range(length):
-                state[path[i]] = fault
-            if state[s] != _OK:
-                bad += 1
-                if first_fault == _OK:
-                    first_switch, first_destination, first_fault = s, d, state[s]
-    return bad, first_switch, first_destination, first_fault
+def _fault(wiring: Wiring, row: U8, d: int, s: int) -> str:
+    """Why packets from switch `s` do not arrive at destination `d`, whose entries are `row`."""
+    for _ in range(wiring.switches):
+        if s == wiring.root[d]:
+            return "the wrong last port"
+        if row[s] == NO_ROUTE:
+            return "no route"
+        s = int(wiring.following[s, min(row[s], int(wiring.ports))])
+        if s >= wiring.switches:
+            return "a port without a live link"
+    return "a loop"

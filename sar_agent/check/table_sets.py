@@ -10,14 +10,12 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_agent.check.credit_loops import credit_loop
-from sar_agent.check.hop_lanes import NO_HOPS, hops_of
-from sar_agent.check.mixed_tables import mix_trees
-from sar_agent.check.proof import ProvedTables
-from sar_agent.check.unknown_senders import UnknownSenders, begin_anywhere, ports_down, with_senders
-from sar_agent.check.wiring import wiring_of
+from sar_agent.check.order import Dependencies
+from sar_agent.check.proof import ProvedTables, dependencies_with
+from sar_agent.check.walk import Planes, no_dependencies, read_only, trace, walk
+from sar_agent.check.wiring import OTHERS, wiring_of, with_hosts
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import I32, U8, Bool
+from sar_agent.fabric.model import U8, Bool
 from sar_agent.routing.routes import Routes
 
 A = TypeVar("A", bound=np.ndarray[Any, Any])
@@ -79,13 +77,10 @@ class TableSets:
         everything = (before, after, *other.also)
         self.fabric, self.other = fabric, other
         self.same_lanes = all(_same_lanes(routes, after) for routes in everything)
-        self.by_hop = self.same_lanes and after.hop_lane is not None
-        self.wiring = wiring_of(fabric, after.virtual_lanes if self.same_lanes else 1)
-        self.hops = hops_of(fabric, after, self.wiring) if self.by_hop else NO_HOPS
+        lanes = (after.virtual_lanes, after.hop_lane) if self.same_lanes else (1, None)
+        self._known = self.wiring = wiring_of(fabric, *lanes)
         if other.senders is not None:
-            self.wiring = with_senders(fabric, self.wiring, other.senders)
-            if self.by_hop:
-                self.hops = begin_anywhere(fabric, self.wiring, self.hops, other.senders)
+            self.wiring = with_hosts(fabric, self.wiring, other.senders)
         offsets = max(len(routes.egress) for routes in everything)
         self.old, self.new, *rest = (
             TableEntries(_repeated(routes.egress, offsets), self._levels_of(routes, offsets))
@@ -151,47 +146,31 @@ class TableSets:
             differs[o] |= (old.level[o] != new.level[o]).any(axis=1)
         return differs
 
-    def knows(self, proved: ProvedTables) -> bool:
-        """Whether `proved`, the proof of the new tables, counts dependencies by the same lanes,
-        nodes and ports as this object."""
-        senders = self.other.senders
+    def planes(self, proved: ProvedTables | None = None) -> Planes:
+        """The dependencies of the new tables by `proved`, their proof; without it, none."""
+        if proved is None:
+            return no_dependencies(self.wiring)
+        return dependencies_with(self.fabric, proved, self.other.senders)
+
+    def knows(self, proved: ProvedTables | None) -> bool:
+        """Whether `proved` is the proof of the new tables, on this wiring."""
         return (
-            self.same_lanes
-            and (senders is None or not ports_down(self.fabric, senders).any())
-            and proved.egress.shape == self.new.egress.shape
-            and self.wiring.same_nodes(proved.wiring)
+            proved is not None
+            and self.same_lanes
+            and self._known.same(proved.wiring)
+            and np.array_equal(self.new.egress, proved.egress)
+            and np.array_equal(self.new.level, proved.level)
         )
 
-    def proved_planes(self, proved: ProvedTables) -> U8:
-        """uint8[2 L, S · P · P]: the dependencies of `proved`; where unknown hosts may send, also
-        theirs, and those of all traffic to switches."""
-        planes = (proved.counts > 0).view(np.uint8)
-        if (senders := self.other.senders) is not None:
-            lanes = len(planes) // 2
-            planes[:lanes] |= planes[lanes:]
-            unknown = UnknownSenders(self.fabric, proved)
-            sources = senders if proved.hops else senders & ~unknown.hosts
-            if sources.any():
-                unknown.follow(sources, senders, True, senders, planes[:lanes])
-        return planes
-
-    def planes(self) -> U8:
-        """uint8[2 L, S · P · P]: planes without dependencies."""
-        size = self.wiring.switches * int(self.wiring.ports) ** 2
-        return np.zeros((2 * int(self.wiring.lanes), size), np.uint8)
-
-    def mix(self, pair: Pair, which: Bool, planes: U8) -> I32:
-        """int32[O, D]: `FINE`, `CIRCLE` or `DROP` for the trees `which` (bool[O, D]) while both
+    def mix(self, pair: Pair, which: Bool, planes: Planes) -> U8:
+        """uint8[O, D]: `FINE`, `CIRCLE` or `DROP` for the trees `which` (bool[O, D]) while both
         tables of `pair` are installed; adds their dependencies to `planes`."""
-        outcome = np.zeros(which.shape, np.int32)
-        tables = self._tables(pair)
+        outcome, tables = np.zeros(which.shape, np.uint8), self._tables(pair)
         for o in range(len(which)):
-            rows = tuple(_read(each.egress[o]) for each in tables)
-            levels = tuple(_read(each.level[o]) for each in tables)
-            handed = _read(self.handed[o])
-            outcome[o] = mix_trees(
-                self.wiring, self.hops, self.by_hop, rows, levels, handed, which[o], planes
-            )
+            rows = tuple(read_only(each.egress[o]) for each in tables)
+            levels = tuple(read_only(each.level[o]) for each in tables)
+            handed = read_only(self.handed[o])
+            outcome[o] = walk(self.wiring, rows, levels, handed, which[o], False, planes)
         return outcome
 
     def _tables(self, pair: Pair) -> list[TableEntries]:
@@ -203,35 +182,17 @@ class TableSets:
             tables += pair[: len(tables) % 2]  # as few kernels as possible: for 2, 4, 6 tables
         return tables
 
-    def acyclic(self, planes: U8) -> bool:
-        """Whether no lane has a credit loop between hosts."""
-        return not self.credit_loop(planes)
-
-    def credit_loop(self, planes: U8) -> list[tuple[int, int, int]]:
-        """A credit loop between hosts; see `check/credit_loops.py`."""
-        hosts = planes[: int(self.wiring.lanes)]
-        return credit_loop(self.wiring, hosts, self.hops if self.by_hop else None)
+    def between_hosts(self, planes: Planes) -> Dependencies:
+        """The dependencies of traffic between hosts, which may close no credit loop."""
+        return Dependencies(self.wiring, planes[: int(self.wiring.lanes)])
 
     def dead(self, egress: U8, which: Bool) -> Bool:
         """bool[O, D]: trees that do not bring every sender's packets to their destination."""
-        dead = np.zeros(which.shape, np.bool_)
-        wiring = self.wiring
-        width, senders = int(wiring.ports) + 1, wiring.sends > 0
-        following = wiring.next.reshape(wiring.switches, width)
-        everywhere = np.arange(wiring.switches)
-        for o, d in np.argwhere(which):
-            if not wiring.destination_kind[d]:
-                continue
-            row, root = egress[o, d], int(wiring.root[d])
-            to = following[everywhere, np.minimum(row, width - 1)].astype(np.int64)
-            here = np.flatnonzero(senders[wiring.destination_kind[d] - 1])
-            for _ in range(wiring.switches):
-                here = here[here != root]
-                if not len(here) or (here >= wiring.switches).any():
-                    break
-                here = np.unique(to[here])
-            dead[o, d] = len(here) > 0 or row[root] != wiring.last[d]
-        return dead
+        kind = self.wiring.destination_kind
+        needed = self.wiring.sends[np.where(kind == OTHERS, 1, 0)] > 0
+        needed[np.arange(len(kind)), self.wiring.root] = True
+        hops = [trace(self.wiring, *tree) for tree in zip(egress, which & (kind > 0), strict=True)]
+        return np.array([((each < 0) & needed).any(axis=1) for each in hops])
 
     def _levels_of(self, routes: Routes, offsets: int) -> U8:
         levels = routes.service_level
@@ -247,13 +208,6 @@ def _same_lanes(before: Routes, after: Routes) -> bool:
     if before.hop_lane is None or after.hop_lane is None:
         return before.hop_lane is after.hop_lane
     return np.array_equal(before.hop_lane, after.hop_lane)
-
-
-def _read(array: A) -> A:
-    """A contiguous, read-only view, so that kernels see one type."""
-    view = np.ascontiguousarray(array).view()
-    view.flags.writeable = False
-    return view  # type: ignore[return-value]
 
 
 def _repeated(tables: A, offsets: int) -> A:

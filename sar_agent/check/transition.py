@@ -19,13 +19,12 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_agent.check.certificate import host_planes
-from sar_agent.check.channel_numbers import channel_numbers, dependencies_rise
 from sar_agent.check.explain_hazard import describe_credit_loop, describe_hazard, describe_losses
 from sar_agent.check.intermediate_tables import IntermediateTables, find_intermediate_tables
-from sar_agent.check.mixed_tables import CIRCLE, FINE
+from sar_agent.check.order import channel_numbers, dependencies_rise
 from sar_agent.check.proof import ProvedTables
 from sar_agent.check.table_sets import NOT_KNOWN, OtherTables, TableEntries, TableSets
+from sar_agent.check.walk import CIRCLE, FINE
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8, U32, Bool
 from sar_agent.routing.routes import Routes
@@ -203,70 +202,43 @@ def sound_with_levels(fabric: Fabric, routes: Routes, levels: NDArray[np.uint16]
 
 
 class _Mixtures:
-    """The mixtures of a pair of tables, and whether all of them are safe."""
+    """The mixtures of a pair of tables, and whether all of them are safe.
+
+    Only the open trees are walked where `proved`, the proof of the new tables, has the
+    dependencies of all others."""
 
     def __init__(
         self, sets: TableSets, proved: ProvedTables | None, numbers: U32 | None = None
     ) -> None:
-        self.sets, self.pair = sets, (sets.old, sets.new)
+        self.sets, self.pair, self.numbers = sets, (sets.old, sets.new), numbers
         self.changed = sets.changed()
         self.open = sets.open(self.changed)
-        self.outcome = np.zeros(self.open.shape, np.int32)
-        """int32[O, D]: `FINE`, `CIRCLE` or `DROP`, valid at least for trees in `open`."""
-        self.way, self.safe, self._hazard = Way.DIRECT, False, ""
-        self.numbers, self.rising = numbers, False
-        if sets.same_lanes and not self.open.any():
-            self.way, self.safe, self.rising = Way.SAME, True, True
-            return
-        if not sets.known():
-            return
-        known = proved is not None and sets.knows(proved)
-        if known and proved:
-            self._mix_proved(proved)
-        # With unknown hosts, the proved planes hold dependencies that cannot occur: count again.
-        too_many = sets.other.senders is not None and not self.safe and not self._hazard
-        if not known or too_many:
-            self.planes = sets.planes()
-            self._walk(np.ones_like(self.open), self.planes)
-            self.safe = not self._hazard and sets.acyclic(self.planes)
+        self.outcome = np.zeros(self.open.shape, np.uint8)
+        """uint8[O, D]: `FINE`, `CIRCLE` or `DROP`, valid at least for trees in `open`."""
+        self.way = Way.DIRECT
+        self.safe = self.rising = sets.same_lanes and not self.open.any()
         if sets.same_lanes and not self.changed.any():
             self.way = Way.SAME
+        if self.safe or not sets.known():
+            return
+        known = sets.knows(proved)
+        self.planes = sets.planes(proved if known else None)
+        walked = self.open if known else np.ones_like(self.open)
+        self.outcome = np.where(self.open, sets.mix(self.pair, walked, self.planes), FINE)
+        self._hazard = describe_hazard(sets, self.pair, self.outcome)
+        if not self._hazard:
+            hosts = self.planes[: int(sets.wiring.lanes)]
+            self.rising = numbers is not None and dependencies_rise(sets.wiring, hosts, numbers)
+            self.safe = self.rising or sets.between_hosts(self.planes).acyclic
 
     def order(self) -> U32 | None:
         """`Transition.numbers`, where all mixtures are safe."""
         sets = self.sets
         if self.rising or self.numbers is None or not sets.same_lanes:
             return self.numbers if self.rising else None
-        hops, lanes = sets.hops if sets.by_hop else None, int(sets.wiring.lanes)
-        hosts, everyone = self.planes[:lanes], self.planes[:lanes] | self.planes[lanes:]
-        numbers = channel_numbers(sets.fabric, sets.wiring, everyone, hops)
-        return (
-            channel_numbers(sets.fabric, sets.wiring, hosts, hops) if numbers is None else numbers
-        )
-
-    def _mix_proved(self, proved: ProvedTables) -> None:
-        """Walks the open trees; the dependencies of all others are those of `proved`."""
-        sets, walked = self.sets, self.sets.planes()
-        self._walk(self.open, walked)
-        self.planes = sets.proved_planes(proved) | walked
-        hosts = host_planes(sets.fabric, proved, sets.other.senders)
-        self.rising = not self._hazard and self._rise(hosts) and self._rise(walked)
-        self.safe = not self._hazard and (self.rising or sets.acyclic(self.planes))
-
-    def _rise(self, planes: U8) -> bool:
-        """Whether the numbers that were given rise along the dependencies of hosts."""
-        sets, lanes = self.sets, int(self.sets.wiring.lanes)
-        hops = sets.hops if sets.by_hop else None
-        return self.numbers is not None and dependencies_rise(
-            sets.wiring, planes[:lanes], self.numbers, hops
-        )
-
-    def _walk(self, which: Bool, planes: U8) -> None:
-        outcome = self.sets.mix(self.pair, which, planes)
-        self.outcome = np.where(which, outcome, self.outcome)
-        self._hazard = describe_hazard(
-            self.sets, self.pair, np.where(self.open, self.outcome, FINE)
-        )
+        hosts, others = np.split(self.planes, 2)
+        numbers = channel_numbers(sets.fabric, sets.wiring, hosts | others)
+        return channel_numbers(sets.fabric, sets.wiring, hosts) if numbers is None else numbers
 
     def danger(self) -> str:
         """What could happen, where some mixture is not safe."""
@@ -290,7 +262,8 @@ def _own_danger(sets: TableSets) -> str:
     outcome = sets.mix(pair, np.ones(sets.old.egress.shape[:2], np.bool_), planes)
     if circles := describe_hazard(sets, pair, np.where(outcome == CIRCLE, outcome, 0)):
         return circles
-    return "" if sets.acyclic(planes) else describe_credit_loop(sets, pair, planes)
+    acyclic = sets.between_hosts(planes).acyclic
+    return "" if acyclic else describe_credit_loop(sets, pair, planes)
 
 
 def _staged(

@@ -27,7 +27,7 @@ from sar_agent.config.engine import Options
 
 if TYPE_CHECKING:
     from sar_agent.check import ProvedTables
-    from sar_agent.check.carried_certificate import LaneNumbers
+    from sar_agent.check.certificate import LaneNumbers
     from sar_agent.fabric import Fabric
     from sar_agent.routing import Routes
 
@@ -265,7 +265,7 @@ def _certificate(
     path: Path, fabric: Fabric, routes: Routes, proved: ProvedTables | None
 ) -> tuple[LaneNumbers, ...] | None:
     """The certificate of a routes file by lane; None where the routes have none, or failed."""
-    from sar_agent.check.carried_certificate import judge_certificate
+    from sar_agent.check.certificate import judge_certificate
     from sar_agent.formats.conversion import file_to_numbers
     from sar_agent.formats.read_tables import read_carried
 

@@ -52,7 +52,7 @@ class Plan:
     traffic: Traffic
     """Traffic of the channels, on which the measures of the next plan build."""
     numbers: U32
-    """uint32[L, S, P], the channel numbers (`check.channel_numbers`): the certificate that the
+    """uint32[L, S, P], the channel numbers (`check.order`): the certificate that the
     routes file carries."""
     levels: int = 1
     """Bit set of the service levels that earlier plans may have assigned to jobs which still run;
@@ -125,7 +125,7 @@ def make_plan(
             verdict, proved = check_and_prove(fabric, unproved)
             verdict.require()
             assert proved
-        lanes = None if proved.hops is None else proved.hops.lane
+        lanes = proved.wiring.hop_lane if proved.wiring.by_hop else None
         routes = replace(unproved, egress=proved.egress, hop_lane=lanes)
         with stage("senders"):
             expected = host_places(fabric) if routes.senders is None else routes.senders

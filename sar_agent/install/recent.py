@@ -21,13 +21,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sar_agent.check.walk import LOOP, trace
+from sar_agent.check.wiring import wiring_of
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import I32, U8, Bool
+from sar_agent.fabric.model import I32
 from sar_agent.formats.conversion import file_to_routes
 from sar_agent.formats.routes_file import UNKNOWN, RoutesFile
 from sar_agent.install.subnet_manager import InForce, SmStatus
 from sar_agent.routing.routes import Routes
-from sar_agent.util.kernels import kernel
 
 FAR = 64
 """Hops; after so many lifetimes the longest route need not be known."""
@@ -54,8 +55,6 @@ class RecentTables:
         self._gone: list[_Gone] = []
         self._blind_until = 0.0
         self._wall = time.time() - time.monotonic()
-        self._hops: tuple[bytes, U8, I32] | None = None
-        """A fabric's digest, tables and their `longest_way`."""
 
     def saw(self, fabric: Fabric, now: InForce) -> None:
         """`now` was read back, on the indices of `fabric`."""
@@ -97,17 +96,12 @@ class RecentTables:
     def _life(self, fabric: Fabric, now: InForce, age: float) -> float:
         """Seconds after which a packet that follows `now` is gone; 0 where `now` is `age` seconds
         old, and that is longer."""
-        each, egress = now.status.head_of_queue_seconds, now.routes.egress
+        each = now.status.head_of_queue_seconds
         if each < 0:
             return math.inf
         if each == 0 or age > each * FAR:
             return 0.0
-        known = old = None
-        if self._hops and self._hops[0] == fabric.digest:
-            _, old, known = self._hops
-        hops = longest_way(fabric, now.routes, known, old)
-        self._hops = fabric.digest, egress, hops
-        return each * (int(hops.max()) + 1)
+        return each * (int(longest_way(fabric, now.routes).max()) + 1)
 
     def _forget(self) -> None:
         now = self.clock()
@@ -132,53 +126,13 @@ def _tables(found: InForce) -> list[RoutesFile]:
     return [file, replace(file, forwarding=other, had=None)]
 
 
-def longest_way(
-    fabric: Fabric, routes: Routes, known: I32 | None = None, old: U8 | None = None
-) -> I32:
+def longest_way(fabric: Fabric, routes: Routes) -> I32:
     """int32[O, D]: hops between switches of the longest route to each destination, from any switch;
-    a route that loops counts as all switches. `known` is the result for the tables `old` on the
-    same fabric: only routes that differ are walked."""
-    ports = fabric.channel_by_port
-    following = np.append(fabric.channel_target, -1)[ports].astype(np.int32)
-    if known is None or old is None or old.shape != routes.egress.shape:
-        hops, differs = np.zeros(routes.egress.shape[:2], np.int32), None
-    else:
-        hops, differs = known.copy(), old
-    for offset, table in enumerate(routes.egress):
-        which = np.ones(len(table), np.bool_)
-        if differs is not None:
-            which = (differs[offset] != table).any(axis=1)
-        _longest(following, table, which, hops[offset])
-    return hops
-
-
-@kernel
-def _longest(following: I32, table: U8, which: Bool, longest: I32) -> None:  # pragma: no cover
-    """`following` int32[S, P]: the switch behind a port, or -1; `table` uint8[D, S]; puts the
-    result for each of `which` bool[D] into `longest` int32[D]."""
-    destinations, switches = table.shape
-    ports = following.shape[1]
-    hops = np.empty(switches, np.int32)
-    stack = np.empty(switches, np.int32)
-    for d in range(destinations):
-        if not which[d]:
-            continue
-        hops[:] = -1
-        most = 0
-        for start in range(switches):
-            s, depth = start, 0
-            while s >= 0 and hops[s] < 0 and depth < switches:
-                stack[depth] = s
-                depth += 1
-                port = table[d, s]
-                s = following[s, port] if port < ports else -1
-            if s >= 0 and hops[s] < 0:
-                most = switches
-                break
-            far = hops[s] + 1 if s >= 0 else 0
-            while depth:
-                depth -= 1
-                hops[stack[depth]] = far
-                far += 1
-            most = max(most, hops[start])
-        longest[d] = most
+    a route that loops counts as all switches. Cables that are down have carried packets, too."""
+    up = replace(fabric, channel_up=np.ones_like(fabric.channel_up), switches_down=())
+    wiring, every = wiring_of(up), np.ones(fabric.destinations, np.bool_)
+    found = np.empty(routes.egress.shape[:2], np.int32)
+    for longest, table in zip(found, routes.egress, strict=True):
+        hops = trace(wiring, table, every)
+        longest[:] = np.maximum(hops.max(axis=1), -1 - hops.min(axis=1))
+    return np.where(found == -1 - LOOP, np.int32(fabric.switches), found)

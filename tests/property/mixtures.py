@@ -1,4 +1,4 @@
-"""Every mixture of old and new tables, one by one: what `check/mixed_tables.py` sees at once."""
+"""Every mixture of old and new tables, one by one: what `check/walk.py` sees at once."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_agent.check import certificate_of, check_and_prove, senders_proved
-from sar_agent.check.channel_numbers import channel_numbers, dependencies_rise
+from sar_agent.check.order import channel_numbers, dependencies_rise
 from sar_agent.check.proof import ProvedTables
 from sar_agent.check.transition import Transition, Way, examine
 from sar_agent.errors import InputError

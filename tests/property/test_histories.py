@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sar_agent.check.counted_trees import Counts
 from sar_agent.check.proof import ProvedTables, prove
+from sar_agent.check.walk import Planes
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
@@ -31,7 +31,7 @@ def test_dependencies_are_counted_exactly(network: Network, random: Random, of: 
             assert np.array_equal(proved.counts, followed(fabric, routes, proved))
 
 
-def followed(fabric: Fabric, routes: Routes, proved: ProvedTables) -> Counts:
+def followed(fabric: Fabric, routes: Routes, proved: ProvedTables) -> Planes:
     """`ProvedTables.counts` by following every packet, from the fabric's cables alone."""
     counts, ports = np.zeros_like(proved.counts), int(proved.wiring.ports)
     up, lanes = fabric.switch_up, routes.virtual_lanes

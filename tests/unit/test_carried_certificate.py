@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sar_agent.check.carried_certificate import judge_certificate
-from sar_agent.check.certificate import host_planes
-from sar_agent.check.channel_numbers import dependencies_rise
+from sar_agent.check.certificate import host_planes, judge_certificate
+from sar_agent.check.order import dependencies_rise
 from sar_agent.fabric.model import Kind
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.formats.routes_file import decode, write_routes_file
@@ -77,7 +76,7 @@ def test_any_wrong_number_is_found(name: str) -> None:
         numbers = plan.numbers.copy()
         at = tuple(draw.choice(np.argwhere(numbers > 0)))
         numbers[at] = draw.integers(0, numbers.max() + 2)
-        rises = dependencies_rise(proved.wiring, planes, numbers, proved.hops)
+        rises = dependencies_rise(proved.wiring, planes, numbers)
         lanes = judge_certificate(plan.fabric, proved, senders, numbers)
         assert all(lane.rising for lane in lanes) == rises
         assert all(bool(lane.first) == (lane.falling > 0) for lane in lanes)

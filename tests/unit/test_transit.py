@@ -273,9 +273,7 @@ def test_the_longest_way_is_counted_in_hops() -> None:
     assert hops.tolist() == [[2, 2, 2, 1, 1, 1]]
     round_and_round = around(fabric, OLD)
     round_and_round.egress[0, 2] = [1, 2, 4]
-    again = longest_way(fabric, round_and_round, hops, old.egress)
-    assert again.tolist() == longest_way(fabric, round_and_round).tolist()
-    assert again[0, 2] == fabric.switches and hops[0, 2] == 2
+    assert longest_way(fabric, round_and_round)[0, 2] == fabric.switches and hops[0, 2] == 2
     tree = load_fabric("xgft:3;2,2,2;1,2,2")
     assert longest_way(tree, load_engine("updn").route(tree, JobMix(()), Options())).max() == 4
 

@@ -1,0 +1,304 @@
+"""The walk that every proof is made of: K tables, followed from all senders over live cables.
+
+Switches change over one by one, in any order, so a packet may meet the entry of any of K tables at
+each switch. Its path in any mixture is a path in the graph in which each switch forwards by all of
+its entries. Without a circle the packet visits no switch twice, so for each path of the graph there
+is a mixture that takes it: one walk of the graph covers all K^S mixtures. One table is K = 1.
+
+The walk removes switches in Kahn's order: those to which no switch forwards first, and each further
+one once all that forward to it are removed. What is left is on a circle, or behind one. The same
+order carries marks along: which traffic passes a switch, in which lanes. A packet at a marked
+switch holds a channel and waits for the next one: a *dependency* (switch, port, port of the next
+switch). No path is followed, so the time does not depend on the length of paths, and hardly a
+branch is mispredicted.
+
+Two things can go wrong for one destination:
+
+- *Circle.* The entries lead a packet in a circle.
+- *Drop.* A packet whose old path is complete (for some choice of the entries of unconfirmed
+  switches) is forwarded by a new entry to a switch that may have an old entry which leads nowhere.
+  (Entries that lead nowhere now lose packets until the new entries come. That is known, but no
+  other packets may be sent to them.)
+
+The third, a credit loop, needs all dependencies together (`order.py`).
+
+`trace` asks one table where each packet ends and after how many hops. **It is a walk of its own**:
+it names what is broken, and the walk above knows a broken tree only as a whole.
+
+The kernel is compiled for 1, 2, 4 and 6 tables: the number is the length of a tuple, which the
+compiler knows, so one table takes no longer than if there were no others.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sar_agent.check.wiring import Wiring
+from sar_agent.fabric.model import U8, U16, U32, Bool
+from sar_agent.util.kernels import kernel, kernel_part
+
+A = TypeVar("A", bound=np.ndarray[Any, Any])
+FINE, CIRCLE, DROP = 0, 1, 2
+LOOP = -(1 << 15)
+"""`trace`: the packet comes back to a switch."""
+
+Rows = tuple[U8, ...]
+"""K times uint8[D, S], contiguous and read-only: the old tables, the new ones, entries that
+switches may have instead of the old (the old where all are confirmed), and earlier tables. K is 1
+for tables by themselves, 2 where only the first two exist, else 4 or 6."""
+Planes = NDArray[np.unsignedinteger[Any]]
+"""uint16[2 L, S · P · P]: destinations per dependency (s, p, q) at (s · P + p) · P + q, counted up
+to 65,535; the first L planes for traffic between hosts in each lane, then for all other. Of more
+than one table, only whether there is any."""
+
+
+def no_dependencies(wiring: Wiring) -> Planes:
+    """Planes of zeros."""
+    size = wiring.switches * int(wiring.ports) ** 2
+    return np.zeros((2 * int(wiring.lanes), size), np.uint16)
+
+
+def read_only(array: A) -> A:
+    """A contiguous, read-only view, so that kernels see one type."""
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view  # type: ignore[return-value]
+
+
+@kernel
+def walk(
+    wiring: Wiring,
+    rows: Rows,
+    levels: Rows,
+    handed: U16,
+    selected: Bool,
+    everywhere: bool,
+    planes: Planes,
+) -> U8:  # pragma: no cover
+    """uint8[D]: FINE, CIRCLE or DROP for each destination in `selected` (bool[D]) of one LID
+    offset; adds their dependencies to `planes`.
+
+    `levels` are those of `rows`, each uint8[D, S], or uint8[D, 0] where they determine no lane; all
+    but the new rows may be broken. `handed` uint16[D, S] (or uint16[D, 0]) are bit sets of levels
+    that connections still use. With `everywhere`, packets may begin at every live switch, and any
+    entry there that leads nowhere is a `DROP`. A tree with a circle has not all of its
+    dependencies in `planes`."""
+    switches, ports, lanes = np.uint32(wiring.sends.shape[1]), wiring.ports, wiring.lanes
+    one, tables, by_hop = np.uint32(1), len(rows), len(wiring.hop_lane) > 0
+    low = (one << lanes) - one
+    row = np.zeros((tables, switches + 2), np.uint8)
+    following = np.empty((tables, switches), wiring.next.dtype)
+    degree = np.empty(switches + 2, np.uint32)
+    queue = np.empty(switches + 1, np.uint32)
+    mark = np.zeros((tables, switches + 2), np.uint32)
+    outcome = np.zeros(len(selected), np.uint8)
+    for d in range(len(selected)):
+        if not (selected[d] and wiring.destination_kind[d]):
+            continue
+        kind, root, last = wiring.destination_kind[d] - one, wiring.root[d], wiring.last[d]
+        degree[:] = 0
+        wrong_ends = 0
+        for k in range(tables):
+            at, entries = np.uint32(0), rows[k][d]
+            for s in range(switches):
+                port = np.uint32(entries[s])
+                w = wiring.next[at + (port if port < ports else ports)]
+                at += ports + one
+                row[k, s] = port
+                following[k, s] = w
+                degree[w] += one
+            wrong_ends += entries[root] != last
+        # The root's own entry leads to no switch; each other one should.
+        dead_ends = wrong_ends > 0 or degree[switches] != tables
+        if everywhere and dead_ends:
+            outcome[d] = DROP
+            continue
+        for s in range(switches):
+            own, lane = wiring.sends[kind, s], np.uint32(0)
+            if levels[0].shape[1] and own:
+                lane = _lanes(wiring.lanes, levels, handed, d, s)
+                own = (lane if own & low else np.uint32(0)) | (
+                    lane << lanes if own >> lanes else np.uint32(0)
+                )
+            for k in range(tables):
+                if by_hop:
+                    own = wiring.begin[kind, s, row[k, s]] if row[k, s] < ports else np.uint32(0)
+                mark[k, s] = own
+        cut = False
+        while True:
+            degree[switches] += one  # these two are never removed
+            degree[switches + one] += one
+            taken, i = np.uint32(0), np.uint32(0)
+            for s in range(switches):
+                queue[taken] = s
+                taken += np.uint32(degree[s] == 0)
+            while i < taken:
+                v = queue[i]
+                i += one
+                for k in range(tables):
+                    w = np.uint32(following[k, v])
+                    left = degree[w] - one
+                    degree[w] = left
+                    queue[taken] = w
+                    taken += np.uint32(left == 0)
+                    passing, port = mark[k, v], np.uint32(row[k, v])
+                    if not passing or w >= switches:
+                        continue
+                    for then in range(tables):
+                        asked = np.uint32(row[then, w])
+                        if asked >= ports:
+                            continue
+                        held = passing
+                        if by_hop:
+                            lane = np.uint32(wiring.hop_lane[w, wiring.entry[v, port], asked])
+                            held = (one << lane if passing & low else np.uint32(0)) | (
+                                one << (lanes + lane) if passing >> lanes else np.uint32(0)
+                            )
+                        mark[then, w] |= held
+                        dependency = (v * ports + port) * ports + asked
+                        held, plane = passing, np.uint32(0)
+                        while held:
+                            if held & one:
+                                count = planes[plane, dependency]
+                                planes[plane, dependency] = count + (count < 65535)
+                            held >>= one
+                            plane += one
+            if taken == switches or everywhere or cut:
+                break
+            # There is a circle; it matters only where packets can come.
+            cut = True
+            _cut_unreached(wiring.sends[kind], following, degree, queue)
+        if taken < switches:
+            outcome[d] = CIRCLE
+        elif dead_ends and tables > 1 and _drops(wiring, d, row, following, queue, degree):
+            outcome[d] = DROP
+    return outcome
+
+
+@kernel_part
+def _lanes(
+    lanes: np.uint32, levels: Rows, handed: U16, d: int, s: int
+) -> np.uint32:  # pragma: no cover
+    """The lanes in which a switch's hosts send: a connection keeps the service level with which
+    it was established."""
+    one, found, level = np.uint32(1), np.uint32(0), np.uint32(0)
+    for k in range(len(levels)):
+        found |= one << np.uint32(levels[k][d, s]) % lanes
+    left = np.uint32(handed[d, s]) if handed.shape[1] else np.uint32(0)
+    while left:
+        if left & one:
+            found |= one << level % lanes
+        left >>= one
+        level += one
+    return found
+
+
+@kernel_part
+def _cut_unreached(
+    senders: U32, following: U16, degree: U32, queue: U32
+) -> None:  # pragma: no cover
+    """Takes out the entries of switches that no packet of `senders` reaches, and counts `degree`
+    again."""
+    tables, switches = following.shape
+    reached, depth = np.zeros(switches, np.bool_), 0
+    for s in range(switches):
+        if senders[s]:
+            reached[s] = True
+            queue[depth] = s
+            depth += 1
+    while depth:
+        depth -= 1
+        v = queue[depth]
+        for k in range(tables):
+            w = following[k, v]
+            if w < switches and not reached[w]:
+                reached[w] = True
+                queue[depth] = w
+                depth += 1
+    degree[:] = 0
+    for k in range(tables):
+        for s in range(switches):
+            if not reached[s]:
+                following[k, s] = switches + 1
+            degree[following[k, s]] += 1
+
+
+@kernel_part
+def _drops(
+    wiring: Wiring, d: int, row: U8, following: U16, order: U32, come: U32
+) -> bool:  # pragma: no cover
+    """Whether a packet whose old path may be complete can come to an old entry that leads nowhere;
+    `order` are all switches, each after those that forward to it.
+
+    Old entries are those of tables 0 and 2; no switch has the entries of earlier tables any more.
+    """
+    tables, switches = following.shape
+    root, last, olds = wiring.root[d], wiring.last[d], min(tables, 3)
+    good = np.zeros(switches + 2, np.bool_)  # whether an old path from here is complete
+    for i in range(switches - 1, -1, -1):
+        v = order[i]
+        for k in range(0, olds, 2):
+            good[v] |= good[following[k, v]] or (v == root and row[k, v] == last)
+    senders = wiring.sends[wiring.destination_kind[d] - np.uint32(1)]
+    # Packets with a complete old path: 1 still on it, 2 led off it.
+    for s in range(switches):
+        come[s] = 1 if senders[s] and good[s] else 0
+    for i in range(switches):
+        v = order[i]
+        if not come[v]:
+            continue
+        led = off = come[v] & 2
+        for k in range(0, olds, 2):
+            w = following[k, v]
+            if w < switches:
+                come[w] |= come[v] if good[w] else led
+                off |= 2 if good[w] and row[k, v] != row[1, v] else 0
+            elif v == root and row[k, v] == last:
+                off |= 2 if row[1, v] != last else 0
+            elif led:
+                return True
+        if following[1, v] < switches:
+            come[following[1, v]] |= off
+    return False
+
+
+def trace(wiring: Wiring, table: U8, selected: Bool) -> NDArray[np.int16]:
+    """int16[D, S]: hops between switches from each switch to the destinations `selected` (bool[D])
+    by `table` uint8[D, S]; where a packet is lost, -1 less the hops to there, or `LOOP`. 0 for
+    other destinations."""
+    return _trace(wiring, read_only(table), selected)
+
+
+@kernel
+def _trace(wiring: Wiring, table: U8, selected: Bool) -> NDArray[np.int16]:  # pragma: no cover
+    """`trace`."""
+    switches, ports, one = np.uint32(wiring.sends.shape[1]), wiring.ports, np.uint32(1)
+    hops = np.zeros((len(table), switches), np.int16)
+    path = np.empty(switches, np.uint32)
+    new, on_path = LOOP + 1, LOOP + 2
+    for d in range(len(selected)):
+        if not selected[d]:
+            continue
+        row, here = table[d], hops[d]
+        here[:] = new
+        for s in range(switches):
+            depth, v = 0, np.uint32(s)
+            while v < switches and here[v] == new:
+                here[v] = on_path
+                path[depth] = v
+                depth += 1
+                port = np.uint32(row[v])
+                v = np.uint32(wiring.next[v * (ports + one) + (port if port < ports else ports)])
+            if v >= switches and depth:
+                depth -= 1
+                v = path[depth]
+                here[v] = 0 if v == wiring.root[d] and row[v] == wiring.last[d] else -1
+            far = LOOP if here[v] == on_path else here[v]
+            while depth:
+                depth -= 1
+                far += 0 if far == LOOP else 1 if far >= 0 else -1
+                here[path[depth]] = far
+    return hops
