@@ -54,7 +54,6 @@ def read_fdbs(path: Path, fabric: Fabric) -> Routes:
 
     lids = lids_of(fabric)
     rows = {int(guid): s for s, guid in enumerate(fabric.switch_guid)}
-    nodes = np.concatenate([fabric.terminal_guid, fabric.switch_guid])
     root, last = fabric.destination_switch, fabric.destination_port
     lid_guid, tables = np.zeros(MAX_LID + 1, np.uint64), list[U8]()
     guids, lines = list[int](), list[int]()
@@ -85,7 +84,7 @@ def read_fdbs(path: Path, fabric: Fabric) -> Routes:
                 what = f"LID {lid} leaves by port {port}, where {fabric.destination_name(d)} is not"
                 misdirected.append((what, number))
             delivered += bool(root[d] == s and port == last[d])
-            lid_guid[lid], tables[-1][lid] = nodes[d], port
+            lid_guid[lid], tables[-1][lid] = fabric.nodes.destinations[d], port
         else:
             raise bad(f"{line[:60]!r} is not a line of an fdbs file", number, _AGAIN)
     if not whole and s is not None:

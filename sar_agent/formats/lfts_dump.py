@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.align import Nodes, align
 from sar_agent.fabric.cabling import MAX_LID
 from sar_agent.fabric.lids import assign_lids
 from sar_agent.fabric.model import U8, U64
 from sar_agent.formats.port_lines import PortLines
+from sar_agent.formats.table_order import by_destination
 from sar_agent.routing.routes import NO_ROUTE, Routes
 from sar_agent.util.kernels import kernel, kernel_part
 from sar_agent.util.text_files import read_text
@@ -55,14 +57,11 @@ class DumpUnfinished(InputError):
 
 @dataclass(frozen=True, eq=False)
 class GuidTables:
-    """Forwarding tables of switches, in ascending order of GUIDs, without a fabric to put them
-    on."""
+    """Forwarding tables of switches, without a fabric to put them on."""
 
     file: Path | str
-    switch_guid: U64
-    """uint64[S]."""
-    destination_guid: U64
-    """uint64[D]: ports of hosts, and switches."""
+    nodes: Nodes
+    """Each in ascending order; destinations are ports of hosts, and switches."""
     port: U8
     """uint8[O, S, D]: egress port by LID offset, switch and destination; 255: no route."""
     switch_line: Lines
@@ -78,23 +77,17 @@ class GuidTables:
     @property
     def hca_ports(self) -> int:
         """Destinations that are no switches with a table."""
-        return len(np.setdiff1d(self.destination_guid, self.switch_guid))
+        return len(np.setdiff1d(*self.nodes))
 
     def entries_missing_in(self, found: GuidTables) -> int:
         """How many of these entries `found` does not have, of each switch and destination that
         both know; LID offsets beyond these repeat offset 0. Tables that share nothing differ."""
-        _, want_s, have_s = np.intersect1d(
-            self.switch_guid, found.switch_guid, assume_unique=True, return_indices=True
-        )
-        _, want_d, have_d = np.intersect1d(
-            self.destination_guid, found.destination_guid, assume_unique=True, return_indices=True
-        )
-        if not (len(want_s) and len(want_d)):
+        at = align(self.nodes, found.nodes)
+        if not (len(at.ours_s) and len(at.ours_d)):
             return max(1, int(self.port.size))
         count = 0
         for offset, table in enumerate(found.port):
-            wanted = self.port[offset if offset < len(self.port) else 0][np.ix_(want_s, want_d)]
-            have = table[np.ix_(have_s, have_d)]
+            wanted, have = at.shared(self.port[offset if offset < len(self.port) else 0], table)
             count += int(np.count_nonzero((wanted != have) & (wanted != NO_ROUTE)))
         return count
 
@@ -108,33 +101,24 @@ class GuidTables:
         def bad(what: str, line: int | None = None, remedy: str = SAME_TIME) -> DumpUnfinished:
             return DumpUnfinished(what, file=self.file, line=line, remedy=remedy)
 
-        nodes = np.concatenate([fabric.terminal_guid, fabric.switch_guid])
-        _, ours_d, theirs_d = np.intersect1d(
-            nodes, self.destination_guid, assume_unique=True, return_indices=True
-        )
-        _, ours_s, theirs_s = np.intersect1d(
-            fabric.switch_guid, self.switch_guid, assume_unique=True, return_indices=True
-        )
-        if not len(ours_s):
+        at = align(fabric.nodes, self.nodes)
+        if not len(at.ours_s):
             remedy = "give the dump of this fabric's OpenSM"
             raise bad(f"it has none of the switches of {fabric.name}", None, remedy)
         for kind, guids, lines, known in (
-            ("switch", self.switch_guid, self.switch_line, fabric.switch_guid),
-            ("port", self.destination_guid, self.destination_line, nodes),
+            ("switch", self.nodes.switches, self.switch_line, at.theirs_s),
+            ("port", self.nodes.destinations, self.destination_line, at.theirs_d),
         ):
-            others = np.flatnonzero(~np.isin(guids, known))
+            others = np.setdiff1d(np.arange(len(guids)), known)
             if strict and len(others):
                 first = others[lines[others].argmin()]
                 guid = int(guids[first])
                 raise bad(f"{kind} 0x{guid:016x} is not in {fabric.name}", int(lines[first]))
-        missing = np.setdiff1d(np.flatnonzero(fabric.switch_up), ours_s)
+        missing = np.setdiff1d(np.flatnonzero(fabric.switch_up), at.ours_s)
         if whole and len(missing):
             name, guid = fabric.switch_name[missing[0]], fabric.switch_guid[missing[0]]
             raise bad(f'no table of switch "{name}" (0x{guid:016x}) of {fabric.name}')
-        shape = len(self.port), fabric.destinations, fabric.switches
-        egress = np.full(shape, NO_ROUTE, np.uint8)
-        for offset, table in enumerate(self.port):
-            egress[offset][np.ix_(ours_d, ours_s)] = table[np.ix_(theirs_s, theirs_d)].T
+        egress = by_destination(self.port, fabric, at, NO_ROUTE)
         own = np.arange(fabric.switches)
         egress[:, fabric.terminals + own, own] = 0
         return Routes(engine=engine, fabric_digest=fabric.digest, egress=egress)
@@ -204,7 +188,7 @@ def join_lids(
         # A switch without enhanced port 0 has one LID, whatever the LMC.
         table[number] = np.where(table[number] == NO_ROUTE, table[0], table[number])
     lines = lid_line[lids[order[first]]] if len(order) else lid_line[:0]
-    return GuidTables(file, guids, destinations, table, switch_line[rank], lines)
+    return GuidTables(file, Nodes(destinations, guids), table, switch_line[rank], lines)
 
 
 def lfts_text(

@@ -195,7 +195,7 @@ class FileManager(SubnetManager):
             install_pending=self.swap.pending,
             process=pid,
             last_error=problem,
-            switches=len(reading.tables.switch_guid),
+            switches=len(reading.tables.nodes.switches),
             hca_ports=reading.tables.hca_ports,
             lmc=reading.tables.lmc,
             # The dump is written, and the command run, after changes of the fabric, too.
