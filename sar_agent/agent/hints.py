@@ -11,23 +11,18 @@ A user has as many hints on own jobs as the queue shows own jobs. On other jobs,
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict
 
-from sar_agent.errors import InputError
 from sar_agent.events.inbox import JobReport
 from sar_agent.events.message import RefusalReason
 from sar_agent.jobs.record import JobRecord
-from sar_agent.util.owned_files import PRIVATE
-from sar_agent.util.problem_log import ProblemLog
 from sar_agent.util.quota import Quota
 from sar_agent.util.steady_clock import steady_time
-from sar_agent.util.text_files import write_bytes
+from sar_agent.util.store import JsonStore
 
-log = logging.getLogger(__name__)
 PATIENCE = 60.0
 """Seconds in which a hint's job must appear in the queue, and for which it is kept afterwards."""
 MOST = 16384
@@ -45,9 +40,6 @@ class Hint(BaseModel):
     at: float
 
 
-_FILE = TypeAdapter(list[Hint])
-
-
 class Hints:
     """`hints.json` in `folder`. `trusted` uids may give hints on all jobs; `refused` is called for
     hints that turn out to be on another user's job, or are past a bound."""
@@ -60,26 +52,18 @@ class Hints:
         *,
         clock: Callable[[], float] = steady_time,
     ) -> None:
-        self.path, self._trusted, self._clock = folder / "hints.json", trusted, clock
-        self.refused, self._problems = refused, ProblemLog(log)
+        self._store: JsonStore[list[Hint]] = JsonStore(
+            folder / "hints.json", list[Hint], "starting without hints"
+        )
+        self._trusted, self._clock, self.refused = trusted, clock, refused
         self._owner: dict[str, int | None] = {}
         """Owner of each job, as the queue showed it last."""
-        self._hints: dict[tuple[str, int], Hint] = {}
-        self._saved: dict[tuple[str, int], Hint] = {}
-        try:
-            loaded = _FILE.validate_json(self.path.read_bytes())
-            now = self._clock()  # a clock that was ahead must not keep them for ever
-            self._hints = {
-                (hint.job, hint.uid): hint.model_copy(update={"at": min(hint.at, now)})
-                for hint in loaded
-            }
-            self._saved = dict(self._hints)
-        except FileNotFoundError:
-            pass
-        except (OSError, ValidationError) as error:
-            log.warning(
-                "%s: cannot be used (%s); starting without hints", self.path, type(error).__name__
-            )
+        now = self._clock()  # a clock that was ahead must not keep them for ever
+        self._hints = {
+            (hint.job, hint.uid): hint.model_copy(update={"at": min(hint.at, now)})
+            for hint in self._store.load() or ()
+        }
+        self._saved = dict(self._hints)
 
     def add(self, reports: Iterable[JobReport]) -> None:
         """Keep the hints of what was reported since the last observation."""
@@ -131,8 +115,8 @@ class Hints:
                 )
             elif now - hint.at > PATIENCE / 2:  # seldom, since it rewrites the file
                 self._hints[key] = hint.model_copy(update={"at": now})
-        if self._hints != self._saved:
-            self._save()
+        if self._hints != self._saved and self._store.save(list(self._hints.values())):
+            self._saved = dict(self._hints)
 
     def _of(self, record: JobRecord) -> str | None:
         candidates = [
@@ -142,14 +126,6 @@ class Hints:
             if uid is not None and (hint := self._hints.get((number, uid)))
         ]
         return max(candidates, key=lambda hint: hint.at).traffic if candidates else None
-
-    def _save(self) -> None:
-        try:
-            write_bytes(self.path, _FILE.dump_json(list(self._hints.values())) + b"\n", PRIVATE)
-            self._saved = dict(self._hints)
-            self._problems.problem("hints", "", "hints can be saved again")
-        except InputError as error:
-            self._problems.problem("hints", f"{error}; hints are kept in memory only")
 
 
 def _bounded(record: JobRecord) -> JobRecord:

@@ -6,42 +6,52 @@ Routes exist only within a component, so engines require a connected fabric.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sar_agent.errors import InputError
-from sar_agent.fabric.model import I32, Fabric
+from sar_agent.fabric.model import I32, I64, U8, Fabric
+
+
+def components_of(count: int, source: NDArray[np.integer], target: NDArray[np.integer]) -> I64:
+    """int64[count]: the lowest node of each node's component. The edges are in both directions.
+
+    >>> components_of(4, np.array([1, 3]), np.array([3, 1])).tolist()
+    [0, 1, 2, 1]
+    """
+    lowest = np.arange(count)
+    while True:
+        before = lowest.copy()
+        np.minimum.at(lowest, target, before[source])
+        lowest = lowest[lowest]  # so long paths take few turns
+        if np.array_equal(before, lowest):
+            return lowest
+
+
+def components_below(fabric: Fabric, level: U8, highest: int) -> I64:
+    """int64[S]: the lowest switch of each component over live links between switches up to level
+    `highest`; all other switches are components of their own."""
+    low = level <= highest
+    source, target = fabric.channel_source, fabric.channel_target
+    kept = fabric.channel_up & low[source] & low[target]
+    return components_of(fabric.switches, source[kept], target[kept])
 
 
 def connected_components(fabric: Fabric) -> I32:
     """int32[S]: the component of each switch over live links; 0 is the largest; -1 for switches
     that died. Components of one size are in the order of their first switch."""
-    import networkx as nx  # loading it takes a third of a second, and only this error needs it
-
-    graph: nx.Graph[int] = nx.empty_graph(fabric.switches)
-    live = fabric.channel_up
-    graph.remove_nodes_from(fabric.switches_down)
-    graph.add_edges_from(
-        zip(fabric.channel_source[live].tolist(), fabric.channel_target[live].tolist(), strict=True)
+    live, up = fabric.channel_up, fabric.switch_up
+    lowest = components_of(
+        fabric.switches, fabric.channel_source[live], fabric.channel_target[live]
     )
-    components = sorted(nx.connected_components(graph), key=lambda c: (-len(c), min(c)))
+    _, index, size = np.unique(lowest[up], return_inverse=True, return_counts=True)
     component = np.full(fabric.switches, -1, np.int32)
-    for index, switches in enumerate(components):
-        component[list(switches)] = index
+    component[up] = np.argsort(np.argsort(-size, kind="stable"))[index]
     return component
 
 
 def is_connected(fabric: Fabric) -> bool:
-    """Whether live links lead from the first live switch to all others. The agent asks this at
-    every start, so it takes a few numpy steps per level instead of loading networkx."""
-    source, target = (
-        fabric.channel_source[fabric.channel_up],
-        fabric.channel_target[fabric.channel_up],
-    )
-    reached = ~fabric.switch_up
-    reached[np.flatnonzero(fabric.switch_up)[:1]] = True
-    count = 0
-    while count != (count := int(reached.sum())):
-        reached[target[reached[source]]] = True
-    return bool(reached.all())
+    """Whether live links lead from the first live switch to all others."""
+    return not (connected_components(fabric) > 0).any()
 
 
 def _are_planes(fabric: Fabric, component: I32) -> bool:
@@ -55,12 +65,10 @@ def _are_planes(fabric: Fabric, component: I32) -> bool:
 
 def require_connected(fabric: Fabric) -> None:
     """Raise `InputError`, naming a switch of each piece, where there is more than one."""
-    if is_connected(fabric):
-        return
     component = connected_components(fabric)
     pieces, first, sizes = np.unique(component, return_index=True, return_counts=True)
     first, sizes = first[pieces >= 0], sizes[pieces >= 0]
-    if len(first) == 1:
+    if len(first) <= 1:
         return
     if _are_planes(fabric, component):
         raise InputError(

@@ -14,7 +14,8 @@ from math import prod
 import numpy as np
 
 from sar_agent.errors import Unserved
-from sar_agent.fabric.model import I32, Bool, Fabric
+from sar_agent.fabric.levels import levels_above
+from sar_agent.fabric.model import I32, Fabric
 
 _ELSE = "take dfsssp, updn or sar-plus"
 
@@ -56,11 +57,12 @@ def recognise_hyperx(fabric: Fabric) -> HyperXView:
             first,
             f"has neighbours in rows of {_list(dims)}, and there are {count} switches",
         )
-    distance = _hops_from(near, first)
+    distance = levels_above(fabric, np.array([first]))
     coordinate = np.zeros((count, len(rows)), np.int32)
     for axis, row in enumerate(rows):
         for place, v in enumerate(row, start=1):
-            coordinate[_hops_from(near, v) == distance - 1, axis] = place
+            nearer = levels_above(fabric, np.array([v])) + 1 == distance
+            coordinate[nearer, axis] = place
     index = np.zeros(count, np.int64)
     for axis, side in enumerate(dims):
         index = index * side + coordinate[:, axis]
@@ -71,18 +73,6 @@ def recognise_hyperx(fabric: Fabric) -> HyperXView:
     switch = np.empty(count, np.int32)
     switch[index] = np.arange(count)
     return HyperXView(dims, coordinate, switch)
-
-
-def _hops_from(near: Bool, root: int) -> I32:
-    """int32[S]: hops from `root`; S where it is not reached."""
-    hops = np.full(len(near), len(near), np.int32)
-    hops[root] = 0
-    reached, step = np.array([root]), 0
-    while len(reached):
-        step += 1
-        reached = np.flatnonzero(near[reached].any(axis=0) & (hops == len(near)))
-        hops[reached] = step
-    return hops
 
 
 def _list(dims: tuple[int, ...]) -> str:

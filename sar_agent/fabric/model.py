@@ -16,6 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from sar_agent.fabric.align import Nodes
 from sar_agent.fabric.by_host import ByHost
 
 I32 = NDArray[np.int32]
@@ -139,6 +140,11 @@ class Fabric:
         table = np.full((self.switches, 256), -1, np.int32)
         table[self.channel_source, self.channel_port] = np.arange(self.channels, dtype=np.int32)
         return table
+
+    @cached_property
+    def nodes(self) -> Nodes:
+        """GUIDs of the destinations (of terminals those of their ports) and switches."""
+        return Nodes(np.concatenate([self.terminal_guid, self.switch_guid]), self.switch_guid)
 
     @cached_property
     def destination_switch(self) -> I32:

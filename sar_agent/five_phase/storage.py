@@ -25,6 +25,7 @@ from sar_agent.errors import InputError
 from sar_agent.five_phase.messages import Phase
 from sar_agent.five_phase.protocol import CoordinatorState, Member
 from sar_agent.util.owned_files import PRIVATE
+from sar_agent.util.store import JsonStore
 from sar_agent.util.text_files import write_text
 
 log = logging.getLogger(__name__)
@@ -57,7 +58,10 @@ class CoordinatorStorage:
     """The two files, in `folder`."""
 
     def __init__(self, folder: Path) -> None:
-        self.run, self.members = folder / "update.json", folder / "subscribers.jsonl"
+        self.run: JsonStore[SavedRun] = JsonStore(
+            folder / "update.json", SavedRun, "the agent starts without known subscribers"
+        )
+        self.members = folder / "subscribers.jsonl"
         self._file = -1
         self._lines = 0
         self._size = 0
@@ -66,17 +70,17 @@ class CoordinatorStorage:
 
     def load(self) -> CoordinatorState | None:
         """The saved state; None if nothing usable was saved: then the subscribers are unknown."""
+        if (run := self.run.load()) is None:
+            return None
         try:
-            run = SavedRun.model_validate_json(self.run.read_bytes())
             members = _read(self.members.read_bytes())
         except FileNotFoundError:
             return None
         except (OSError, ValidationError) as error:
             problem = error.strerror if isinstance(error, OSError) else "it has another format"
             log.warning(
-                "%s: the state of the last update cannot be used (%s); the agent starts without "
-                "known subscribers",
-                self.run,
+                "%s: cannot be used (%s); the agent starts without known subscribers",
+                self.members,
                 problem,
             )
             return None
@@ -93,7 +97,7 @@ class CoordinatorStorage:
         run is on disk when this returns, members when `sync` returns. Raises `InputError`; then
         nothing has changed on disk, or it is ahead of the state about the end of the run."""
         if before is None or _run(before) != _run(after):
-            _write(self.run, _run(after).model_dump_json())
+            self.run.write(_run(after))
         if before is None:
             self._write_all(after)
         elif lines := list(_changes(before, after, names)):
@@ -136,7 +140,7 @@ class CoordinatorStorage:
     def _write_all(self, after: CoordinatorState) -> None:
         lines = [_came(name, member) for name, member in after.members.items()]
         with self._syncing:
-            _write(self.members, "".join(lines))
+            write_text(self.members, "".join(lines) + "\n", PRIVATE)
             self._close()
             try:
                 self._file = os.open(self.members, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
@@ -198,7 +202,3 @@ def _unwritable(path: Path, error: OSError) -> InputError:
         file=path,
         remedy="check the folder and its free space",
     )
-
-
-def _write(path: Path, text: str) -> None:
-    write_text(path, text + "\n", PRIVATE)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.align import align
 from sar_agent.fabric.model import U8
 from sar_agent.formats.routes_file import DROPPED, NO_SWITCH, RoutesFile
-from sar_agent.formats.table_order import Index, reordered
+from sar_agent.formats.table_order import by_destination, reordered, stacked
 from sar_agent.routing.routes import NO_ROUTE, Routes
 
 EVERY_LEVEL = 0xFFFF
@@ -69,12 +68,7 @@ def routes_to_file(
 def _by_switch(tables: U8) -> U8:
     """uint8[O, S, D] of uint8[O, D, S]."""
     every = [np.arange(size) for size in tables.shape[1:]]
-    return _stacked([reordered(table, every[1], every[0], NO_ROUTE) for table in tables])
-
-
-def _stacked(tables: list[U8]) -> U8:
-    """One array of all; of a single one it is a view, since tables are large to copy."""
-    return tables[0][None] if len(tables) == 1 else np.stack(tables)
+    return stacked([reordered(table, every[1], every[0], NO_ROUTE) for table in tables])
 
 
 def _sl_to_vl(lanes: int, levels: int, table: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -102,11 +96,11 @@ def file_to_routes(fabric: Fabric, file: RoutesFile) -> Routes:
     Destinations and switches that the file does not have get no route (255); those that only the
     file has are left out.
     """
-    at = _common_indices(fabric, file)
-    egress = at.table(fabric, file.forwarding, NO_ROUTE)
+    at = align(fabric.nodes, file.nodes)
+    egress = by_destination(file.forwarding, fabric, at, NO_ROUTE)
     levels = None
     if file.service_levels is not None:
-        levels = at.table(fabric, file.service_levels, 0)
+        levels = by_destination(file.service_levels, fabric, at, 0)
     ours_s, theirs_s = at.ours_s, at.theirs_s
     senders = np.zeros(fabric.switches, np.bool_)
     senders[ours_s] = file.senders[theirs_s].astype(np.bool_)
@@ -132,7 +126,7 @@ def file_to_had(fabric: Fabric, file: RoutesFile) -> U8 | None:
     where they are not known; None where all switches have confirmed."""
     if file.had is None:
         return None
-    return _common_indices(fabric, file).table(fabric, file.had, NO_ROUTE)
+    return by_destination(file.had, fabric, align(fabric.nodes, file.nodes), NO_ROUTE)
 
 
 def file_to_numbers(fabric: Fabric, file: RoutesFile) -> NDArray[np.uint32] | None:
@@ -140,41 +134,9 @@ def file_to_numbers(fabric: Fabric, file: RoutesFile) -> NDArray[np.uint32] | No
     switches that the file does not have; None where it has no numbers."""
     if file.numbers is None:
         return None
-    at = _common_indices(fabric, file)
+    at = align(fabric.nodes, file.nodes)
     wide = int(fabric.switch_ports.max(initial=0)) + 1
     numbers = np.zeros((file.lanes, fabric.switches, wide), np.uint32)
     theirs = file.numbers[:, at.theirs_s, :wide]
     numbers[:, at.ours_s, : theirs.shape[2]] = theirs
     return numbers
-
-
-class _CommonIndices(NamedTuple):
-    """Indices of the destinations and switches whose GUIDs a fabric and a file share."""
-
-    ours_d: NDArray[np.intp]
-    ours_s: NDArray[np.intp]
-    theirs_d: NDArray[np.intp]
-    theirs_s: NDArray[np.intp]
-
-    def table(self, fabric: Fabric, rows: U8, missing: int) -> U8:
-        """uint8[O, D, S] on the fabric's indices, from `rows` uint8[O, S, D] on the file's."""
-        destinations = _places(self.ours_d, self.theirs_d, fabric.destinations)
-        switches = _places(self.ours_s, self.theirs_s, fabric.switches)
-        return _stacked([reordered(table, destinations, switches, missing) for table in rows])
-
-
-def _places(ours: NDArray[np.intp], theirs: NDArray[np.intp], size: int) -> Index:
-    """int64[size]: the index of `theirs` for each of `ours`, -1 for others."""
-    places = np.full(size, -1, np.int64)
-    places[ours] = theirs
-    return places
-
-
-def _common_indices(fabric: Fabric, file: RoutesFile) -> _CommonIndices:
-    columns = np.concatenate([file.terminal_guids, file.switch_guids])
-    guids = np.concatenate([fabric.terminal_guid, fabric.switch_guid])
-    _, ours_d, theirs_d = np.intersect1d(guids, columns, assume_unique=True, return_indices=True)
-    _, ours_s, theirs_s = np.intersect1d(
-        fabric.switch_guid, file.switch_guids, assume_unique=True, return_indices=True
-    )
-    return _CommonIndices(ours_d, ours_s, theirs_d, theirs_s)

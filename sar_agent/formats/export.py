@@ -21,9 +21,10 @@ from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.lids import assign_lids
 from sar_agent.fabric.model import I32
 from sar_agent.fabric.subnet_lst import write_subnet_lst
+from sar_agent.formats.lfts_dump import lfts_text
 from sar_agent.formats.orcs import write_orcs
 from sar_agent.formats.port_lines import PortLines
-from sar_agent.routing.routes import NO_ROUTE, Routes
+from sar_agent.routing.routes import Routes
 
 
 def export_routes(folder: Path, fabric: Fabric, routes: Routes, forms: Iterable[str]) -> None:
@@ -40,21 +41,8 @@ def _lids(fabric: Fabric) -> tuple[I32, I32, I32]:
 
 
 def _lfts(folder: Path, fabric: Fabric, routes: Routes) -> None:
-    switch_lid, terminal_lid, order = _lids(fabric)
-    lid = np.concatenate([terminal_lid, switch_lid])[order]
-    lines = PortLines(
-        [b"0x%04x " % to for to in lid.tolist()],
-        [f" : {_lfts_name(fabric, d)}\n".encode() for d in order],
-    )
     with (folder / "lfts.dump").open("wb") as file:
-        for s in range(fabric.switches):
-            ports = routes.egress[0, order, s]
-            file.write(
-                f"Unicast lids [0-{lid[-1]}] of switch Lid {switch_lid[s]} "
-                f"guid 0x{fabric.switch_guid[s]:016x} ({fabric.switch_name[s]}):\n".encode()
-            )
-            file.write(lines.text(ports))
-            file.write(b"%d valid lids dumped\n" % np.count_nonzero(ports != NO_ROUTE))
+        file.writelines(lfts_text(fabric, routes.egress, 0, lambda d: _lfts_name(fabric, d)))
 
 
 def _lfts_name(fabric: Fabric, destination: int) -> str:

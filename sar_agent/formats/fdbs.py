@@ -13,9 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
+from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.cabling import MAX_LID
 from sar_agent.fabric.lids import assign_lids
-from sar_agent.formats.dump_tables import SAME_TIME, DumpTables
+from sar_agent.fabric.model import U8
+from sar_agent.formats.lfts_dump import SAME_TIME, join_lids
 from sar_agent.routing.routes import NO_ROUTE, Routes
 from sar_agent.util.text_files import read_text
 
@@ -45,8 +48,15 @@ def read_fdbs(path: Path, fabric: Fabric) -> Routes:
     Raises `InputError` with the line for a file of another format, for switches and LIDs that the
     fabric does not have, and where the LIDs are plainly those of another fabric.
     """
-    tables, lids = DumpTables(fabric, path, strict=True), lids_of(fabric)
+
+    def bad(what: str, line: int, remedy: str) -> InputError:
+        return InputError(what, file=path, line=line, remedy=remedy)
+
+    lids = lids_of(fabric)
+    rows = {int(guid): s for s, guid in enumerate(fabric.switch_guid)}
     root, last = fabric.destination_switch, fabric.destination_port
+    lid_guid, tables = np.zeros(MAX_LID + 1, np.uint64), list[U8]()
+    guids, lines = list[int](), list[int]()
     number, s, whole = 0, None, True
     delivered, misdirected = 0, list[tuple[str, int]]()
     for number, line in enumerate(read_text(path).splitlines(), start=1):
@@ -54,33 +64,38 @@ def read_fdbs(path: Path, fabric: Fabric) -> Routes:
         if not line or line.startswith("#") or _HEAD.match(line):
             continue
         if match := _SWITCH.match(line):
-            s, whole = tables.switch(int(match[1], 16), number), False
-            if s is None:
-                break  # the first switch is unknown; `tables.routes` will say so
-        elif (entry := _ENTRY.match(line)) and s is not None:
+            guids.append(int(match[1], 16))
+            lines.append(number)
+            tables.append(np.full(MAX_LID + 1, NO_ROUTE, np.uint8))
+            s, whole = rows.get(guids[-1]), False
+            if s is None and len(guids) == 1:
+                break  # `GuidTables.on` will say so
+        elif (entry := _ENTRY.match(line)) and tables:
             whole = True
             if entry[2] is None:
                 continue
             lid, port = int(entry[1], 16), int(entry[2])
             if port > NO_ROUTE:
-                raise tables.bad(f"port {port} of LID {lid} is above {NO_ROUTE}", number, _AGAIN)
+                raise bad(f"port {port} of LID {lid} is above {NO_ROUTE}", number, _AGAIN)
             if lid not in lids:
-                raise tables.bad(
-                    f"LID {lid} belongs to no port of {fabric.name}", number, _OTHER_LIDS
-                )
-            d, offset = lids[lid]
+                raise bad(f"LID {lid} belongs to no port of {fabric.name}", number, _OTHER_LIDS)
+            d, _ = lids[lid]
             if root[d] == s and port != last[d]:
                 what = f"LID {lid} leaves by port {port}, where {fabric.destination_name(d)} is not"
                 misdirected.append((what, number))
             delivered += bool(root[d] == s and port == last[d])
-            tables.put(s, d, offset, port)
+            lid_guid[lid], tables[-1][lid] = fabric.nodes.destinations[d], port
         else:
-            raise tables.bad(f"{line[:60]!r} is not a line of an fdbs file", number, _AGAIN)
+            raise bad(f"{line[:60]!r} is not a line of an fdbs file", number, _AGAIN)
     if not whole and s is not None:
-        raise tables.bad("it ends in the middle of a switch", number, _AGAIN)
-    routes = tables.routes()
+        raise bad("it ends in the middle of a switch", number, _AGAIN)
+    at = np.array(lines, np.int64), np.zeros(MAX_LID + 1, np.int64)
+    ports = np.array(tables).reshape(-1, MAX_LID + 1)
+    routes = join_lids(path, np.array(guids, np.uint64), lid_guid, ports, *at).on(
+        fabric, strict=True
+    )
     if len(misdirected) > delivered:
         what, number = misdirected[0]
         remedy = "give ibnetdiscover's output, or opensm-subnet.lst, of the same time as fabric"
-        raise tables.bad(f"{what}: these LIDs are not those of {fabric.name}", number, remedy)
+        raise bad(f"{what}: these LIDs are not those of {fabric.name}", number, remedy)
     return routes

@@ -12,12 +12,13 @@ import struct
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sar_agent.errors import InputError
+from sar_agent.fabric.align import Nodes
 from sar_agent.formats.table_order import faults
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.util.owned_files import READABLE
@@ -73,34 +74,18 @@ class RoutesFile:
     loads: NDArray[np.uint32] | None = None  # [S, P + 1]
 
     @property
+    def nodes(self) -> Nodes:
+        """GUIDs of columns and rows."""
+        columns = np.concatenate([self.terminal_guids, self.switch_guids])
+        return Nodes(columns, self.switch_guids)
+
+    @property
     def flags(self) -> int:
         return (
             HOPS * (self.hop_lanes is not None)
             + HAD * (self.had is not None)
             + NUMBERS * (self.numbers is not None)
         )
-
-
-class SharedGuids(NamedTuple):
-    """The rows (switches) and columns (terminals, then switches) that two files share, by GUID: a
-    pair of index arrays each."""
-
-    rows: tuple[NDArray[np.intp], NDArray[np.intp]]
-    columns: tuple[NDArray[np.intp], NDArray[np.intp]]
-
-
-def shared_by(first: RoutesFile, second: RoutesFile) -> SharedGuids:
-    """The rows and columns that can be compared between two files, whichever nodes differ."""
-
-    def both(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> tuple[NDArray[np.intp], ...]:
-        return np.intersect1d(a, b, assume_unique=True, return_indices=True)[1:]
-
-    def columns(file: RoutesFile) -> NDArray[np.uint64]:
-        return np.concatenate([file.terminal_guids, file.switch_guids])
-
-    rows_a, rows_b = both(first.switch_guids, second.switch_guids)
-    columns_a, columns_b = both(columns(first), columns(second))
-    return SharedGuids((rows_a, rows_b), (columns_a, columns_b))
 
 
 def write_routes_file(path: str | Path, routes: RoutesFile) -> None:

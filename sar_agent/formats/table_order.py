@@ -8,6 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.align import Alignment
 from sar_agent.fabric.model import U8
 from sar_agent.util.kernels import kernel
 
@@ -23,6 +25,26 @@ def reordered(table: U8, rows: Index, columns: Index, missing: int) -> U8:
     made[rows < 0] = missing
     made[:, columns < 0] = missing
     return made
+
+
+def by_destination(tables: U8, fabric: Fabric, at: Alignment, missing: int) -> U8:
+    """uint8[O, D, S] on the indices of `fabric` (`ours` in `at`), from uint8[O, S, D]; `missing`
+    where the tables do not have the destination or the switch."""
+    destinations = _places(at.ours_d, at.theirs_d, fabric.destinations)
+    switches = _places(at.ours_s, at.theirs_s, fabric.switches)
+    return stacked([reordered(table, destinations, switches, missing) for table in tables])
+
+
+def stacked(tables: list[U8]) -> U8:
+    """One array of all; of a single one it is a view, since tables are large to copy."""
+    return tables[0][None] if len(tables) == 1 else np.stack(tables)
+
+
+def _places(ours: Index, theirs: Index, size: int) -> Index:
+    """int64[size]: the index of `theirs` for each of `ours`, -1 for others."""
+    places = np.full(size, -1, np.int64)
+    places[ours] = theirs
+    return places
 
 
 @kernel

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.align import align
 from sar_agent.fabric.lids import assign_lids
-from sar_agent.fabric.model import U8
-from sar_agent.formats.routes_file import RoutesFile, shared_by
+from sar_agent.formats.routes_file import RoutesFile
 from sar_agent.routing.lid_offsets import own_rows
 from sar_agent.routing.routes import NO_ROUTE, Routes
 
@@ -52,39 +50,27 @@ def differences(wanted: RoutesFile, found: RoutesFile) -> int:
     """How many entries of `found` differ from `wanted`: of each (switch, destination, LID offset)
     that both know, where LID offsets beyond the plan's repeat its first; and of lanes hop by
     hop."""
-    (want_s, have_s), (want_d, have_d) = shared_by(wanted, found)
-    ours, theirs = _picker(want_s, want_d, wanted), _picker(have_s, have_d, found)
+    at = align(wanted.nodes, found.nodes)
     count = 0
     for offset, table in enumerate(found.forwarding):
         used = offset if offset < len(wanted.forwarding) else 0
-        have, want = theirs(table), ours(wanted.forwarding[used])
+        want, have = at.shared(wanted.forwarding[used], table)
         # A checked plan has no route only to ports whose link is down; one that came up since
         # is routed by the plugin.
         wrong = (have != want) & (want != NO_ROUTE)
         if wanted.service_levels is not None:
             if found.service_levels is None:
                 return int(wanted.forwarding.size)
-            levels = ours(wanted.service_levels[used])
+            levels, theirs = at.shared(wanted.service_levels[used], found.service_levels[offset])
             # Nobody asks for the level of a way from a switch to itself.
-            wrong |= (levels != theirs(found.service_levels[offset])) & (want != 0)
+            wrong |= (levels != theirs) & (want != 0)
         count += int(wrong.sum())
     if wanted.hop_lanes is not None:
         if found.hop_lanes is None:
             return int(wanted.forwarding.size)
         wide = min(wanted.hop_lanes.shape[1], found.hop_lanes.shape[1])
-        lanes = wanted.hop_lanes[want_s, :wide, :wide] != found.hop_lanes[have_s, :wide, :wide]
+        lanes = (
+            wanted.hop_lanes[at.ours_s, :wide, :wide] != found.hop_lanes[at.theirs_s, :wide, :wide]
+        )
         count += int(lanes.sum())
     return count
-
-
-def _picker(
-    rows: NDArray[np.integer], columns: NDArray[np.integer], file: RoutesFile
-) -> Callable[[U8], U8]:
-    """Picks `rows` and `columns` of a table of `file`, without a copy where they are all of it."""
-    whole = file.forwarding.shape[1:]
-    if all(
-        len(indices) == size and (indices == np.arange(size)).all()
-        for indices, size in zip((rows, columns), whole, strict=True)
-    ):
-        return lambda table: table
-    return lambda table: table[np.ix_(rows, columns)]

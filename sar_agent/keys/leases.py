@@ -7,20 +7,15 @@ one offset as long as they share no port; the key of one job then leaves the oth
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict
 
-from sar_agent.errors import InputError
 from sar_agent.keys.tickets import TrafficWish
 from sar_agent.routing.lid_offsets import FIRST_KEY
-from sar_agent.util.owned_files import PRIVATE
 from sar_agent.util.steady_clock import steady_time
-from sar_agent.util.text_files import write_bytes
-
-log = logging.getLogger(__name__)
+from sar_agent.util.store import JsonStore
 
 
 class Lease(BaseModel):
@@ -70,26 +65,14 @@ class Lease(BaseModel):
         return None if self.ends is None else max(0.0, self.ends - now)
 
 
-_FILE = TypeAdapter(list[Lease])
-
-
 class Leases:
     """`leases.json` in `folder`; by (job, phase)."""
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / "leases.json"
-        self._leases: dict[tuple[str, str], Lease] = {}
-        self._unsaved = ""
-        try:
-            self._leases = {
-                lease.key: lease for lease in _FILE.validate_json(self.path.read_bytes())
-            }
-        except FileNotFoundError:
-            pass
-        except (OSError, ValidationError) as error:
-            log.warning(
-                "%s: cannot be used (%s); no job has a key", self.path, type(error).__name__
-            )
+        self._store: JsonStore[list[Lease]] = JsonStore(
+            folder / "leases.json", list[Lease], "no job has a key"
+        )
+        self._leases = {lease.key: lease for lease in self._store.load() or ()}
 
     def __iter__(self) -> Iterator[Lease]:
         return iter(list(self._leases.values()))
@@ -106,28 +89,19 @@ class Leases:
         new = {lease.key: lease for lease in leases}
         if new:
             self._leases |= new
-            self._save()
+            self._store.save(list(self))
 
     def drop(self, keys: Collection[tuple[str, str]]) -> None:
         """Remove leases, and save."""
         if gone := [key for key in keys if key in self._leases]:
             for key in gone:
                 del self._leases[key]
-            self._save()
+            self._store.save(list(self))
 
     def over(self, now: float | None = None) -> list[Lease]:
         """The leases whose end has passed."""
         at = steady_time() if now is None else now
         return [lease for lease in self if lease.ends is not None and at >= lease.ends]
-
-    def _save(self) -> None:
-        try:
-            write_bytes(self.path, _FILE.dump_json(list(self._leases.values())) + b"\n", PRIVATE)
-            self._unsaved = ""
-        except InputError as error:
-            if str(error) != self._unsaved:
-                self._unsaved = str(error)
-                log.warning("%s; leases of routing keys are kept in memory only", error)
 
 
 def free_offset(

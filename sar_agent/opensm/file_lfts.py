@@ -10,19 +10,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from sar_agent.errors import InputError
-from sar_agent.fabric.lids import assign_lids
-from sar_agent.formats.port_lines import PortLines
+from sar_agent.formats.lfts_dump import GuidTables, lfts_text, parse_tables
 from sar_agent.install.plan import Plan
-from sar_agent.opensm.file_tables import GuidTables, parse_tables
-from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.util.owned_files import READABLE, sync_folder
 from sar_agent.util.text_files import write_bytes
 
@@ -52,7 +47,12 @@ class LftsFile:
 def plan_text(plan: Plan) -> bytes:
     """`lfts_file` for a plan of one lane, at all LID offsets that the fabric's LMC gives; offsets
     beyond the plan's repeat its first."""
-    body = b"".join(_body(plan))
+    fabric = plan.fabric
+    guids = [*fabric.terminal_guid.tolist(), *fabric.switch_guid.tolist()]
+    lines = lfts_text(
+        fabric, plan.routes.egress, fabric.lmc, lambda d: f"portguid 0x{guids[d]:016x}:"
+    )
+    body = _WARNING + b"".join(lines)
     engine = re.sub(r"\s", "_", plan.routes.engine)[:64] or "unknown"
     head = f"# sar-agent: generation {plan.generation} of engine {engine}, tables {_digest(body)}\n"
     return head.encode() + body
@@ -60,39 +60,6 @@ def plan_text(plan: Plan) -> bytes:
 
 def _digest(body: bytes) -> str:
     return hashlib.blake2b(body, digest_size=16).hexdigest()
-
-
-def _body(plan: Plan) -> Iterator[bytes]:
-    yield _WARNING
-    fabric, egress = plan.fabric, plan.routes.egress
-    switch_lid, terminal_lid = assign_lids(fabric, fabric.lmc)
-    each = 1 << fabric.lmc
-    terminals = np.arange(fabric.terminals)
-    # Destinations and LID offsets of all LIDs; a switch has one.
-    column = np.concatenate(
-        [np.repeat(terminals, each), fabric.terminals + np.arange(fabric.switches)]
-    )
-    offset = np.concatenate(
-        [np.tile(np.arange(each), fabric.terminals), np.zeros(fabric.switches, int)]
-    )
-    lid = np.concatenate([terminal_lid, switch_lid])[column] + offset
-    guid = np.concatenate([fabric.terminal_guid, fabric.switch_guid])[column]
-    offset[offset >= len(egress)] = 0
-    order = np.argsort(lid, kind="stable")
-    column, offset = column[order], offset[order]
-    lines = PortLines(
-        [b"0x%04x " % number for number in lid[order].tolist()],
-        [b" : portguid 0x%016x:\n" % number for number in guid[order].tolist()],
-    )
-    for s in range(fabric.switches):
-        ports = egress[offset, column, s]
-        ports[column == fabric.terminals + s] = 0
-        yield (
-            f"Unicast lids [0-{int(lid.max())}] of switch Lid {switch_lid[s]} "
-            f"guid 0x{fabric.switch_guid[s]:016x} ({fabric.switch_name[s]}):\n"
-        ).encode()
-        yield lines.text(ports)
-        yield b"%d valid lids dumped\n" % np.count_nonzero(ports != NO_ROUTE)
 
 
 def read_lfts_file(path: Path) -> LftsFile | None:

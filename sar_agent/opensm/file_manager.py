@@ -16,13 +16,13 @@ from sar_agent.config.model import Config
 from sar_agent.errors import InputError, SarError, Unavailable
 from sar_agent.fabric import Fabric
 from sar_agent.formats.conversion import routes_to_file
+from sar_agent.formats.lfts_dump import DumpUnfinished
 from sar_agent.install.changes import differences
 from sar_agent.install.plan import Plan
 from sar_agent.install.subnet_manager import InForce, NotYet, SmRefused, SmStatus, SubnetManager
 from sar_agent.opensm.file_lfts import LftsFile, LftsSwap, plan_text, read_lfts_file
 from sar_agent.opensm.file_read_back import ASK_AGAIN, TablesReader, TablesReading
 from sar_agent.opensm.file_reload import SweepRequest
-from sar_agent.opensm.file_tables import DumpUnfinished
 from sar_agent.opensm.plugin_install import OUR_ENGINE
 from sar_agent.util.stages import stage
 
@@ -195,7 +195,7 @@ class FileManager(SubnetManager):
             install_pending=self.swap.pending,
             process=pid,
             last_error=problem,
-            switches=len(reading.tables.switch_guid),
+            switches=len(reading.tables.nodes.switches),
             hca_ports=reading.tables.hca_ports,
             lmc=reading.tables.lmc,
             # The dump is written, and the command run, after changes of the fabric, too.

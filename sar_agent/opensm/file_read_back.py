@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sar_agent.errors import InputError, Unavailable
+from sar_agent.formats.lfts_dump import DumpUnfinished, GuidTables, parse_tables
 from sar_agent.install.subnet_manager import NotYet
-from sar_agent.opensm.file_tables import DumpUnfinished, GuidTables, parse_tables
 from sar_agent.util.programs import run_program
 
 MOST = 2**31

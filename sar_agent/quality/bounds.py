@@ -83,7 +83,7 @@ def bounds_from(
     """`bounds_of`, where the caller has the spread of undeclared jobs and the graph already."""
     cuts: dict[str, Cut] = {
         "leaf": leaf_cut(fabric, spread),
-        "subtree": subtree_cut(fabric, spread, graph),
+        "subtree": subtree_cut(fabric, spread),
         "island": island_cut(fabric, spread, graph),
         "whole": whole_bound(fabric, spread),
     }

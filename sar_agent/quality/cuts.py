@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.components import components_below
+from sar_agent.fabric.levels import levels_of
 from sar_agent.fabric.model import I32, U32
 from sar_agent.quality.job_spread import F64, JobSpread
 from sar_agent.routing.graph.csr import Graph
@@ -27,15 +29,15 @@ def leaf_cut(fabric: Fabric, spread: JobSpread) -> Cut:
     return _around(fabric, spread, np.arange(fabric.switches))
 
 
-def subtree_cut(fabric: Fabric, spread: JobSpread, graph: Graph) -> Cut:
+def subtree_cut(fabric: Fabric, spread: JobSpread) -> Cut:
     """The best cut around a piece that remains when the upper levels are removed, for every level.
 
     A switch's level is its distance from the nearest leaf switch: on a fat tree the pieces are
     its subtrees, in a hall of directors the directors.
     """
-    level = _levels(graph, fabric.leaves.astype(np.uint32))
+    level = levels_of(fabric)
     cuts = [
-        _around(fabric, spread, _pieces(graph, level, highest))
+        _around(fabric, spread, components_below(fabric, level, highest))
         for highest in range(level.max(initial=0))
     ]
     return _best(cuts)
@@ -83,53 +85,6 @@ def _around(fabric: Fabric, spread: JobSpread, group: NDArray[np.integer]) -> Cu
 def _ratio(above: F64, below: F64) -> F64:
     """The quotients, 0 where no channel leaves the set: such routes do not exist."""
     return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
-
-
-@kernel
-def _levels(graph: Graph, leaves: U32) -> I32:  # pragma: no cover
-    level = np.full(len(graph.rank), -1, np.int32)
-    queue = np.empty(len(level), np.uint32)
-    size, i = 0, np.uint32(0)
-    for v in leaves:
-        level[v] = 0
-        queue[size] = v
-        size += 1
-    while i < size:
-        v = queue[i]
-        for c in range(graph.offset[v], graph.offset[v + np.uint32(1)]):
-            w = graph.target[c]
-            if graph.up[c] and level[w] < 0:
-                level[w] = level[v] + 1
-                queue[size] = w
-                size += 1
-        i += np.uint32(1)
-    return level
-
-
-@kernel
-def _pieces(graph: Graph, level: I32, highest: int) -> NDArray[np.int64]:  # pragma: no cover
-    """int64[S]: a switch that represents each switch's piece; switches above `highest` are pieces
-    of their own."""
-    piece = np.full(len(level), -1, np.int64)
-    stack = np.empty(len(level), np.uint32)
-    for first in range(len(level)):
-        if piece[first] >= 0:
-            continue
-        piece[first] = first
-        if level[first] > highest:
-            continue
-        stack[0] = first
-        size = 1
-        while size > 0:
-            size -= 1
-            v = stack[np.uint32(size)]
-            for c in range(graph.offset[v], graph.offset[v + np.uint32(1)]):
-                w = graph.target[c]
-                if graph.up[c] and level[w] <= highest and piece[w] < 0:
-                    piece[w] = first
-                    stack[np.uint32(size)] = w
-                    size += 1
-    return piece
 
 
 @kernel

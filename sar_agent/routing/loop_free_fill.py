@@ -92,7 +92,7 @@ def fill_loop_free(
     units &= ~hosts
     host_rows = np.zeros(fabric.destinations, np.bool_)
     host_rows[: fabric.terminals] = fabric.is_host_port
-    by_guid = np.argsort(np.concatenate([fabric.terminal_guid, fabric.switch_guid]))
+    by_guid = np.argsort(fabric.nodes.destinations)
     switch_rows = by_guid[by_guid >= fabric.terminals]
     ports = np.full_like(hops, NO_ROUTE)
     lowest_ports(graph, hops, ports)

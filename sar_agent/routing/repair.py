@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.align import align
 from sar_agent.fabric.model import U8, U32
 from sar_agent.routing.graph.csr import Graph, graph_of
 from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row
@@ -30,13 +31,8 @@ def carry_over(before: Fabric, after: Fabric, egress: U8) -> U8:
     if same_indices(before, after):
         return egress
     moved = np.full((after.destinations, after.switches), NO_ROUTE, np.uint8)
-    old = np.concatenate([before.terminal_guid, before.switch_guid])
-    new = np.concatenate([after.terminal_guid, after.switch_guid])
-    _, old_d, new_d = np.intersect1d(old, new, assume_unique=True, return_indices=True)
-    _, old_s, new_s = np.intersect1d(
-        before.switch_guid, after.switch_guid, assume_unique=True, return_indices=True
-    )
-    moved[np.ix_(new_d, new_s)] = egress[np.ix_(old_d, old_s)]
+    at = align(after.nodes, before.nodes)
+    moved[np.ix_(at.ours_d, at.ours_s)] = egress[np.ix_(at.theirs_d, at.theirs_s)]
     return moved
 
 

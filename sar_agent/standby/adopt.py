@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -41,7 +42,11 @@ from sar_agent.util.owned_files import (
 )
 from sar_agent.util.text_files import write_bytes
 
-_LEASES, _HINTS = TypeAdapter(list[Lease]), TypeAdapter(list[Hint])
+_JSON: dict[str, TypeAdapter[Any]] = {
+    STATE: TypeAdapter(State),
+    "hints.json": TypeAdapter(list[Hint]),
+    "leases.json": TypeAdapter(list[Lease]),
+}
 
 
 class StateRefused(SarError):
@@ -96,12 +101,8 @@ def _stage(staging: Path, files: list[SnapshotFile], data: bytes, name: str) -> 
 def _examine(file: str, data: bytes, name: str) -> None:
     """Raises `StateRefused` for contents that the agent could not use after a takeover."""
     try:
-        if file == STATE:
-            State.model_validate_json(data)
-        elif file == "hints.json":
-            _HINTS.validate_json(data)
-        elif file == "leases.json":
-            _LEASES.validate_json(data)
+        if file in _JSON:
+            _JSON[file].validate_json(data)
         elif file == "levels.bin":
             read_eras(data)
         elif file == ROUTES:

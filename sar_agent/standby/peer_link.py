@@ -153,7 +153,7 @@ class PeerLink:
         self.report.claim, self.report.answered_at = peer.claim, time.time()
         if peer.claim.highest > record.highest:
             record = record.model_copy(update={"highest": peer.claim.highest})
-            self.terms.save(record)
+            self.terms.write(record)
         match precedence(own, peer.claim):
             case Precedence.ADOPT if not self.installs():
                 self._adopt(peer, own, record)
@@ -222,7 +222,7 @@ class PeerLink:
                 }
             )
             if updated != record:
-                self.terms.save(updated)
+                self.terms.write(updated)
         if peer.claim.term > own.term and own.term and own.holder == own.node:
             log.log(
                 logging.WARNING if put and own.generation > peer.claim.generation else logging.INFO,
@@ -248,7 +248,7 @@ class PeerLink:
 
     def _take_term(self, record: TermRecord, term: int) -> TermRecord:
         record = record.model_copy(update={"term": term, "holder": record.node})
-        self.terms.save(record)
+        self.terms.write(record)
         return record
 
     def _add_rows(self, peer: PeerState) -> None:

@@ -17,11 +17,11 @@ import secrets
 from enum import Enum
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from sar_agent.errors import InputError
-from sar_agent.util.owned_files import PRIVATE, make_folder
-from sar_agent.util.text_files import write_bytes
+from sar_agent.util.owned_files import make_folder
+from sar_agent.util.store import JsonStore
 
 LARGEST = 2**63 - 1
 HEARD = 2**62
@@ -97,14 +97,15 @@ def precedence(own: Claim, peer: Claim) -> Precedence:
     return Precedence.REFUSE if peer.generation < own.generation else Precedence.ADOPT
 
 
-class TermStore:
+class TermStore(JsonStore[TermRecord]):
     """`standby.json` in `folder`; a node's name is made at the first use. Methods raise
     `InputError` where the disk does not give or take it."""
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / "standby.json"
+        remedy = "remove it; the agent then takes its peer's state, which must be running"
+        super().__init__(folder / "standby.json", TermRecord, remedy)
 
-    def load(self) -> TermRecord:
+    def load(self, *, required: bool = True) -> TermRecord:
         """The record on disk, made where there is none."""
         if record := self.read():
             return record
@@ -113,22 +114,5 @@ class TermStore:
             make_folder(self.path.parent)
         except OSError as error:
             raise InputError(str(error.strerror), file=self.path.parent) from error
-        self.save(record)
+        self.write(record)
         return record
-
-    def read(self) -> TermRecord | None:
-        """The record on disk; None where there is none."""
-        try:
-            return TermRecord.model_validate_json(self.path.read_bytes())
-        except FileNotFoundError:
-            return None
-        except (OSError, ValidationError) as error:
-            raise InputError(
-                f"cannot be used ({type(error).__name__})",
-                file=self.path,
-                remedy="remove it; the agent then takes its peer's state, which must be running",
-            ) from error
-
-    def save(self, record: TermRecord) -> None:
-        """Replace the file in one step."""
-        write_bytes(self.path, (record.model_dump_json() + "\n").encode(), PRIVATE)

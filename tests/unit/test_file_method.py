@@ -21,14 +21,13 @@ from sar_agent.errors import InputError, Unavailable
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.formats.export import export_routes
-from sar_agent.formats.lfts_dump import read_lfts_dump
+from sar_agent.formats.lfts_dump import DumpUnfinished, parse_tables, read_lfts_dump
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.install.subnet_manager import NotYet, SmRefused, load_subnet_manager
 from sar_agent.jobs import JobMix
 from sar_agent.opensm import file_manager
 from sar_agent.opensm.file_lfts import read_lfts_file
 from sar_agent.opensm.file_manager import FileManager
-from sar_agent.opensm.file_tables import DumpUnfinished, parse_tables
 from sar_agent.routing import Options, load_engine
 
 
@@ -248,8 +247,12 @@ def test_only_an_opensm_is_signalled(sweep: FakeSweep, fabric: Fabric) -> None:
         (b"Unicast lids [0-1] of switch Lid 1 guid 0x1 (a):\njunk\n", 2, "not a line"),
         (b"Unicast lids [0-1] of switch Lid 1 guid 0x1 (a):\n", 1, "middle of a switch"),
         (b"Unicast lids of switch guid 0x1 (a):\n0xffff 1\n", 2, "out of range"),
-        (b"Unicast lids of switch guid 0x1 (a):\n0x1 256\n", 2, "out of range"),
-        (b"Unicast lids of switch guid 0x1 (a):\n3 valid lids dumped\n", 2, "does not agree"),
+        (b"Unicast lids of switch guid 0x1 (a):\n0x1 256\n", 2, "port 256 of LID 1 is above 255"),
+        (
+            b"Unicast lids of switch guid 0x1 (a):\n3 valid lids dumped\n",
+            2,
+            "3 LIDs announced, 0 read",
+        ),
         (b"Unicast lids of switch (a):\n", 1, "without its guid"),
         (b"\n", 1, "no switch"),
         (b"", 1, "no switch"),

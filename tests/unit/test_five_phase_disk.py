@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from sar_agent.errors import SarError
-from sar_agent.five_phase import storage as saved
 from sar_agent.five_phase.coordinator import Coordinator
 from sar_agent.five_phase.messages import (
     Acknowledge,
@@ -22,6 +21,7 @@ from sar_agent.five_phase.messages import (
 )
 from sar_agent.five_phase.protocol import LeaseRules
 from sar_agent.five_phase.storage import CoordinatorStorage
+from sar_agent.util import store
 
 NAME, GOOD = "00000000000000aa", "a" * 16
 HONEST, BAD = 1001, 1666
@@ -45,10 +45,10 @@ def test_a_full_disk_makes_no_step(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     coordinator = Coordinator(tmp_path, LeaseRules())
     coordinator.hear(Subscribe(NAME, "1", None, 0, 0))
 
-    def full(path: Path, text: str, mode: int) -> None:
+    def full(path: Path, data: bytes, mode: int) -> None:
         raise SarError("no space")
 
-    monkeypatch.setattr(saved, "write_text", full)
+    monkeypatch.setattr(store, "write_bytes", full)
     with pytest.raises(SarError):
         coordinator.drive(BeginUpdate(3, 0))
     assert coordinator.state.phase is Phase.IDLE

@@ -98,13 +98,13 @@ def test_it_outlives_the_agent(world: World) -> None:
     world.look(job("7"))
     world.restart()
     assert world.look(job("7"))["7"] == "ring"
-    world.hints.path.write_text("{")
+    (world.folder / "hints.json").write_text("{")
     world.restart()
     assert world.look(job("7"))["7"] is None
 
 
 def test_a_full_disk_costs_no_hint(world: World, caplog: pytest.LogCaptureFixture) -> None:
-    world.hints.path.mkdir()
+    (world.folder / "hints.json").mkdir()
     world.hints.add([JobReport("7", ALICE, "ring")])
     assert world.look(job("7"))["7"] == "ring"
     assert "kept in memory only" in caplog.text

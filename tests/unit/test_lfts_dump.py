@@ -64,7 +64,8 @@ def test_with_lmc_the_second_line_of_a_port_is_offset_1(
         lines.append(line)
         if "Channel Adapter" in line:
             guid = line.split("portguid ")[1].split(":")[0]
-            lines.append(f"0xbfff 001 : (path #2 out of 2: portguid {guid})")
+            lid = 0x4000 + int(line[:6], 16)
+            lines.append(f"0x{lid:04x} 001 : (path #2 out of 2: portguid {guid})")
     dump.write_text("\n".join(lines).replace("valid lids", "lids") + "\n")
     egress = read_lfts_dump(dump, fabric).egress
     assert egress.shape[0] == 2

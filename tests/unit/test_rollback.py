@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from sar_agent.agent import state as state_module
 from sar_agent.agent.build import build_site
 from sar_agent.agent.outcome import Result
 from sar_agent.agent.restore import restore_routes
 from sar_agent.agent.rollback import resume, rollback
 from sar_agent.errors import InputError, SarError
 from sar_agent.install import generations
+from sar_agent.util import store as store_module
 from tests.unit.test_loop import JOBS, World
 
 
@@ -68,7 +68,7 @@ def test_a_full_state_disk_refuses_it_while_nothing_has_changed(
 ) -> None:
     """It used to install, fail to save its hold, and be undone by the next pass."""
     with monkeypatch.context() as disk:
-        disk.setattr(state_module, "write_bytes", full_disk)
+        disk.setattr(store_module, "write_bytes", full_disk)
         with pytest.raises(InputError, match="No space left"):
             roll_back(world)
     assert world.bridge.loads == [1, 2] and world.bridge.generation == 2
@@ -81,7 +81,7 @@ def test_a_disk_that_fills_up_meanwhile_does_not_undo_it(
     """Room for the state is made before; generation and history are less important."""
 
     def fill() -> None:
-        monkeypatch.setattr(state_module, "write_bytes", full_disk)
+        monkeypatch.setattr(store_module, "write_bytes", full_disk)
         monkeypatch.setattr(generations, "write_bytes", full_disk)
 
     world.bridge.on_load = [fill]

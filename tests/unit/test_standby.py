@@ -179,7 +179,7 @@ def test_after_a_split_the_masters_state_counts(
     assert b.link.exchange()
     b.role = "master"  # its half of the fabric has no other
     b.installs = True
-    b.link.terms.save(
+    b.link.terms.write(
         b.link.terms.load().model_copy(update={"term": 2, "holder": b.link.terms.load().node})
     )
     for generation in (4, 5, 6):
@@ -277,7 +277,7 @@ def test_a_lower_generation_of_the_same_term_is_refused(sides: tuple[Side, Side]
 
 def test_a_copy_of_this_agent_is_refused(sides: tuple[Side, Side]) -> None:
     a, b = sides
-    b.link.terms.save(a.link.terms.load())
+    b.link.terms.write(a.link.terms.load())
     assert not b.link.exchange()
     assert "is this one, or a copy of it: remove" in b.link.report.problem
 

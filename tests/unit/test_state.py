@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from sar_agent.agent import state as state_module
 from sar_agent.agent.decide import Hold, RoutesBasis
 from sar_agent.agent.state import SavedHold, State, StateStore
 from sar_agent.errors import InputError
+from sar_agent.util import store as store_module
 
 JOBS = frozenset({frozenset({"n1", "n5"}), frozenset({"n2", "n6"})})
 STATE = State(generation=7, engine="sar", jobs=JOBS, fabric_digest="ab" * 32, installed_at=1.5)
@@ -64,7 +64,7 @@ def test_a_reserved_state_needs_no_more_room(
     store = StateStore(tmp_path)
     store.save(STATE)
     store.reserve(STATE)
-    monkeypatch.setattr(state_module, "write_bytes", full_disk)
+    monkeypatch.setattr(store_module, "write_bytes", full_disk)
     later = STATE.model_copy(update={"generation": 10**9, "installed_at": 1.25e9})
     store.save(later)
     store.release()

@@ -36,7 +36,7 @@ def dimension_ordered(fabric: Fabric, grid: Grid) -> U8:
 
 def _turns(fabric: Fabric) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """int64[T + S]: place of each destination among those of its switch."""
-    guid = np.concatenate([fabric.terminal_guid, fabric.switch_guid])
+    guid = fabric.nodes.destinations
     order = np.lexsort((guid, fabric.destination_switch))
     root = fabric.destination_switch[order]
     turn = np.empty(len(order), np.int64)

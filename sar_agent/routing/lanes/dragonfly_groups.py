@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.components import components_of
 from sar_agent.fabric.model import I32, U8
 from sar_agent.routing.routes import NO_ROUTE
 
@@ -47,7 +48,8 @@ def dragonfly_groups_of(fabric: Fabric) -> DragonflyGroups | None:
     inside = shared * 2 > shared.max()
     if inside.all() or shared.max() < 1:
         return None
-    group = _components(switches, source[inside], target[inside])
+    component = components_of(switches, source[inside], target[inside])
+    group = np.unique(component, return_inverse=True)[1].astype(np.int32)
     inside = group[source] == group[target]
     groups, size = int(group.max()) + 1, np.bincount(group)
     members = np.zeros((switches, switches), np.bool_)
@@ -76,16 +78,6 @@ def dragonfly_groups_of(fabric: Fabric) -> DragonflyGroups | None:
             if g != h:
                 gate[g, h] = np.resize(gates[g][h], most)
     return DragonflyGroups(group, local, member, gate, own)
-
-
-def _components(switches: int, source: I32, target: I32) -> I32:
-    """int32[S]: the connected component of each switch, numbered by their first switch."""
-    lowest = np.arange(switches)
-    while True:
-        before = lowest.copy()
-        np.minimum.at(lowest, target, before[source])
-        if np.array_equal(before, lowest):
-            return np.unique(lowest, return_inverse=True)[1].astype(np.int32)
 
 
 def lanes_after_global(fabric: Fabric, dragonfly: DragonflyGroups) -> U8:

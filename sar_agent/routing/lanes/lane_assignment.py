@@ -71,7 +71,7 @@ class LaneProblem:
     def rows(self, wanted: Bool) -> U32:
         """uint32[·]: rows of the destinations `wanted` bool[D], by the place of their switch."""
         d = np.flatnonzero(wanted)
-        guid = np.concatenate([self.fabric.terminal_guid, self.fabric.switch_guid])
+        guid = self.fabric.nodes.destinations
         d = d[np.lexsort((guid[d], self.place[self.fabric.destination_switch[d]]))]
         step = np.arange(self.offsets)[:, None] * self.fabric.destinations
         return (step + d).ravel().astype(np.uint32)

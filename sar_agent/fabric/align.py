@@ -1,0 +1,54 @@
+"""Nodes that two sources share: an index is of one fabric, file or dump, a GUID is of all."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+U8 = NDArray[np.uint8]
+U64 = NDArray[np.uint64]
+
+
+class Nodes(NamedTuple):
+    """GUIDs in the order of the indices; each occurs once."""
+
+    destinations: U64
+    """uint64[D]: terminals, then switches."""
+    switches: U64
+    """uint64[S]."""
+
+
+class Alignment(NamedTuple):
+    """Indices of the destinations and switches that both have, in `ours` and in `theirs`, each in
+    ascending order of GUIDs."""
+
+    ours_d: NDArray[np.intp]
+    theirs_d: NDArray[np.intp]
+    ours_s: NDArray[np.intp]
+    theirs_s: NDArray[np.intp]
+
+    def shared(self, ours: U8, theirs: U8) -> tuple[U8, U8]:
+        """The entries that both of these tables (uint8[S, D], each on its indices) have, in one
+        order; without a copy of a table whose order that is."""
+        return _picked(ours, self.ours_s, self.ours_d), _picked(
+            theirs, self.theirs_s, self.theirs_d
+        )
+
+
+def align(ours: Nodes, theirs: Nodes) -> Alignment:
+    """What two sources share."""
+    both = [
+        np.intersect1d(a, b, assume_unique=True, return_indices=True)[1:]
+        for a, b in zip(ours, theirs, strict=True)
+    ]
+    return Alignment(*both[0], *both[1])
+
+
+def _picked(table: U8, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> U8:
+    if all(
+        np.array_equal(i, np.arange(n)) for i, n in zip((rows, columns), table.shape, strict=True)
+    ):
+        return table
+    return table[np.ix_(rows, columns)]
