@@ -13,8 +13,6 @@ from pathlib import Path
 from sar_agent import __version__
 from sar_agent.agent.amendments import Amendments
 from sar_agent.agent.commit import Committer
-from sar_agent.agent.counted_after import CountedAfter
-from sar_agent.agent.counted_traffic import CountedTraffic
 from sar_agent.agent.ended_jobs import EndedJobs
 from sar_agent.agent.hints import Hints
 from sar_agent.agent.history import DecisionLog, History
@@ -22,13 +20,14 @@ from sar_agent.agent.install_keys import KeyInstaller
 from sar_agent.agent.installed_routes import InstalledRoutes
 from sar_agent.agent.loop import Agent
 from sar_agent.agent.observe_site import SiteObserver
-from sar_agent.agent.page_feed import PageFeed
+from sar_agent.agent.observers import ObserverParts, make_observers
 from sar_agent.agent.planner import Planner
 from sar_agent.agent.publish import Publisher
 from sar_agent.agent.reroute import Rerouter
 from sar_agent.agent.reroute_pacer import Pacing, ReroutePacer
 from sar_agent.agent.updates import Updates
 from sar_agent.config.model import Config
+from sar_agent.counters.last_window import LastWindow
 from sar_agent.events.authority import Authority, trusted_uids
 from sar_agent.events.counters import MessageCounters
 from sar_agent.events.intake import EventIntake
@@ -92,7 +91,7 @@ def build_site(
     installed = InstalledRoutes(config, manager, problems)
     hints = Hints(config.agent.state_dir, trusted_uids(config.events.trusted_users))
     source = source or job_source(config.slurm)
-    observer = SiteObserver(config, manager, installed, source, hints)
+    observer = SiteObserver(config, manager, installed.store, source, hints)
     return Site(manager, installed, observer, problems)
 
 
@@ -170,7 +169,7 @@ def build_daemon(
     observer = SiteObserver(
         config,
         manager,
-        installed,
+        installed.store,
         source or job_source(config.slurm),
         hints,
         unexpected=unexpected,
@@ -186,22 +185,23 @@ def build_daemon(
         listens=listens and events.has_address,
     )
     publisher = Publisher(metrics, _map_path(config), problems)
-    counted = CountedTraffic(config, metrics, problems, unexpected)
-    history = History(folder)
+    history, window = History(folder), LastWindow()
     history.check()
-    decisions = DecisionLog(history, "agent", problems, counted.summary)
+    decisions = DecisionLog(history, "agent", problems, window.summary)
     for broken in installed.generations.broken():
         log.warning("%s; no rollback can use it", broken)
     pacing = Pacing(config.agent, pacer)
     committer = Committer(installed, decisions, publisher)
-    amendments = Amendments(installed, planner, decisions, config.agent.reoptimise_seconds)
-    page = PageFeed(
-        config,
-        pages or LivePages(""),
-        counted,
-        installed,
-        (problems, observer.problems),
-        unexpected,
+    amendments = Amendments(installed, decisions, config.agent.reoptimise_seconds)
+    observers = make_observers(
+        ObserverParts(
+            config,
+            metrics,
+            decisions,
+            pages or LivePages(""),
+            window,
+            (problems, observer.problems),
+        )
     )
     rerouter = Rerouter(
         config.agent,
@@ -210,13 +210,11 @@ def build_daemon(
         installed,
         observer,
         planner,
-        amendments,
         transit,
         updates,
         publisher,
         committer,
         pacing,
-        page,
         Backoff(config.agent.interval_seconds, config.agent.backoff_max_seconds),
     )
     agent = Agent(
@@ -224,7 +222,6 @@ def build_daemon(
         manager,
         metrics,
         unexpected,
-        problems,
         installed,
         observer,
         EndedJobs(observer, pool, transit, updates, pacing),
@@ -235,9 +232,7 @@ def build_daemon(
         rerouter,
         KeyInstaller(config, pool, observer, planner, transit, committer, coordinator, metrics),
         pacing,
-        counted,
-        CountedAfter(counted, decisions),
-        page,
+        observers,
     )
     return AgentDaemon(agent, events)
 

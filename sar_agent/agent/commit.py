@@ -13,29 +13,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
-from sar_agent.agent.decide import Decision
-from sar_agent.agent.history import DecisionLog
+from sar_agent.agent.current import Current
+from sar_agent.agent.history import DecisionLog, HistoryEntry
 from sar_agent.agent.installed_routes import InstalledRoutes
-from sar_agent.agent.outcome import Installed, Result
+from sar_agent.agent.outcome import Outcome, Result
 from sar_agent.agent.publish import Publisher
 from sar_agent.agent.state import State
 from sar_agent.install.transit import CommitResult
-from sar_agent.quality import Measures
-
-
-@dataclass(frozen=True)
-class HistoryEntry:
-    """What the history is to tell of an install."""
-
-    decision: Decision
-    engine: str
-    before: Measures | None
-    """Measures of the routes that were in force before."""
-    began: float = field(default_factory=time.monotonic)
-    """When the decision was made, by `time.monotonic`."""
 
 
 class Committer:
@@ -58,6 +44,7 @@ class Committer:
 
     def record(
         self,
+        current: Current,
         result: CommitResult,
         state: State,
         entry: HistoryEntry | None,
@@ -66,10 +53,11 @@ class Committer:
         why: str = "",
         phases: dict[str, Any] | None = None,
         replaces: int | None = None,
-    ) -> Installed:
-        """`state` is what the state is to say, but for what the install decides (generation,
-        identity, time). `entry` is for the history, None for none. `phases` describes a five-phase
-        update. `replaces`: a kept generation that gives way to this one."""
+    ) -> tuple[Current, Outcome]:
+        """Returns what is in force now. `state` is what the state is to say, but for what the
+        install decides (generation, identity, time). `entry` is for the history, None for none.
+        `phases` describes a five-phase update. `replaces`: a kept generation that gives way to this
+        one."""
         plan, now = result.plan, time.time()
         update = {
             "generation": plan.generation,
@@ -77,25 +65,27 @@ class Committer:
             "fabric_digest": plan.fabric.digest.hex(),
             "installed_at": now,
         }
-        self.installed.keep(result, state.model_copy(update=update), replaces)
-        achieved = None
+        saved = state.model_copy(update=update)
+        current = self.installed.keep(current, result, saved, replaces)
+        current = self.publisher.in_force(current, plan.fabric, plan.mix)
         if entry:
-            achieved = self.publisher.measure_in_force(result.in_force, plan.fabric, plan.mix, plan)
             self.decisions.add(
-                entry.decision,
+                entry,
                 Result.INSTALLED,
-                engine=entry.engine,
                 jobs=len(plan.mix.jobs),
-                seconds=time.monotonic() - entry.began,
-                before=entry.before,
                 plan=plan,
                 changed=result.changed,
                 sl2vl_tables=result.sl2vl_tables,
-                achieved=achieved,
+                achieved=current.measures,
                 how=how,
                 phases=phases,
             )
             self.publisher.rerouted(plan, result.changed, result.sl2vl_tables)
         self.publisher.status(result.in_force.status)
         self.publisher.wanted(plan.generation)
-        return Installed(result, achieved, how, why)
+        way = f" ({how}: {why})" if how != "direct" else ""
+        words = (
+            f"generation {plan.generation} is in force, {result.changed.entries} entries in "
+            f"{result.changed.blocks} blocks changed{way}"
+        )
+        return current, Outcome(Result.INSTALLED, plan, words)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sar_agent.agent.build import Site, build_site
-from sar_agent.agent.counted_traffic import counted_now
+from sar_agent.agent.counted_now import counted_now
 from sar_agent.agent.observe_site import Observation
 from sar_agent.agent.planner import Planner
 from sar_agent.check.reachability import check_reachability

@@ -13,7 +13,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -222,6 +222,18 @@ class History:
             raise SarError(f"{self.path}: {error}") from error
 
 
+@dataclass(frozen=True)
+class HistoryEntry:
+    """What the history is to tell of a decision."""
+
+    decision: Decision
+    engine: str
+    before: Measures | None
+    """Measures of the routes that were in force before."""
+    began: float = field(default_factory=time.monotonic)
+    """When the decision was made, by `time.monotonic`."""
+
+
 class DecisionLog:
     """Writes decisions of `who` to `history`; a full disk is logged, and no reason to fail."""
 
@@ -238,13 +250,10 @@ class DecisionLog:
 
     def add(
         self,
-        decision: Decision,
+        entry: HistoryEntry,
         result: Result,
         *,
-        engine: str,
         jobs: int,
-        seconds: float,
-        before: Measures | None,
         plan: Plan | None = None,
         changed: TableChanges | None = None,
         sl2vl_tables: int | None = None,
@@ -254,22 +263,22 @@ class DecisionLog:
         message: str = "",
     ) -> None:
         """Add a row; `changed` is None where nothing was installed. See `Row`."""
-        reason = decision.reason
+        reason = entry.decision.reason
         row = Row(
             at=time.time(),
             who=self.who,
             reason=reason.value if reason else "",
-            why=decision.why,
+            why=entry.decision.why,
             result=result.value,
             message=message,
-            engine=engine,
+            engine=entry.engine,
             generation=plan.generation if plan and changed else 0,
             jobs=jobs,
-            seconds=seconds,
+            seconds=time.monotonic() - entry.began,
             entries_changed=changed.entries if changed else None,
             blocks_changed=changed.blocks if changed else None,
             transition=plan.transition.words if plan and plan.transition else "",
-            before=summary(before),
+            before=summary(entry.before),
             predicted=summary(plan.measures) if plan else None,
             achieved=summary(achieved),
             how=how,

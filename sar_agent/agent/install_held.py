@@ -16,8 +16,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from sar_agent.agent.build import Site, build_committer, build_site, build_transit
-from sar_agent.agent.commit import HistoryEntry
+from sar_agent.agent.current import Current
 from sar_agent.agent.decide import Decision, Reason
+from sar_agent.agent.history import HistoryEntry
 from sar_agent.agent.state import SavedHold, State
 from sar_agent.check.transition import Way
 from sar_agent.config.model import Config
@@ -94,10 +95,9 @@ def install_held(
         )
         committer = build_committer(config, site, os.environ.get("SUDO_USER") or getpass.getuser())
         transit = build_transit(config, site.manager)
-        entry = replace(
-            entry,
-            before=committer.publisher.measure_in_force(observed.in_force, fabric, observed.mix),
-        )
+        current = Current(state=state, in_force=observed.in_force)
+        current = committer.publisher.in_force(current, fabric, observed.mix)
+        entry = replace(entry, before=current.measures)
 
         hold = SavedHold() if hold_minutes is None else SavedHold.lasting(60 * hold_minutes)
         after = State(
@@ -113,7 +113,7 @@ def install_held(
         with committer.room_for(after):
             result = transit.install(plan, observed.in_force)
             staged = result.transition and result.transition.way is Way.STAGED
-            committer.record(result, after, entry, how="staged" if staged else "direct")
+            committer.record(current, result, after, entry, how="staged" if staged else "direct")
     return Held(chosen.words, result.plan.generation, result.changed.entries, until)
 
 

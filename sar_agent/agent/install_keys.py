@@ -18,9 +18,11 @@ import logging
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from sar_agent.agent.commit import Committer
+from sar_agent.agent.current import Current
 from sar_agent.agent.observe_site import Observation, SiteObserver
 from sar_agent.agent.planner import Planner
 from sar_agent.agent.state import State
@@ -92,22 +94,24 @@ class KeyInstaller:
         self.pool.requests.closed = self._closed()
         self.metrics.show_keys(*self.pool.counts(0 if fabric is None else 1 << fabric.lmc))
 
-    def resume(self, site: Observation, state: State | None) -> None:
+    def resume(self, current: Current, site: Observation) -> None:
         """After a restart, where the tables that were installed last are still in force: the keys
         in them are the leases', byte for byte."""
-        same = state and site.in_force and site.in_force.identity == state.identity
-        if same and state and site.in_force and state.fabric_digest == site.fabric.digest.hex():
-            self.pool.resume(site.fabric, site.in_force.routes)
+        state, found = current.state, current.in_force
+        if not (state and found and found.identity == state.identity):
+            return
+        if state.fabric_digest == site.fabric.digest.hex():
+            self.pool.resume(site.fabric, found.routes)
 
-    def serve(self) -> None:
-        """Serve the requests that can be served now, as many as the turn has time for. Raises
-        nothing."""
+    def serve(self, current: Current) -> Current:
+        """Serve the requests that can be served now, as many as the turn has time for; what is in
+        force then. Raises nothing."""
         start = self.clock()
         if self.unexpected.wait("keys") or start < self._next_turn:
-            return
+            return current
         tickets: list[Ticket] = []
         try:
-            self._turn(tickets)
+            current = self._turn(tickets, current)
             self.unexpected.good("keys")
             end = self.clock()
             if end - start >= BUDGET:  # the message server needs the interpreter, too
@@ -116,13 +120,14 @@ class KeyInstaller:
             self.unexpected.caught("keys", error)
             self._answer_error(tickets)
             self.pool.requests.later(LONGEST_PAUSE)
+        return current
 
     def _answer_error(self, tickets: list[Ticket]) -> None:
         """Answer tickets after an unforeseen error, so that they are not tried again at once."""
         for ticket in tickets:
             self.pool.requests.answer(ticket, none("an error of the agent; see its log"))
 
-    def _turn(self, tickets: list[Ticket]) -> None:
+    def _turn(self, tickets: list[Ticket], current: Current) -> Current:
         self.pool.apply_orders()
         requests = self.pool.requests
         requests.closed = self._closed()
@@ -133,10 +138,11 @@ class KeyInstaller:
         elif tickets or self.pool.owed:
             try:
                 with Lock(self.config.agent.state_dir, "pass.lock", LOCK_PATIENCE):
-                    self._serve(tickets)
+                    current = self._serve(tickets, current)
             except SarError as error:
                 self._wait(tickets, str(error))
         self.publish()
+        return current
 
     def _closed(self) -> str:
         """Why this site gives no keys at all; empty where it may."""
@@ -152,22 +158,22 @@ class KeyInstaller:
             )
         return ""
 
-    def _serve(self, tickets: list[Ticket]) -> None:
+    def _serve(self, tickets: list[Ticket], current: Current) -> Current:
+        """Raises `SarError` where all tickets have to wait."""
         reading = self.observer.read_status()
         state, fabric = self.installed.store.load(), self.observer.fabric.value
+        current = replace(current, state=state)
         if self.coordinator.state.phase is not Phase.IDLE:
-            self._wait(tickets, "a five-phase update is under way")
-            return
+            raise NotYet("a five-phase update is under way")
         if reading.status is None or state is None:
-            self._wait(tickets, reading.problem or "no routes of the agent's are in force yet")
-            return
+            raise NotYet(reading.problem or "no routes of the agent's are in force yet")
         if why := _not_now(reading.status, state, self.observer.manager.name):
-            self._wait(tickets, why)
-            return
-        in_force = self.installed.plan(state, fabric) if fabric else None
+            raise NotYet(why)
+        if fabric is not None:
+            current = self.installed.know_plan(current, fabric)
+        in_force = current.plan_in_force(fabric) if fabric is not None else None
         if in_force is None:
-            self._wait(tickets, "routes for the changed fabric are being made")
-            return
+            raise NotYet("routes for the changed fabric are being made")
         self.pool.resume(in_force.fabric, in_force.routes)
         until = self.clock() + BUDGET
 
@@ -178,19 +184,16 @@ class KeyInstaller:
             in_force.fabric, enough, partial(load_besides, in_force.traffic)
         ):
             self._wait(tickets, "keys are being made for the changed fabric")
-            return
-        if self.pool.owed:
-            self._install([], in_force, state)
-            return
-        records = self._records(tickets)
+            return current
         drafts: list[KeyDraft] = []
-        for ticket in tickets:
-            if draft := self._draft(ticket, records.get(ticket.job), in_force, drafts):
-                drafts.append(draft)
-            if enough():
-                break
-        if drafts:
-            self._install(drafts, in_force, state)
+        if not self.pool.owed:
+            records = self._records(tickets)
+            for ticket in tickets:
+                if draft := self._draft(ticket, records.get(ticket.job), in_force, drafts):
+                    drafts.append(draft)
+                if enough():
+                    break
+        return self._install(drafts, current, in_force) if drafts or self.pool.owed else current
 
     def _wait(self, tickets: list[Ticket], why: str) -> None:
         """Leave the tickets for a later turn, but not for ever: then they are answered `why`."""
@@ -251,15 +254,14 @@ class KeyInstaller:
         self._polled = now
         return known()
 
-    def _install(self, drafts: list[KeyDraft], in_force: Plan, state: State) -> None:
+    def _install(self, drafts: list[KeyDraft], current: Current, in_force: Plan) -> Current:
         """Install `drafts`, and keys that were made again, beside `in_force`: all of them or, where
         anything goes wrong, none."""
-        start = time.monotonic()
-        names = _names(drafts)
-
+        start, names, state = time.monotonic(), _names(drafts), current.state
+        assert state
         try:
             rows = self.pool.rows(in_force.fabric, drafts)
-            plan = self.planner.plan_keys(state.generation + 1, rows, in_force)
+            plan = self.planner.plan_keys(state.generation + 1, rows, in_force, current.shelter)
             before = self.transit.before(plan.fabric)
             plan = self.transit.examine(plan, before)
             if why := not_as_planned(before, in_force, state):
@@ -272,7 +274,7 @@ class KeyInstaller:
                 # Nothing has failed: the subnet manager is at work.
                 self._wait([draft.ticket for draft in drafts], str(error))
                 self._later()
-                return
+                return current
             if isinstance(error, CheckFailed):
                 self.metrics.check_failures.inc()
             log.warning("no key for %s: %s", names, error)
@@ -281,9 +283,9 @@ class KeyInstaller:
                 self.pool.requests.answer(draft.ticket, none(sentence))
             self.metrics.key_installs.labels("failed").inc()
             self._later()
-            return
-        self.committer.record(result, state, None, how="", replaces=state.generation)
-        self.planner.adopt(result.plan)
+            return current
+        number = state.generation
+        current, _ = self.committer.record(current, result, state, None, how="", replaces=number)
         self._pause = OWED_PAUSE
         self.pool.remade()
         self.pool.lease(drafts)
@@ -297,6 +299,7 @@ class KeyInstaller:
             result.changed.entries,
             time.monotonic() - start,
         )
+        return current
 
     def _later(self) -> None:
         """Keys that are to be made again are tried ever less often."""

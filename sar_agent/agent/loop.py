@@ -9,41 +9,29 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from sar_agent.agent.amendments import Amendments
-from sar_agent.agent.counted_after import CountedAfter
-from sar_agent.agent.counted_traffic import CountedTraffic
-from sar_agent.agent.decide import (
-    REPAIRS,
-    Decision,
-    ObservedState,
-    Reason,
-    RoutesBasis,
-    decide,
-    install_obstacle,
-)
+from sar_agent.agent.current import Current
+from sar_agent.agent.decide import Decision, ObservedState, Reason, decide, install_obstacle
 from sar_agent.agent.ended_jobs import EndedJobs
 from sar_agent.agent.install_keys import KeyInstaller
 from sar_agent.agent.installed_routes import InstalledRoutes
 from sar_agent.agent.observe_site import Observation, SiteObserver
-from sar_agent.agent.outcome import (
-    Report,
-    Result,
-)
-from sar_agent.agent.page_feed import PageFeed
+from sar_agent.agent.observers import PassObserver
+from sar_agent.agent.outcome import Report, Result, without_reroute
 from sar_agent.agent.planner import Planner
 from sar_agent.agent.publish import Publisher
 from sar_agent.agent.reroute import Rerouter
 from sar_agent.agent.reroute_pacer import Pacing
-from sar_agent.agent.state import State
 from sar_agent.agent.updates import Updates
 from sar_agent.config.model import Config
 from sar_agent.errors import SarError
 from sar_agent.install.subnet_manager import SmStatus, SubnetManager
 from sar_agent.telemetry.metrics import Metrics
 from sar_agent.util.lock_file import Lock
-from sar_agent.util.problem_log import ProblemLog
 from sar_agent.util.stages import record_stages
 from sar_agent.util.unexpected_errors import UnexpectedErrors
 
@@ -60,7 +48,6 @@ class Agent:
     manager: SubnetManager
     metrics: Metrics
     unexpected: UnexpectedErrors
-    problems: ProblemLog
     installed: InstalledRoutes
     observer: SiteObserver
     ended: EndedJobs
@@ -71,25 +58,27 @@ class Agent:
     rerouter: Rerouter
     keys: KeyInstaller
     pacing: Pacing
-    counted: CountedTraffic
-    counted_after: CountedAfter
-    page: PageFeed
+    observers: Mapping[str, PassObserver]
+    current: Current = field(default_factory=Current)
+    """What is in force: each pass, and each turn for keys, begins with it and replaces it."""
 
     def pass_once(self, *, called: bool = False) -> Report:
         """Never raises: the report says what went wrong. `called`: the subnet manager waits."""
         self.observer.begin_pass(called=called)
+        site: Observation | None = None
         try:
             with (
                 Lock(self.config.agent.state_dir, "pass.lock", PASS_PATIENCE),
                 record_stages(self.metrics.timed),
             ):
-                report = self._pass()
+                self.current, site, report = self._pass(self.current)
             self.unexpected.good("pass")
         except SarError as error:
             self.unexpected.good("pass")
             report = Report(Result.FAILED, str(error))
         except Exception as error:
             report = Report(Result.FAILED, self.unexpected.caught("pass", error))
+            self.current = replace(self.current, last=None, shelter=None)
             self.unexpected.guard("pass", self.planner.forget, None, part=True)
         now = time.time()
         self.unexpected.guard("keys", self.keys.publish, None, part=True)
@@ -98,13 +87,15 @@ class Agent:
             self.metrics.last_success.set(now)
         level = logging.ERROR if report.result is Result.FAILED else logging.INFO
         log.log(level, "%s", report.sentence)
-        self.page.finish(report)
+        for name, observer in self.observers.items():
+            tell = partial(observer.after_pass, self.current, site, report)
+            self.unexpected.guard(name, tell, None, part=True)
         return report
 
     def serve_keys(self) -> None:
         """Serve requests for routing keys, between passes; quick, and never raises."""
         with record_stages(self.metrics.timed):
-            self.keys.serve()
+            self.current = self.keys.serve(self.current)
 
     def ask_status(self) -> SmStatus | None:
         """The subnet manager's status now, also published. Never raises."""
@@ -115,54 +106,64 @@ class Agent:
         self.publisher.status(status)
         return status
 
-    def _pass(self) -> Report:
+    def _pass(self, current: Current) -> tuple[Current, Observation, Report]:
         # Observe.
         try:
-            site = self.observer.observe()
+            site = self.observer.observe(current)
         finally:
             self.publisher.sources(self.observer)
         self.ended.follow()
-        self._recover()
-        unfinished = self.updates.end_run()
+        obstacle = self._obstacle(site)
         self.pacing.observed(site)
         self.publisher.observation(site)
         state = self.installed.load_state(site.status)
-        observing = self.config.agent.mode != "install"
-        sm = self.manager.name
-        obstacle = install_obstacle(observing, site.status, site.status_problem, sm) or unfinished
-        saved, repairing = state, ""
+        current = current.read_back(site.in_force, site.read_from, state)
+        repairing = ""
         if not obstacle:
-            state, repairing = self.amendments.follow(site, state)
-        followed = self.planner.last if state is not saved else None
-        if followed:
-            self.publisher.new_plan(followed)
-            self.keys.pool.follow(site.fabric, followed.routes)
-            self.pacing.again()
-        before = self.publisher.measure_in_force(
-            site.in_force, site.fabric, site.mix, self.planner.last
-        )
-        self.counted.observe(site, before)
-        self.counted_after.observe(site, state)
-        self.page.observed(site, before)
-        self.keys.resume(site, state)
+            current, repairing = self._follow_repairs(current, site)
+        current = self.publisher.in_force(current, site.fabric, site.mix)
+        self.keys.resume(current, site)
         # Decide.
-        decision = self._decide(site, state, obstacle)
+        decision = self._decide(current, site, obstacle)
         postponed = repairing or self._postponed(decision, site, obstacle)
-        if postponed:
-            self._publish_last_plan(site, state)
-            report = Report(Result.LATER, f"{decision.why}; {postponed}", decision.reason)
-        elif decision.reason is None:
-            self._publish_last_plan(site, state)
-            report = Report(Result.HELD if decision.held else Result.NOTHING, decision.why)
+        if decision.reason and not postponed:
+            # Plan, examine, choose, bring, record.
+            install = not obstacle
+            current, report = self.rerouter.attempt(decision, site, current, install=install)
         else:
-            report = self.rerouter.attempt(decision, site, state, before, install=not obstacle)
-        if obstacle and not observing:
-            return Report(Result.FAILED, f"nothing can be installed: {obstacle}", report.reason)
-        return report
+            # Publish.
+            current = self._publish_last_plan(current, site)
+            report = without_reroute(decision, postponed)
+        if obstacle and self._installs:
+            why = f"nothing can be installed: {obstacle}"
+            report = Report(Result.FAILED, why, report.reason)
+        return current, site, report
 
-    def _decide(self, site: Observation, state: State | None, obstacle: str) -> Decision:
+    @property
+    def _installs(self) -> bool:
+        return self.config.agent.mode == "install"
+
+    def _obstacle(self, site: Observation) -> str:
+        """Why nothing can be installed now, after what was left behind has been ended; empty where
+        something can."""
+        if self._installs:
+            self.installed.recover()
+        unfinished = self.updates.end_run()
+        status, name = site.status, self.manager.name
+        return install_obstacle(not self._installs, status, site.status_problem, name) or unfinished
+
+    def _follow_repairs(self, current: Current, site: Observation) -> tuple[Current, str]:
+        """Go on from tables that the manager has repaired, or say why to wait for it."""
+        followed, wait = self.amendments.follow(current, site)
+        if followed is not current and followed.plan:
+            self.publisher.new_plan(followed.plan)
+            self.keys.pool.follow(site.fabric, followed.plan.routes)
+            self.pacing.again()
+        return followed, wait
+
+    def _decide(self, current: Current, site: Observation, obstacle: str) -> Decision:
         """The first reason for other routes."""
-        hold = state.held if state and not obstacle else None
+        hold = current.state.held if current.state and not obstacle else None
         self.metrics.held.set(bool(hold and hold.active(time.time())))
         observed = ObservedState(
             site.records,
@@ -173,12 +174,12 @@ class Agent:
             site.topology_edited,
             None if obstacle else site.status,
         )
-        decision = decide(self._basis(state, obstacle), observed, hold)
-        if decision.reason or decision.held:
+        decision = decide(current.basis(installs=not obstacle), observed, hold)
+        if decision.reason or decision.held or obstacle:
             return decision
-        if not obstacle and self.updates.shelter_owed:
+        if self.updates.shelter_owed:
             return Decision(Reason.SHELTER, "the shelter in force is that of another fabric")
-        if not obstacle and (amended := self.amendments.due(site.status)):
+        if amended := self.amendments.due(site.status):
             return Decision(Reason.AMENDED, amended)
         return decision
 
@@ -191,32 +192,10 @@ class Agent:
             return why
         if obstacle:  # nothing is installed anyway, so plans are made
             return ""
-        return self.updates.wait_before_planning(len(site.records), decision.reason in REPAIRS)
+        return self.updates.wait_before_planning(len(site.records), decision.reason)
 
-    def _recover(self) -> None:
-        """Finish what a process that died, or an install past its deadline, left behind. While the
-        manager is not done with it, the next pass asks again, and none installs before."""
-        if self.config.agent.mode != "install":
-            return
-        try:
-            done = self.manager.recover()
-        except SarError as error:
-            self.problems.problem("finish", str(error))
-        else:
-            self.problems.problem("finish", "")
-            if done:
-                log.info("%s", done)
-
-    def _basis(self, state: State | None, obstacle: str) -> RoutesBasis | None:
-        """What the routes were made for with which new ones are compared: those installed or, where
-        nothing can be installed, those planned last."""
-        source = self.installed.planned if obstacle else state
-        return source.basis if source else None
-
-    def _publish_last_plan(self, site: Observation, state: State | None) -> None:
-        if state and self.config.agent.mode == "install":
-            self.publisher.wanted(state.generation)
-            self.installed.recall(state, site.fabric)
-        planned = self.installed.planned
-        same = planned and planned.fabric_digest == site.fabric.digest
-        self.publisher.planned(planned.routes if planned and same else None, site.fabric, site.mix)
+    def _publish_last_plan(self, current: Current, site: Observation) -> Current:
+        if current.state and self._installs:
+            self.publisher.wanted(current.state.generation)
+            current = self.installed.recall(current, site.fabric)
+        return self.publisher.planned(current, site.fabric, site.mix)

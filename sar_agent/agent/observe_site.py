@@ -13,9 +13,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
+from sar_agent.agent.current import Current
 from sar_agent.agent.fabric_source import read_fabric
 from sar_agent.agent.hints import Hints
-from sar_agent.agent.installed_routes import InstalledRoutes
+from sar_agent.agent.state import StateStore
 from sar_agent.config.model import Config
 from sar_agent.errors import SarError, Unavailable
 from sar_agent.fabric import Fabric
@@ -105,6 +106,8 @@ class Observation:
     status_problem: str
     in_force: InForce | None = None
     """The routes in force on the fabric's indices; None where they are not known."""
+    read_from: object = None
+    """Names the state of manager and fabric that `in_force` was read in, if it has a name."""
 
     @property
     def records(self) -> tuple[JobRecord, ...]:
@@ -125,7 +128,7 @@ class SiteObserver:
         self,
         config: Config,
         manager: SubnetManager,
-        installed: InstalledRoutes,
+        store: StateStore,
         source: JobSource,
         hints: Hints,
         *,
@@ -133,7 +136,7 @@ class SiteObserver:
         on_edit: Callable[[], None] = lambda: None,
     ) -> None:
         """Without `unexpected`, unforeseen errors are raised."""
-        self.config, self.manager, self.installed = config, manager, installed
+        self.config, self.manager, self.store = config, manager, store
         self.source, self.hints, self.unexpected = source, hints, unexpected
         self.queue: LastReading[tuple[JobRecord, ...]] = LastReading()
         self.fabric: LastReading[Fabric] = LastReading()
@@ -165,8 +168,9 @@ class SiteObserver:
         reading of the queue has to do."""
         self.last_status, self._called = None, called
 
-    def observe(self) -> Observation:
-        """Raises `Unavailable` only where the queue or the fabric could never be read yet."""
+    def observe(self, current: Current | None = None) -> Observation:
+        """Tables that nothing can have changed since `current` are not read again. Raises
+        `Unavailable` only where the queue or the fabric could never be read yet."""
         self.began = time.monotonic()
         if not (self._called and self.queue.at):
             with stage("slurm"):
@@ -182,8 +186,22 @@ class SiteObserver:
             raise Unavailable(f"Slurm's jobs are not known: {self.queue.problem}")
         fabric = self.fabric.value
         jobs = self.jobs_on(fabric)
-        in_force = self.installed.read(reading.status, fabric)
-        return Observation(fabric, jobs, edited, reading.status, reading.problem, in_force)
+        site = Observation(fabric, jobs, edited, reading.status, reading.problem)
+        return self._with_tables(site, current or Current())
+
+    def _with_tables(self, site: Observation, current: Current) -> Observation:
+        """With the tables in force, whichever engine made them. An answer about changed tables may
+        be newer than `read_from`: then they are only read once more."""
+        version = site.status.tables_version if site.status else None
+        read_from = None if version is None else (version, site.fabric.digest)
+        if read_from is not None and read_from == current.read_from:
+            return replace(site, in_force=current.in_force, read_from=read_from)
+        try:
+            found, problem = self.manager.routes_in_force(site.fabric, wait=False), ""
+        except SarError as error:
+            found, read_from, problem = None, None, f"what is in force is not known: {error}"
+        self.problems.problem("tables", problem)
+        return replace(site, in_force=found, read_from=read_from)
 
     def observe_fabric_again(self, site: Observation) -> Observation | None:
         """`site` on the fabric as it is now, without the routes in force; None where the fabric
@@ -273,7 +291,7 @@ class SiteObserver:
 
     def _has_planned_for_jobs(self) -> bool:
         with suppress(SarError):
-            state = self.installed.store.load()
+            state = self.store.load()
             return state is not None and bool(state.jobs)
         return False
 

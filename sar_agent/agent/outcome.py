@@ -1,50 +1,12 @@
-"""How a reroute ended (`Planned`, `Waiting` or `Installed`), and how a pass ended, in words."""
+"""How a reroute ended, and how a pass ended, in words."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sar_agent.agent.decide import Reason
+from sar_agent.agent.decide import Decision, Reason
 from sar_agent.install.plan import Plan
-from sar_agent.install.transit import CommitResult
-from sar_agent.quality import Measures
-
-
-@dataclass(frozen=True)
-class Planned:
-    """A plan that was not to be installed: the agent observes, or nothing can be installed."""
-
-    plan: Plan
-
-
-@dataclass(frozen=True)
-class Waiting:
-    """A plan that may come into force later; `why` is a sentence."""
-
-    plan: Plan
-    why: str
-
-
-@dataclass(frozen=True)
-class Installed:
-    """A plan that is in force, was read back, and is on record."""
-
-    result: CommitResult
-    achieved: Measures | None
-    """Measures of the tables that were read back; None where they were not taken."""
-    how: str
-    """`direct`, `staged` or `five-phase`."""
-    why: str
-    """Why in this way, in a sentence."""
-
-    @property
-    def plan(self) -> Plan:
-        """The plan, or as much of it as could be reached safely."""
-        return self.result.plan
-
-
-Outcome = Planned | Waiting | Installed
 
 
 class Result(StrEnum):
@@ -75,16 +37,18 @@ class Report:
         return self.result not in (Result.FAILED, Result.WAITING)
 
 
-def words_of(outcome: Outcome) -> str:
-    """The outcome as a part of a sentence."""
-    match outcome:
-        case Planned():
-            return "planned, not installed"
-        case Waiting(_, why):
-            return why
-        case Installed(result, _, how, why):
-            way = f" ({how}: {why})" if how != "direct" else ""
-            return (
-                f"generation {result.plan.generation} is in force, {result.changed.entries} "
-                f"entries in {result.changed.blocks} blocks changed{way}"
-            )
+@dataclass(frozen=True)
+class Outcome:
+    """How a reroute ended: `PLANNED`, `LATER` or `INSTALLED`, and in words."""
+
+    result: Result
+    plan: Plan
+    """The plan; of one that was installed, as much as could be reached safely."""
+    words: str
+
+
+def without_reroute(decision: Decision, postponed: str) -> Report:
+    """The end of a pass that made no plan; `postponed` is why, although there is a reason."""
+    if postponed:
+        return Report(Result.LATER, f"{decision.why}; {postponed}", decision.reason)
+    return Report(Result.HELD if decision.held else Result.NOTHING, decision.why)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
@@ -52,77 +53,95 @@ class NoKeys:
         """There is nothing to lose."""
 
 
+Shelter = tuple[bytes, Routes]
+"""Routes for LID offset 1, with the digest of their fabric."""
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """What a plan is made for, and from."""
+
+    generation: int
+    fabric: Fabric
+    mix: JobMix
+    last: Plan | None
+    shelter: Shelter | None
+    keys: Mapping[int, KeyRows]
+    """The routing keys, by LID offset."""
+
+    @cached_property
+    def base(self) -> Routes | None:
+        """The engine's own routes of the last plan: LID offset 0."""
+        return replace(base_of(self.last.routes), senders=None) if self.last else None
+
+
 class Planner:
     """Makes plans, each from the one before where the engine can."""
 
     def __init__(self, config: Config, engine: Engine, keys: KeySource | None = None) -> None:
         self.config, self.engine, self.key_source = config, engine, keys or NoKeys()
         self.options = Options.of(config.agent)
-        self._keys: Mapping[int, KeyRows] = {}
-        """The routing keys of the plan that is being made, by LID offset."""
-        self._last: Plan | None = None
-        """The last plan, in force or not; the next plan's routes, check and measures start from
-        it."""
-        self._base: Routes | None = None
-        """The engine's own routes of `_last`: LID offset 0."""
-        self._shelter: tuple[bytes, Routes] | None = None
-        """The shelter, with the digest of its fabric."""
+        self._updn: tuple[bytes, Routes] | None = None
+        """The shelter that was made last, with the digest of its fabric."""
 
-    def plan(self, generation: int, fabric: Fabric, mix: JobMix) -> Plan:
-        """A plan with the routing keys or, where it fails its checks with them, without. Raises
-        `CheckFailed`, `Unserved`, or `InputError` for a fabric in several pieces."""
-        try:
-            return self._plan(generation, fabric, mix)
-        except CheckFailed as error:
-            if not self._keys:
-                raise
-            log.warning("%s; planning without routing keys", error)
-            self.key_source.lose_all(str(error))
-            return self._plan(generation, fabric, mix)
-
-    def _plan(self, generation: int, fabric: Fabric, mix: JobMix) -> Plan:
+    def plan(
+        self,
+        generation: int,
+        fabric: Fabric,
+        mix: JobMix,
+        last: Plan | None = None,
+        shelter: Shelter | None = None,
+    ) -> Plan:
+        """A plan with the routing keys or, where it fails its checks with them, without. Its
+        routes, check and measures start from the `last` plan, in force or not. `shelter` is kept
+        on its fabric. Raises `CheckFailed`, `Unserved`, or `InputError` for a fabric in several
+        pieces."""
         with stage("route"):
             require_connected(fabric)  # engines take that for granted
             self._read_partitions(fabric, mix)
-            self._keys = self.key_source.rows(fabric)
-            routes, kept = self._routes(fabric, mix)
-            routes = self._capped(fabric, mix, routes)
+        frame = _Frame(generation, fabric, mix, last, shelter, self.key_source.rows(fabric))
         try:
-            plan = self._checked(generation, fabric, mix, routes)
+            plan = self._plan(frame)
+        except CheckFailed as error:
+            if not frame.keys:
+                raise
+            log.warning("%s; planning without routing keys", error)
+            self.key_source.lose_all(str(error))
+            plan = self._plan(replace(frame, keys={}))
+        for remark in plan.routes.remarks:
+            if not last or remark not in last.routes.remarks:
+                log.warning("%s", remark)
+        return plan
+
+    def _plan(self, frame: _Frame) -> Plan:
+        with stage("route"):
+            routes, kept = self._routes(frame)
+            routes = self._capped(frame, routes)
+        try:
+            return self._checked(frame, routes)
         except (CheckFailed, Unserved) as error:
             if not kept:
                 raise
             log.warning("%s; computing all routes from scratch", error)
-            with stage("route"):
-                routes = self.engine.route(fabric, mix, self.options)
-            plan = self._checked(generation, fabric, mix, routes)
-        for remark in plan.routes.remarks:
-            if not self._last or remark not in self._last.routes.remarks:
-                log.warning("%s", remark)
-        self.adopt(plan)
-        return plan
+        with stage("route"):
+            routes = self.engine.route(frame.fabric, frame.mix, self.options)
+        return self._checked(frame, routes)
 
-    def plan_keys(self, generation: int, keys: Mapping[int, KeyRows], in_force: Plan) -> Plan:
-        """The plan `in_force` with other keys, and otherwise unchanged; `adopt` it once it has been
-        installed. Raises `CheckFailed`."""
-        base = base_of(in_force.routes)
-        return self._stacked(generation, in_force.fabric, in_force.mix, base, keys, in_force)
-
-    @property
-    def last(self) -> Plan | None:
-        """The last plan, in force or not."""
-        return self._last
-
-    def adopt(self, plan: Plan) -> None:
-        """Start from `plan` next: what came into force may be less than what was planned; after a
-        restart it is what is in force."""
-        self._last, self._base = plan, replace(base_of(plan.routes), senders=None)
+    def plan_keys(
+        self,
+        generation: int,
+        keys: Mapping[int, KeyRows],
+        in_force: Plan,
+        shelter: Shelter | None = None,
+    ) -> Plan:
+        """The plan `in_force` with other keys, and otherwise unchanged. Raises `CheckFailed`."""
+        fabric, mix = in_force.fabric, in_force.mix
+        frame = _Frame(generation, fabric, mix, in_force, shelter, keys)
+        return self._stacked(frame, base_of(in_force.routes))
 
     def forget(self) -> None:
-        """Forget earlier plans, in the engine, too: an unforeseen error may have interrupted them.
-        The next plan starts from nothing, or from one that was adopted."""
-        self.engine = load_engine(self.engine.name)
-        self._last = self._base = self._shelter = None
+        """Begin with a new engine: an unforeseen error may have interrupted this one."""
+        self.engine, self._updn = load_engine(self.engine.name), None
 
     def _read_partitions(self, fabric: Fabric, mix: JobMix) -> None:
         """Read the policy for each plan, since the file may change, and jobs may be partitions."""
@@ -132,72 +151,62 @@ class Planner:
             for note in notes[:5]:
                 log.warning("%s", note)
 
-    def _checked(self, generation: int, fabric: Fabric, mix: JobMix, routes: Routes) -> Plan:
+    def _checked(self, frame: _Frame, routes: Routes) -> Plan:
         """The plan, with the lanes of the last one where they suffice, else with new ones."""
-        before, base = self._last, self._base
-
-        def plan(laid: Routes) -> Plan:
-            return self._stacked(generation, fabric, mix, laid, self._keys, before)
-
-        laid = before and base and with_levels_of(base, before.fabric, routes, fabric, self.options)
+        fabric, last, base = frame.fabric, frame.last, frame.base
+        laid = last and base and with_levels_of(base, last.fabric, routes, fabric, self.options)
         if not laid and base and base.virtual_lanes == 1:
             laid = routes  # the check finds out soonest whether one lane is still enough
         try:
             if laid:
-                return plan(laid)
+                return self._stacked(frame, laid)
         except CreditLoop:
             if laid is routes and routes.virtual_lanes > 1:
                 raise
         with stage("route"):
-            laid = with_lanes(routes, fabric, mix, self.options)
-        return plan(laid)
+            laid = with_lanes(routes, fabric, frame.mix, self.options)
+        return self._stacked(frame, laid)
 
-    def _stacked(
-        self,
-        generation: int,
-        fabric: Fabric,
-        mix: JobMix,
-        routes: Routes,
-        keys: Mapping[int, KeyRows],
-        before: Plan | None,
-    ) -> Plan:
+    def _stacked(self, frame: _Frame, routes: Routes) -> Plan:
         """The plan of `routes` for offset 0, with shelter and keys beside them."""
-        own_lane, routes = (
-            self.options.reserve_lane,
-            replace(routes, senders=None),
-        )  # to be proved again
-        shelter = self._shelter_beside(routes, fabric)
+        own_lane, fabric = self.options.reserve_lane, frame.fabric
+        routes = replace(routes, senders=None)  # to be proved again
+        shelter = self._shelter_for(frame, routes)
+
+        def plan(stacked: Routes) -> Plan:
+            return make_plan(frame.generation, fabric, frame.mix, stacked, frame.last)
+
         try:
-            stacked = stack(routes, shelter, fabric.lmc, keys, own_lane=own_lane)
-            return make_plan(generation, fabric, mix, stacked, before)
+            return plan(stack(routes, shelter, fabric.lmc, frame.keys, own_lane=own_lane))
         except CreditLoop:
             if own_lane or not shelter:
                 raise
-        stacked = stack(routes, None, fabric.lmc, keys)
-        return make_plan(generation, fabric, mix, stacked, before)
+        return plan(stack(routes, None, fabric.lmc, frame.keys))
 
-    def _capped(self, fabric: Fabric, mix: JobMix, routes: Routes) -> Routes:
+    def _capped(self, frame: _Frame, routes: Routes) -> Routes:
         """Routes that change at most `update.max_changed_entries` entries, where there are any."""
-        most, last, base = self.config.update.max_changed_entries, self._last, self._base
-        if not (most and last and base) or not same_indices(last.fabric, fabric):
+        most, last, base = self.config.update.max_changed_entries, frame.last, frame.base
+        if not (most and last and base) or not same_indices(last.fabric, frame.fabric):
             return routes
         if base.egress.shape != routes.egress.shape or routes.entries_changed(base) <= most:
             return routes
         before = PreviousRoutes(last.fabric, last.mix, base)
-        return keep_unchanged_rows(before, fabric, mix, routes, self.options, most)
+        return keep_unchanged_rows(before, frame.fabric, frame.mix, routes, self.options, most)
 
-    def _shelter_beside(self, base: Routes, fabric: Fabric) -> Routes | None:
+    def _shelter_for(self, frame: _Frame, base: Routes) -> Routes | None:
         """Routes for LID offset 1, where the subnet has one and a lane is left for it."""
-        lanes = base.virtual_lanes + int(self.options.reserve_lane)
+        fabric, lanes = frame.fabric, base.virtual_lanes + int(self.options.reserve_lane)
         if fabric.lmc == 0 or base.hop_lane is not None or lanes > self.options.max_lanes:
             return None
-        if not self._shelter or self._shelter[0] != fabric.digest:
-            self._shelter = fabric.digest, Updn().route(fabric, JobMix(()), self.options)
-        return self._shelter[1]
+        for known in (frame.shelter, self._updn):
+            if known and known[0] == fabric.digest:
+                return known[1]
+        self._updn = fabric.digest, Updn().route(fabric, JobMix(()), self.options)
+        return self._updn[1]
 
-    def _routes(self, fabric: Fabric, mix: JobMix) -> tuple[Routes, bool]:
+    def _routes(self, frame: _Frame) -> tuple[Routes, bool]:
         """The engine's routes, and whether they were grown from the last ones."""
-        last, base = self._last, self._base
+        fabric, mix, last, base = frame.fabric, frame.mix, frame.last, frame.base
         same = last and last.fabric.digest == fabric.digest
         if same and base and base.regular:
             return replace(base, jobs_digest=mix.digest(fabric)), False
@@ -210,18 +219,15 @@ class Planner:
         """Whether the tables are the engine's: lanes may have needed others."""
         return routes.engine == self.engine.name
 
-    def needs_start(self, engine: str) -> bool:
-        """Whether the next plan would start from nothing, and could start from routes of
-        `engine`."""
-        starts = isinstance(self.engine, Rerouting) and engine == self.engine.name
-        return starts and self._last is None
+    def starts_from(self, engine: str) -> bool:
+        """Whether plans can start from routes of `engine`."""
+        return isinstance(self.engine, Rerouting) and engine == self.engine.name
 
-    def keep_shelter(self, plan: Plan | None) -> None:
-        """Use the shelter of `plan`, which was amended, on its fabric: subscribers may be on it.
-        None: make another with the next plan."""
-        self._shelter = None
-        routes = plan.routes if plan else None
-        if plan and routes and len(routes.egress) > SHELTER:
-            one = replace(routes, egress=routes.egress[SHELTER : SHELTER + 1], senders=None, mark=0)
-            one = replace(one, service_level=None, virtual_lanes=1, hop_lane=None)
-            self._shelter = plan.fabric.digest, one
+
+def shelter_of(plan: Plan) -> Shelter | None:
+    """The shelter in a plan's tables; None where they have none."""
+    routes = plan.routes
+    if len(routes.egress) <= SHELTER:
+        return None
+    one = replace(routes, egress=routes.egress[SHELTER : SHELTER + 1], senders=None, mark=0)
+    return plan.fabric.digest, replace(one, service_level=None, virtual_lanes=1, hop_lane=None)

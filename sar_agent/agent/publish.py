@@ -5,8 +5,10 @@ Measures of routes are computed again only when routes, jobs or fabric changed.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+from sar_agent.agent.current import Current, Measured
 from sar_agent.agent.observe_site import Observation, SiteObserver
 from sar_agent.check.reachability import Reachability, check_reachability
 from sar_agent.errors import CheckFailed, SarError
@@ -14,12 +16,12 @@ from sar_agent.fabric import Fabric
 from sar_agent.install.amended import completed
 from sar_agent.install.changes import TableChanges
 from sar_agent.install.plan import Plan
-from sar_agent.install.subnet_manager import InForce, SmStatus
+from sar_agent.install.subnet_manager import SmStatus
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.jobmap import write_jobmap
 from sar_agent.jobs.record import JobRecord
-from sar_agent.quality import Measures, measure
-from sar_agent.quality.channel_traffic import Traffic, traffic_of
+from sar_agent.quality import measure
+from sar_agent.quality.channel_traffic import traffic_of
 from sar_agent.routing.routes import Routes
 from sar_agent.telemetry.metrics import Metrics, Which
 from sar_agent.util.owned_files import PUBLIC_FOLDER, make_folder
@@ -27,37 +29,25 @@ from sar_agent.util.problem_log import ProblemLog
 from sar_agent.util.stages import stage
 
 
-class CachedMeasures:
-    """Measures of one set of routes under one job mix. Of the same routes under other jobs, only
-    the jobs that changed are counted."""
+def measured(last: Measured | None, fabric: Fabric, mix: JobMix, routes: Routes) -> Measured:
+    """Measures of routes. Where `last` is of the same routes under other jobs, only the jobs that
+    changed are counted. Raises `CheckFailed` where a table does not lead everywhere: it cannot be
+    measured."""
+    same = last is not None and has_tables(last, fabric, routes)
+    if same and last and last.traffic.mix.key == mix.key:
+        return last
+    reach = Reachability(0, "") if same else check_reachability(fabric, routes)
+    if reach.unreachable_pairs:
+        raise CheckFailed(f"{reach.unreachable_pairs} pairs do not reach; {reach.first}")
+    with stage("measure"):
+        traffic = traffic_of(fabric, mix, routes, last.traffic if last else None)
+        return Measured(traffic, measure(fabric, mix, routes, traffic=traffic))
 
-    def __init__(self) -> None:
-        self._last: tuple[Traffic, Measures] | None = None
 
-    def get(self, fabric: Fabric, mix: JobMix, routes: Routes) -> Measures:
-        """Raises `CheckFailed` where a table does not lead everywhere: it cannot be measured."""
-        before = self._last[0] if self._last else None
-        same = before is not None and self.has(fabric, routes)
-        if not (same and self._last and self._last[0].mix.key == mix.key):
-            reach = Reachability(0, "") if same else check_reachability(fabric, routes)
-            if reach.unreachable_pairs:
-                raise CheckFailed(f"{reach.unreachable_pairs} pairs do not reach; {reach.first}")
-            with stage("measure"):
-                traffic = traffic_of(fabric, mix, routes, before)
-                self._last = traffic, measure(fabric, mix, routes, traffic=traffic)
-        return self._last[1]
-
-    def has(self, fabric: Fabric, routes: Routes) -> bool:
-        """Whether these tables on this fabric were measured last, under any jobs."""
-        return bool(
-            self._last
-            and self._last[0].fabric.digest == fabric.digest
-            and self._last[0].routes.same_tables(routes)
-        )
-
-    def put(self, plan: Plan) -> None:
-        """A plan has been measured already."""
-        self._last = plan.traffic, plan.measures
+def has_tables(measured: Measured, fabric: Fabric, routes: Routes) -> bool:
+    """Whether these tables on this fabric were measured, under any jobs."""
+    traffic = measured.traffic
+    return traffic.fabric.digest == fabric.digest and traffic.routes.same_tables(routes)
 
 
 class Publisher:
@@ -65,10 +55,6 @@ class Publisher:
 
     def __init__(self, metrics: Metrics, map_path: Path, problems: ProblemLog) -> None:
         self.metrics, self.map_path, self.problems = metrics, map_path, problems
-        self._measured: dict[Which, CachedMeasures] = {
-            "in_force": CachedMeasures(),
-            "planned": CachedMeasures(),
-        }
         self._mapped: tuple[JobRecord, ...] | None = None
         """The jobs in the map as last written."""
 
@@ -109,28 +95,31 @@ class Publisher:
             self._mapped = records
             self.problems.problem("map", "", "the job-to-terminal map can be written again")
 
-    def measure_in_force(
-        self, in_force: InForce | None, fabric: Fabric, mix: JobMix, plan: Plan | None = None
-    ) -> Measures | None:
-        """Measures of the routes in force; None where they are not known, or do not reach all. Ours
-        may leave switches that no packet passes without a route, after a repair. `plan` has been
-        measured: its measures serve if these are its tables."""
-        routes = in_force.routes if in_force else None
-        if routes and in_force and in_force.status.amendments:
+    def in_force(self, current: Current, fabric: Fabric, mix: JobMix) -> Current:
+        """With measures of the routes in force; None where they are not known, or do not reach all.
+        Ours may leave switches that no packet passes without a route, after a repair. The last
+        plan has been measured: its measures serve if these are its tables."""
+        found, last, plan = current.in_force, current.measured, current.last
+        routes = found.routes if found else None
+        if routes and found and found.status.amendments:
             routes = completed(fabric, routes)
-        if routes and plan and plan.fabric.digest == fabric.digest:
-            known = self._measured["in_force"]
-            if not known.has(fabric, routes) and routes.same_tables(plan.routes):
-                known.put(plan)
-        return self._measure("in_force", fabric, mix, routes)
+        if routes and plan and not (last and has_tables(last, fabric, routes)):
+            new = Measured(plan.traffic, plan.measures)
+            last = new if has_tables(new, fabric, routes) else last
+        now = self._measure("in_force", last, fabric, mix, routes)
+        return replace(current, measured=now or last, measures=now.measures if now else None)
 
-    def planned(self, routes: Routes | None, fabric: Fabric, mix: JobMix) -> None:
-        """The last plan, under the jobs of now; None where there is none for this fabric."""
-        self._measure("planned", fabric, mix, routes)
+    def planned(self, current: Current, fabric: Fabric, mix: JobMix) -> Current:
+        """With measures of the last plan, if it is for this fabric, under the jobs of now."""
+        plan = current.planned
+        if plan is None or plan.fabric_digest != fabric.digest:
+            self.metrics.show_measures("planned", None)
+            return current
+        now = self._measure("planned", plan.measured, fabric, mix, plan.routes)
+        return replace(current, planned=replace(plan, measured=now or plan.measured))
 
     def new_plan(self, plan: Plan) -> None:
         """A plan, which has been measured already, and its transition."""
-        self._measured["planned"].put(plan)
         self.metrics.show_measures("planned", plan.measures)
         if plan.transition:
             self.metrics.transitions.labels(plan.transition.way.value).inc()
@@ -147,14 +136,19 @@ class Publisher:
         self.metrics.generation_wanted.set(generation)
 
     def _measure(
-        self, which: Which, fabric: Fabric, mix: JobMix, routes: Routes | None
-    ) -> Measures | None:
-        measures = None
+        self,
+        which: Which,
+        last: Measured | None,
+        fabric: Fabric,
+        mix: JobMix,
+        routes: Routes | None,
+    ) -> Measured | None:
+        now = None
         if routes is not None:
             try:
-                measures = self._measured[which].get(fabric, mix, routes)
+                now = measured(last, fabric, mix, routes)
                 self.problems.problem(which, "")
             except SarError as error:
                 self.problems.problem(which, f"routes {which}: {error}")
-        self.metrics.show_measures(which, measures)
-        return measures
+        self.metrics.show_measures(which, now.measures if now else None)
+        return now

@@ -14,8 +14,9 @@ from time import perf_counter
 
 from numba.core import event
 
+from sar_agent.agent.current import Measured
 from sar_agent.agent.planner import Planner
-from sar_agent.agent.publish import CachedMeasures
+from sar_agent.agent.publish import measured
 from sar_agent.check import senders_proved
 from sar_agent.check.transition import examine
 from sar_agent.config.model import Config
@@ -25,6 +26,7 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.formats.conversion import file_to_routes
 from sar_agent.formats.routes_file import decode
 from sar_agent.install.amended import completed
+from sar_agent.install.plan import Plan
 from sar_agent.install.recent import longest_way
 from sar_agent.install.transit import transition_to
 from sar_agent.jobs import JobMix
@@ -67,10 +69,11 @@ def _rehearse_on(config: Config, fabric: Fabric) -> None:
     agent = config.agent.model_copy(update={"ib_partitions_file": ""})
     planner = Planner(config.model_copy(update={"agent": agent}), load_engine(agent.engine))
     cut = fabric.with_links_down([0], [])
+    last: Plan | None = None
     present: Routes | None = None
-    measures = CachedMeasures()
+    known: Measured | None = None
     for generation, (now, mix) in enumerate(_situations(fabric, cut), 1):
-        plan = planner.plan(generation, now, mix)
+        last = plan = planner.plan(generation, now, mix, last)
         transition_to(plan, present)
         if present:
             for before in (1, 3):  # packets of so many tables before
@@ -81,9 +84,9 @@ def _rehearse_on(config: Config, fabric: Fabric) -> None:
         completed(now, replace(plan.routes, egress=plan.routes.egress.copy()))
         senders_proved(now, plan.routes, plan.proved)
         longest_way(now, replace(plan.routes, egress=plan.routes.egress.copy()))  # as read back
-        for measured in (mix, JobMix(()), mix):  # as read back, while jobs come and go
+        for jobs in (mix, JobMix(()), mix):  # as read back, while jobs come and go
             with suppress(SarError):
-                measures.get(now, measured, plan.routes)
+                known = measured(known, now, jobs, plan.routes)
         present = plan.routes
     if present:
         other_tables(fabric, present.egress)  # seldom needed, so that tiny fabrics do without

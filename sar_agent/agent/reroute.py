@@ -9,21 +9,13 @@ import logging
 import time
 from dataclasses import dataclass, replace
 
-from sar_agent.agent.amendments import Amendments
-from sar_agent.agent.commit import Committer, HistoryEntry
-from sar_agent.agent.decide import REPAIRS, Decision, RoutesBasis
+from sar_agent.agent.commit import Committer
+from sar_agent.agent.current import Current
+from sar_agent.agent.decide import REPAIRS, Decision, Reason, RoutesBasis
+from sar_agent.agent.history import HistoryEntry
 from sar_agent.agent.installed_routes import InstalledRoutes
 from sar_agent.agent.observe_site import Observation, SiteObserver
-from sar_agent.agent.outcome import (
-    Installed,
-    Outcome,
-    Planned,
-    Report,
-    Result,
-    Waiting,
-    words_of,
-)
-from sar_agent.agent.page_feed import PageFeed
+from sar_agent.agent.outcome import Outcome, Report, Result
 from sar_agent.agent.planner import Planner
 from sar_agent.agent.publish import Publisher
 from sar_agent.agent.reroute_pacer import Pacing, planning_basis
@@ -36,7 +28,6 @@ from sar_agent.install.plan import Plan
 from sar_agent.install.subnet_manager import NotYet, SmRefused, SubnetManager
 from sar_agent.install.transit import NotSafe, Transit, transition_to
 from sar_agent.jobs.filter import host_sets
-from sar_agent.quality import Measures
 from sar_agent.telemetry.metrics import Metrics
 from sar_agent.util.backoff import Backoff
 
@@ -53,107 +44,89 @@ class Rerouter:
     installed: InstalledRoutes
     observer: SiteObserver
     planner: Planner
-    amendments: Amendments
     transit: Transit
     updates: Updates
     publisher: Publisher
     committer: Committer
     pacing: Pacing
-    page: PageFeed
     backoff: Backoff
     """What failed is tried again, but ever less often."""
 
     def attempt(
-        self,
-        decision: Decision,
-        site: Observation,
-        state: State | None,
-        before: Measures | None,
-        *,
-        install: bool,
-    ) -> Report:
-        """Reroute, or only plan where nothing is to be installed, and publish how that went.
-        `before` is the measures of the routes in force."""
+        self, decision: Decision, site: Observation, current: Current, *, install: bool
+    ) -> tuple[Current, Report]:
+        """Reroute, or only plan where nothing is to be installed, and publish how that went."""
         assert decision.reason is not None
         basis = planning_basis(site)
         if wait := self.backoff.wait(basis):
             why = f"it failed {self.backoff.failures} times, next try in {wait:.0f} s"
-            return Report(Result.WAITING, f"{decision.why}; {why}", decision.reason)
-        entry = HistoryEntry(decision, self.config.engine, before)
+            return current, Report(Result.WAITING, f"{decision.why}; {why}", decision.reason)
+        entry = HistoryEntry(decision, self.config.engine, current.measures)
         try:
-            outcome = self._install(entry, site, state) if install else self._plan(site)
+            if install:
+                current, outcome = self._install(entry, site, current)
+            else:
+                outcome = self._plan(site, current)
         except SarError as error:
-            return self._failed(error, entry, site)
+            return current, self._failed(error, entry, site)
         self.backoff.succeeded()
-        plan = outcome.plan
+        plan, result = outcome.plan, outcome.result
         self.publisher.new_plan(plan)
-        match outcome:
-            case Planned():
-                result = Result.PLANNED
-            case Waiting():
-                result = Result.LATER
-            case Installed():
-                result = Result.INSTALLED
-                self.page.installed(outcome)
-        self.metrics.reroutes.labels(decision.reason.value, result.value).inc()
         seconds = time.monotonic() - entry.began
+        self.metrics.reroutes.labels(decision.reason.value, result.value).inc()
         if result is not Result.INSTALLED:
             jobs = host_sets(site.records)
             made_for = RoutesBasis(plan.generation, jobs, plan.fabric.digest, self.config.engine)
-            self.installed.remember(plan, made_for)
+            current = current.planned_as(plan, made_for)
         if result is not Result.LATER:
             self.pacing.acted()
         if result is Result.PLANNED:
-            self.committer.decisions.add(
-                decision,
-                result,
-                engine=entry.engine,
-                jobs=len(plan.mix.jobs),
-                seconds=seconds,
-                before=before,
-                plan=plan,
-            )
-        return Report(
+            self.committer.decisions.add(entry, result, jobs=len(plan.mix.jobs), plan=plan)
+        return current, Report(
             result,
-            f"{decision.why}; {words_of(outcome)} ({plan.routes.engine}, "
+            f"{decision.why}; {outcome.words} ({plan.routes.engine}, "
             f"{len(plan.mix.jobs)} jobs, {seconds:.2f} s; dark fiber "
             f"{plan.measures.dark_fiber_ratio:.1%}, effective EFI max "
             f"{plan.measures.effective_efi_max}, largest load {plan.measures.load_max:.2f})",
             decision.reason,
         )
 
-    def _plan(self, site: Observation) -> Planned:
-        return Planned(_judged(self.planner.plan(1, site.fabric, site.mix), site))
+    def _plan(self, site: Observation, current: Current) -> Outcome:
+        plan = self.planner.plan(1, site.fabric, site.mix, current.last, current.shelter)
+        return Outcome(Result.PLANNED, _judged(plan, current), "planned, not installed")
 
-    def _install(self, entry: HistoryEntry, site: Observation, state: State | None) -> Outcome:
+    def _install(
+        self, entry: HistoryEntry, site: Observation, current: Current
+    ) -> tuple[Current, Outcome]:
         """Where other tables are in force meanwhile, or the fabric has changed since it was read,
         that is read again and planned for at once, a few times. Raises `SarError`; then nothing is
         installed, and the routes in force stay."""
         for left in range(self.config.plan_attempts - 1, -1, -1):
             try:
-                return self._steps(entry, site, state)
+                return self._steps(entry, site, current)
             except SmRefused as error:
                 again = self.observer.observe_fabric_again(site)
-                if error.changed and again is None:
-                    again = replace(site, in_force=None)
-                if not left or again is None:
+                if not left or not (error.changed or again):
                     raise
                 log.warning("%s; reading what is in force again, and planning again", error)
-                site = again
+                site, current = again or site, replace(current, in_force=None, read_from=None)
         raise AssertionError("unreachable: there is at least one attempt")
 
-    def _steps(self, entry: HistoryEntry, site: Observation, state: State | None) -> Outcome:
+    def _steps(
+        self, entry: HistoryEntry, site: Observation, current: Current
+    ) -> tuple[Current, Outcome]:
         reason = entry.decision.reason
         assert reason is not None
         # Plan. The number is above all that the manager or the state has heard of.
-        self.amendments.resume(site, state)
+        state, last = current.state, self._start(current, site)
         heard = self.manager.status().highest_generation
         number = 1 + max(heard, state.generation if state else 0)
-        plan = self.planner.plan(number, site.fabric, site.mix)
+        shelter = None if reason is Reason.AMENDED else current.shelter
+        plan = self.planner.plan(number, site.fabric, site.mix, last, shelter)
         if why := self.pacing.held_back(reason, site, entry.before, plan):
-            return Waiting(_judged(plan, site), why)
+            return current, Outcome(Result.LATER, _judged(plan, current), why)
         # Examine the transition from what is in force.
-        before = self.transit.before(plan.fabric, site.in_force)
+        before = self.transit.before(plan.fabric, current.in_force)
         kept = self.updates.keep_shelter(plan, before)
         examined = self.transit.examine(kept, before)
         # Choose the method.
@@ -165,11 +138,10 @@ class Rerouter:
             shelter_owed=kept is not plan,
         )
         if choice.how is UpdateMethod.WAIT:
-            return Waiting(examined, choice.why)
+            return current, Outcome(Result.LATER, examined, choice.why)
         # Bring it into force, and record what was read back.
         with self.updates.under_way(choice, examined.generation):
             result = self.transit.bring(examined, before, whole=choice.whole)
-        self.planner.adopt(result.plan)
         after = State(
             generation=examined.generation,
             engine=self.config.engine,
@@ -179,9 +151,26 @@ class Rerouter:
             identity="",
         )
         phases = self.updates.take_summary()
+        current = replace(current, shelter=shelter)
         return self.committer.record(
-            result, after, entry, how=choice.how.value, why=choice.why, phases=phases
+            current, result, after, entry, how=choice.how.value, why=choice.why, phases=phases
         )
+
+    def _start(self, current: Current, site: Observation) -> Plan | None:
+        """The plan to start from. After a restart, that is the one in force, if it was installed
+        last and the fabric is the same; otherwise none. Raises `NotYet` while the manager is at
+        work: once it is done, there may be routes to start from."""
+        state = current.state
+        if current.last or state is None or not self.planner.starts_from(state.engine):
+            return current.last
+        try:
+            known = self.installed.know_plan(current, site.fabric, current.in_force)
+        except NotYet:
+            raise
+        except SarError as error:
+            log.info("starting from no routes: %s", error)
+            return None
+        return known.plan_in_force(site.fabric)
 
     def _failed(self, error: SarError, entry: HistoryEntry, site: Observation) -> Report:
         """Nothing was installed. `NotYet` is no failure: a later pass may find the manager done."""
@@ -196,18 +185,15 @@ class Rerouter:
             if isinstance(error, CheckFailed):
                 self.metrics.check_failures.inc()
             self.committer.decisions.add(
-                decision,
+                entry,
                 result,
-                engine=entry.engine,
                 jobs=len(site.records),
-                seconds=time.monotonic() - entry.began,
-                before=entry.before,
                 phases=self.updates.take_summary(),
                 message=str(error),
             )
         return Report(result, f"{decision.why}; {error}", decision.reason)
 
 
-def _judged(plan: Plan, site: Observation) -> Plan:
+def _judged(plan: Plan, current: Current) -> Plan:
     """The plan with the verdict on the transition from the tables that were read."""
-    return transition_to(plan, site.in_force.routes if site.in_force else None)
+    return transition_to(plan, current.in_force.routes if current.in_force else None)

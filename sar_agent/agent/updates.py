@@ -9,6 +9,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
+from sar_agent.agent.decide import REPAIRS, Reason
 from sar_agent.agent.update_strategy import UpdateChoice, UpdateContext, UpdateMethod, choose_update
 from sar_agent.check.transition import Way
 from sar_agent.config.update import UpdateConfig
@@ -45,9 +46,9 @@ class Updates:
         """Whether the shelter in force is that of another fabric."""
         self.last = UpdateChoice(UpdateMethod.DIRECT, "")
 
-    def wait_before_planning(self, jobs: int, urgent: bool) -> str:
+    def wait_before_planning(self, jobs: int, reason: Reason) -> str:
         """Why a plan made now could not be installed; empty where it could."""
-        if self.config.mode != "window" or urgent:
+        if self.config.mode != "window" or reason in REPAIRS:
             return ""
         choice = choose_update(self.config, None, UpdateContext(jobs=jobs), _now())
         return choice.why if choice.how is UpdateMethod.WAIT else ""

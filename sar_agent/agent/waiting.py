@@ -122,7 +122,7 @@ class LastStatus:
     def _own_install(self, now: SmStatus) -> bool:
         """Whether a pass or a routing key of this process installed the routes in force."""
         before = self.status.identity if self.status else ""
-        return now.ours and now.identity == self.agent.installed.identity != before
+        return now.ours and now.identity == self.agent.current.identity != before
 
     def _situation(self, status: SmStatus) -> str:
         """The part of a status that is worth a pass of its own when it changes."""

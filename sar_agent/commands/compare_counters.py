@@ -10,8 +10,9 @@ from sar_agent.commands.inputs import CONFIG_PATH, ConfigOption, JsonOption, pri
 def counters(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> None:
     """Compare the bytes that links carried with the predicted loads, over the last window."""
     from sar_agent.agent.build import build_site
-    from sar_agent.agent.counted_traffic import comparison_words, counted_now
+    from sar_agent.agent.counted_now import counted_now
     from sar_agent.config.model import load_config
+    from sar_agent.counters.last_window import comparison_words
 
     settings = load_config(config)
     comparison = counted_now(settings, build_site(settings).observer.observe()).comparison

@@ -141,7 +141,7 @@ def assess(
             f"after: {found.ratings.after.name if found.ratings.after else 'none'}"
         )
     if found.counted is not None:
-        from sar_agent.agent.counted_traffic import comparison_words  # imports the whole agent
+        from sar_agent.counters.last_window import comparison_words
 
         typer.echo(comparison_words(found.counted.comparison))
     for left in given.left_out:

@@ -175,9 +175,8 @@ def planned(fabric: Fabric, seed: int) -> Iterator[Way]:
     planner = Planner(config, load_engine("sar-plus"))
     mixes = job_changes(fabric, seed)
     in_force = planner.plan(1, fabric, next(mixes))
-    planner.adopt(in_force)
     for mix in islice(mixes, CHANGES):
-        plan = planner.plan(1, fabric, mix)
+        plan = planner.plan(1, fabric, mix, in_force)
         found = examine(fabric, in_force.routes, plan.routes, plan.proved)
         yield found.way
         if found.stages and found.proved:
@@ -187,7 +186,6 @@ def planned(fabric: Fabric, seed: int) -> Iterator[Way]:
                 in_force = plan if same else make_plan(1, fabric, mix, last, before=plan)
             except SarError:
                 continue
-        planner.adopt(in_force)
 
 
 def _at_once(ways: Counter[Way]) -> float:

@@ -98,7 +98,7 @@ def replay_chain(
     for number, mix in states:
         began = time.perf_counter()
         try:
-            plan = planner.plan(1, fabric, mix)
+            plan = planner.plan(1, fabric, mix, before)
         except SarError as error:
             if number >= first:
                 yield StateRow(engine, number, len(mix.jobs), failed=str(error))

@@ -194,8 +194,8 @@ def large_table(engine_name: str, before: dict[str, int]) -> Table:
 
 def _plan_times(fabric: Fabric, engine_name: str) -> Times:
     queue, planner, times = Queue(fabric, 1), Planner(Config(), load_engine(engine_name)), Times()
-    planner.plan(1, fabric, queue.mix)
+    plan = planner.plan(1, fabric, queue.mix)
     for done, mix in enumerate(islice(queue.changes(), CHANGES // 2 + 5)):
         with (times if done >= 5 else Times()).one():
-            planner.plan(1, fabric, mix)
+            plan = planner.plan(1, fabric, mix, plan)
     return times

@@ -71,7 +71,7 @@ def _measure(name: str) -> dict[str, Any]:
     for done, mix in enumerate(islice(queue.changes(), WARM + CHANGES), 1 - WARM):
         stages = StageTimes()
         with record_stages(stages):
-            before, plan = plan, planner.plan(1, fabric, mix)
+            before, plan = plan, planner.plan(1, fabric, mix, plan)
         for stage, each in times.items():  # a change does not need every stage
             each.append(sum(stages[stage]))
         processor.append(sum(sum(stages[stage].cpu) for stage in STAGES))

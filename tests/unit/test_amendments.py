@@ -97,7 +97,7 @@ def test_the_next_plan_starts_from_it(world: Repaired) -> None:
     # A plan has an entry at the spine that the plugin could leave without.
     gone = amended == 255
     assert np.count_nonzero((world.egress != amended) & ~gone) < amended.size / 4
-    assert check_reachability(world.fabric, world.agent.planner.last.routes).unreachable_pairs == 0  # type: ignore[union-attr]
+    assert check_reachability(world.fabric, world.agent.current.last.routes).unreachable_pairs == 0  # type: ignore[union-attr]
     assert world.once().result is Result.NOTHING
 
 
@@ -200,10 +200,10 @@ def test_a_hold_outlives_a_repair(world: Repaired) -> None:
 def test_the_dump_of_a_repair_keeps_the_numbers_in_force(world: Repaired) -> None:
     world.cut_and_repair()
     world.once()
-    numbers = world.agent.planner.last.numbers  # type: ignore[union-attr]
+    numbers = world.agent.current.last.numbers  # type: ignore[union-attr]
     world.source.records = JOBS[:1]
     world.once()
-    plan = world.agent.planner.last
+    plan = world.agent.current.last
     assert plan and plan.transition and plan.transition.way in (Way.DIRECT, Way.STAGED)
     tables = world.bridge.tables
     assert tables is not None and tables.numbers is not None and tables.loads is not None
@@ -383,7 +383,7 @@ def test_a_dead_leaf_switch_stays_in_the_plan(world: Repaired) -> None:
     use(world, whole)
     assert world.once().result is Result.NOTHING
     assert world.once().result is Result.NOTHING and world.bridge.loads == [1]
-    assert world.agent.planner.last.fabric.switches == 6  # type: ignore[union-attr]
+    assert world.agent.current.last.fabric.switches == 6  # type: ignore[union-attr]
 
 
 def test_a_dead_leaf_switch_leaves_the_plan_when_the_jobs_change(world: Repaired) -> None:

@@ -56,7 +56,7 @@ class Counting(World):
         counters = CountersConfig(source="plugin")
         config = self.agent.config.model_copy(update={"counters": counters})
         self.agent = build_agent(config, self.bridge.manager, self.source)
-        self.agent.counted.source = self.ports = MockPorts(self)
+        self.agent.observers["counters"].source = self.ports = MockPorts(self)
         assert self.once().result is Result.INSTALLED
         assert [self.once().result for _ in range(3)] == 3 * [Result.NOTHING]
 
@@ -92,6 +92,15 @@ def test_other_jobs_cannot_be_compared(tmp_path: Path) -> None:
     row = world.row()
     assert row.counted_after and row.counted_after["same_jobs"] is False
     assert "(with other jobs)" in _line(row)
+
+
+def test_what_nobody_foresaw_fails_no_pass(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = Counting(tmp_path)
+    monkeypatch.setattr(world.ports, "read", lambda: None)
+    assert world.once().ok
+    assert "AttributeError" in caplog.text
 
 
 def test_what_held_all_the_time() -> None:

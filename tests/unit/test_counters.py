@@ -15,12 +15,15 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from sar_agent.agent.counted_traffic import CountedTraffic, comparison_words
+from sar_agent.agent.history import DecisionLog, History
+from sar_agent.agent.observers.counters import CountedTraffic
+from sar_agent.agent.outcome import Report, Result
 from sar_agent.config.model import ConfigError, parse_config
 from sar_agent.counters import PortReadings, WindowLeftOut, align, compare
 from sar_agent.counters.compare import fitted_scale, rank_correlation, top_share
 from sar_agent.counters.counter_files import FileCounters, decode_counter_text
 from sar_agent.counters.job_weights import JobWeights
+from sar_agent.counters.last_window import LastWindow, comparison_words
 from sar_agent.counters.plugin_file import decode_counters, read_counters_file
 from sar_agent.counters.predicted import PredictedLoads
 from sar_agent.counters.readings import STUCK, WORD, PortTotals, difference
@@ -37,7 +40,6 @@ from sar_agent.routing import Options, load_engine
 from sar_agent.telemetry.declare import PREFIX
 from sar_agent.telemetry.metrics import Metrics
 from sar_agent.util.problem_log import ProblemLog
-from sar_agent.util.unexpected_errors import UnexpectedErrors
 from tests.live.helpers.built import built
 
 SECONDS = 180.0
@@ -397,28 +399,31 @@ def test_the_agent_compares_each_window_once(
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     metrics, found = Metrics("0", "observe", "minhop"), traffic()
     routes = load_engine("minhop").route(TREE, MIX, Options())
-    site: Any = SimpleNamespace(
-        fabric=TREE, mix=MIX, in_force=SimpleNamespace(routes=routes), records=()
-    )
-    measures: Any = SimpleNamespace(channel_load=found.load)
+    in_force = SimpleNamespace(routes=routes, status=SimpleNamespace(ours=False))
+    site: Any = SimpleNamespace(fabric=TREE, mix=MIX, in_force=in_force, records=())
+    current: Any = SimpleNamespace(measures=SimpleNamespace(channel_load=found.load), state=None)
     problems = ProblemLog(logging.getLogger("x"))
     source = Source(Unavailable("no answer"))
     config = parse_config('[counters]\nweights = "observe"\n')
-    counted = CountedTraffic(
-        config, metrics, problems, UnexpectedErrors(metrics.unexpected_errors), source
-    )
+    counted = LastWindow()
+    decisions = DecisionLog(History(Path("no folder")), "agent", problems)
+    observer = CountedTraffic(config, metrics, problems, decisions, counted)
+    observer.source = source
+
+    def observe() -> None:
+        observer.after_pass(current, site, Report(Result.NOTHING, ""))
 
     def value(name: str) -> float | None:
         return metrics.registry.get_sample_value(PREFIX + name, {"source": "off"})
 
-    counted.observe(site, measures)
+    observe()
     assert counted.summary() is None
     assert value("counters_usable") == 0
     source.given = GOOD
-    counted.observe(site, measures)
+    observe()
     assert "loads were predicted for 0 s of a window of 180 s only" in caplog.text
     clock[0] += SECONDS + 3
-    counted.observe(site, measures)
+    observe()
     assert counted.summary() == {
         "rank": pytest.approx(1.0),
         "top": 1.0,
@@ -427,36 +432,23 @@ def test_the_agent_compares_each_window_once(
     }
     assert value("counters_usable") == 1
     assert value("prediction_rank_correlation") == pytest.approx(1.0)
-    first = counted.last
-    counted.observe(site, measures)
-    assert counted.last is first, "the same window is not compared again"
+    first = counted.comparison
+    observe()
+    assert counted.comparison is first, "the same window is not compared again"
 
     for n, link in enumerate((3, 4)):
         share = found.load * 0.1
         share[link] = 0.9
         source.given = replace(readings(TREE, share), identity=f"hot {n}")
-        counted.observe(site, measures)
+        observe()
         assert f"hot but not predicted: {TREE.channel_name(link)} carried 90%" in caplog.text
         assert value("unexplained_hot_links") == 1
-    assert counted.last is not None
-    assert TREE.channel_name(4) in comparison_words(counted.last)
+    assert counted.comparison is not None
+    assert TREE.channel_name(4) in comparison_words(counted.comparison)
     source.given = replace(readings(TREE, np.zeros(TREE.channels)), identity="idle")
-    counted.observe(site, measures)
+    observe()
     assert value("prediction_rank_correlation") is None, "all links carried the same"
     assert value("unexplained_hot_links") == 0
-
-
-def test_what_nobody_foresaw_fails_no_pass(caplog: pytest.LogCaptureFixture) -> None:
-    metrics = Metrics("0", "observe", "minhop")
-    site: Any = SimpleNamespace()
-    CountedTraffic(
-        parse_config(""),
-        metrics,
-        ProblemLog(logging.getLogger("x")),
-        UnexpectedErrors(metrics.unexpected_errors),
-        Source(GOOD),
-    ).observe(site, None)
-    assert "AttributeError" in caplog.text
 
 
 def test_the_settings_of_files() -> None:

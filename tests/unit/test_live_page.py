@@ -220,7 +220,7 @@ def test_lost_links_are_named_until_their_ports_are_up() -> None:
 
 
 def world_state(world: World, agent: Agent) -> dict[str, Any]:
-    app = WebApp(agent.page.pages, "loopback")
+    app = WebApp(agent.observers["page"].pages, "loopback")
     found: dict[str, Any] = json.loads(ask(app, "/api/state.json")[2])
     return found
 
@@ -257,7 +257,7 @@ def test_the_page_says_that_the_history_cannot_be_read(tmp_path: Path) -> None:
     world.agent.pass_once()
     (tmp_path / "state/history.sqlite").write_bytes(b"no database" * 999)
     world.agent.pass_once()
-    said = json.loads(ask(WebApp(world.agent.page.pages, "any"), "/api/state.json")[2])
+    said = json.loads(ask(WebApp(world.agent.observers["page"].pages, "any"), "/api/state.json")[2])
     assert any("history.sqlite" in one["sentence"] for one in said["wrong"])
     assert world.value("sar_agent_unexpected_errors_total", where="page") == 0
 
@@ -270,7 +270,7 @@ def test_an_error_in_the_page_fails_no_pass(
     def broken(*_: object) -> None:
         raise RuntimeError("broken page")
 
-    monkeypatch.setattr(world.agent.page.pages, "show", broken)
+    monkeypatch.setattr(world.agent.observers["page"].pages, "show", broken)
     assert world.agent.pass_once().ok
     assert world.value("sar_agent_unexpected_errors_total", where="page") == 1
 
@@ -403,4 +403,4 @@ def test_pages_leave_places_for_scrapes() -> None:
 def test_an_agent_of_single_passes_serves_nothing(tmp_path: Path) -> None:
     world = World(tmp_path)
     daemon = build_daemon(world.agent.config, world.bridge.manager, world.source, listens=False)
-    assert daemon.agent.page.pages is not world.agent.page.pages
+    assert daemon.agent.observers["page"].pages is not world.agent.observers["page"].pages

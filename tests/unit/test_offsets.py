@@ -137,7 +137,8 @@ def test_without_a_lane_of_its_own_it_shares_one_where_that_closes_no_circle() -
 
 def test_jobs_change_offset_0_and_nothing_else() -> None:
     plans = planner_of()
-    first, second = (plans.plan(n, TREE, synthetic_mix(TREE, n)).routes for n in (1, 2))
+    plan = plans.plan(1, TREE, synthetic_mix(TREE, 1))
+    first, second = plan.routes, plans.plan(2, TREE, synthetic_mix(TREE, 2), plan).routes
     assert (first.egress[0] != second.egress[0]).any()
     hosts = slice(TREE.terminals)
     assert (first.egress[1:, hosts] == second.egress[1:, hosts]).all()

@@ -106,7 +106,7 @@ def test_after_a_while_without_jobs_the_template_is_installed(
     assert pacer._stale_at() > time.monotonic() + 900, "since the last job ended"
     pacer._changed -= 1000
     assert world.once().result is Result.INSTALLED
-    fabric, plan = world.fabric, world.agent.planner.last
+    fabric, plan = world.fabric, world.agent.current.last
     assert plan is not None and not plan.mix.jobs
     assert np.array_equal(plan.routes.egress[0], template_of(fabric).egress)
     assert world.once().result is Result.NOTHING and world.bridge.loads == [1, 2]

@@ -20,7 +20,8 @@ def test_a_cap_on_changed_entries_holds(engine: str) -> None:
     def second(most: int) -> int:
         config = Config(update=UpdateConfig(max_changed_entries=most))
         plans = planner.Planner(config, load_engine(engine))
-        first, then = (plans.plan(n, tree, mix) for n, mix in enumerate(mixes, 1))
+        first = plans.plan(1, tree, mixes[0])
+        then = plans.plan(2, tree, mixes[1], first)
         return then.routes.entries_changed(first.routes)
 
     free = second(0)

@@ -38,7 +38,10 @@ def laid(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def changed(plans: Planner, fabric: Fabric) -> list[Plan]:
-    return [plans.plan(n, fabric, synthetic_mix(fabric, n)) for n in range(1, 4)]
+    made: list[Plan] = []
+    for n in range(1, 4):
+        made.append(plans.plan(n, fabric, synthetic_mix(fabric, n), made[-1] if made else None))
+    return made
 
 
 def test_every_plan_is_proved_and_lanes_are_kept_where_jobs_stay(laid: list[str]) -> None:
@@ -47,7 +50,7 @@ def test_every_plan_is_proved_and_lanes_are_kept_where_jobs_stay(laid: list[str]
         assert plan.verdict.passed and 1 < plan.routes.virtual_lanes <= 8
     assert laid
     laid.clear()
-    again = plans.plan(4, DRAGONFLY, plan.mix)
+    again = plans.plan(4, DRAGONFLY, plan.mix, plan)
     assert not laid
     assert again.routes.service_level is not None and plan.routes.service_level is not None
     assert (again.routes.service_level == plan.routes.service_level).all()
@@ -66,18 +69,20 @@ def test_lanes_hop_by_hop_stay_whatever_jobs_do(laid: list[str]) -> None:
 def test_a_cable_less(laid: list[str]) -> None:
     plans = planner_of()
     mix = synthetic_mix(DRAGONFLY, 1)
-    plans.plan(1, DRAGONFLY, mix)
+    plan = plans.plan(1, DRAGONFLY, mix)
     for cable in (0, 30, 77):
         cut = DRAGONFLY.with_links_down([cable])
-        assert plans.plan(2, cut, mix).verdict.passed
+        plan = plans.plan(2, cut, mix, plan)
+        assert plan.verdict.passed
 
 
 def test_trees_pay_nothing_after_the_first_plan(laid: list[str]) -> None:
     tree = load_fabric("xgft:3;4,4,4;1,4,4")
     plans = planner_of()
-    plans.plan(1, tree, synthetic_mix(tree, 1))
+    plan = plans.plan(1, tree, synthetic_mix(tree, 1))
     laid.clear()
-    for plan in changed(plans, tree):
+    for n in range(2, 5):
+        plan = plans.plan(n, tree, synthetic_mix(tree, n), plan)
         assert plan.routes.virtual_lanes == 1
     assert not laid
 
@@ -86,8 +91,9 @@ def test_a_line_that_becomes_a_ring_gets_lanes(laid: list[str]) -> None:
     fabric = load_fabric("torus:5")
     plans = planner_of()
     one = fabric.with_links_down([0])
-    assert plans.plan(1, one, synthetic_mix(fabric, 1)).routes.virtual_lanes == 1
-    assert plans.plan(2, fabric, synthetic_mix(fabric, 1)).routes.virtual_lanes == 2
+    line = plans.plan(1, one, synthetic_mix(fabric, 1))
+    assert line.routes.virtual_lanes == 1
+    assert plans.plan(2, fabric, synthetic_mix(fabric, 1), line).routes.virtual_lanes == 2
 
 
 def test_lanes_run_out() -> None:
@@ -95,6 +101,7 @@ def test_lanes_run_out() -> None:
     with pytest.raises(Unserved, match="and there are 1; allow more"):
         planner_of(max_lanes=1).plan(1, DRAGONFLY, mix)
     plans = planner_of(max_lanes=1, best_effort=True)
+    plan = None
     for n in (1, 2):  # tables that are not the engine's are nothing to start from
-        plan = plans.plan(n, DRAGONFLY, synthetic_mix(DRAGONFLY, n))
+        plan = plans.plan(n, DRAGONFLY, synthetic_mix(DRAGONFLY, n), plan)
         assert plan.routes.engine == "sar-plus+updn" and plan.verdict.passed

@@ -43,11 +43,12 @@ rehearse(config)
 before = known()
 for spec, lmc in (("xgft:2;6,5;1,3", 3), ("xgft:3;4,3,3;1,3,2", 0), ("torus:4x3x3,hosts=3", 0)):
     fabric = replace(load_fabric(spec), lmc=lmc)
-    hosts, planner, stands = sorted(fabric.hosts), Planner(config, load_engine(sys.argv[1])), None
+    hosts, planner = sorted(fabric.hosts), Planner(config, load_engine(sys.argv[1]))
+    plan = stands = None
     for number in range(4):
         now = fabric.with_links_down([number], []) if number == 2 else fabric
         jobs = [frozenset(hosts[i :: 5]) for i in range(number)]
-        plan = planner.plan(number + 1, now, mix_of_host_sets(now, jobs))
+        plan = planner.plan(number + 1, now, mix_of_host_sets(now, jobs), plan)
         transition_to(plan, stands)
         if stands:
             had = stands.egress.copy()

@@ -56,7 +56,7 @@ def test_the_history_tells_of_it_as_of_a_pass(world: World) -> None:
     assert (row.reason, row.result, row.generation) == ("rollback", "installed", 3)
     assert row.how in ("direct", "staged") and row.before and row.predicted == row.achieved
     assert row.who != "agent" and "held until `sar-agent resume`" in row.why
-    plan = world.agent.planner.last
+    plan = world.agent.current.last
     assert plan is not None and row.predicted
     planned = world.agent.rerouter.committer.decisions.history.last(2)[1].predicted
     assert planned and planned["phase_contention_mean"] == plan.measures.phase_contention_mean

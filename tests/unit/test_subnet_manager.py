@@ -85,7 +85,7 @@ def test_passes_plan_and_install_on_it(config: Config) -> None:
     toy.source.records = JOBS[:1]
     report = toy.agent.pass_once()
     assert (report.result, report.reason) == (Result.INSTALLED, Reason.JOBS)
-    planned = toy.agent.installed.planned
+    planned = toy.agent.current.planned
     assert planned and np.array_equal(planned.routes.egress, toy.manager.tables.egress)
     assert toy.restart().pass_once().result is Result.NOTHING, "a restart knows the identity"
     assert toy.agent.metrics.registry.get_sample_value("sar_agent_sm_reachable") == 1

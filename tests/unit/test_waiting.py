@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -185,7 +186,7 @@ def test_a_fallback_while_a_key_is_served(loop: Loop) -> None:
 def test_a_key_put_in_force_is_no_move(loop: Loop) -> None:
     def key() -> None:
         loop.bridge.generation += 1
-        loop.agent.installed._plan = (str(loop.bridge.generation), None)
+        loop.agent.current = replace(loop.agent.current, identity=str(loop.bridge.generation))
 
     loop.desk.left, loop.on_serve = 3, key
     assert loop.go() == INTERVAL
@@ -253,6 +254,6 @@ def test_what_fails_at_a_key_is_not_tried_without_a_pause(loop: Loop) -> None:
     loop.on_serve = fails
     del loop.agent.serve_keys
     loop.agent.keys.clock = lambda: loop.clock.now
-    loop.agent.keys._turn = lambda tickets: loop._serve()
+    loop.agent.keys._turn = lambda tickets, current: loop._serve()
     assert loop.go() == INTERVAL
     assert 4 <= len(loop.served) <= 6

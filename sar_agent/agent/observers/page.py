@@ -1,4 +1,4 @@
-"""Hands each finished pass to the page as an immutable snapshot.
+"""Hands each pass to the page as an immutable snapshot.
 
 A pass pays for references only. The one exception is a changed fabric, which is compared with the
 one before (`live_page/lost_links.py`).
@@ -12,21 +12,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from sar_agent import __version__
-from sar_agent.agent.counted_traffic import CountedTraffic, hot_words
+from sar_agent.agent.current import Current
 from sar_agent.agent.history import History
-from sar_agent.agent.installed_routes import InstalledRoutes
 from sar_agent.agent.observe_site import Observation
-from sar_agent.agent.outcome import Installed, Report, Result
+from sar_agent.agent.observers import ObserverParts
+from sar_agent.agent.outcome import Report, Result
+from sar_agent.agent.state import State
 from sar_agent.config.model import Config
+from sar_agent.counters.last_window import LastWindow, hot_words
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
-from sar_agent.install.subnet_manager import InForce, SmStatus
+from sar_agent.install.subnet_manager import SmStatus
 from sar_agent.jobs import JobMix
 from sar_agent.live_page import LivePages, PageSnapshot, Trouble
 from sar_agent.live_page.lost_links import LostLinks
 from sar_agent.quality import Measures
 from sar_agent.util.problem_log import ProblemLog
-from sar_agent.util.unexpected_errors import UnexpectedErrors
 
 DECISIONS = 20
 """Decisions on the page."""
@@ -35,20 +36,18 @@ _SHOWN = ("at", "who", "reason", "why", "result", "message", "engine", "generati
           "counted", "counted_after")  # fmt: skip
 
 
+def observer(parts: ObserverParts) -> PageFeed:
+    """The observer of an agent."""
+    return PageFeed(parts.config, parts.pages, parts.window, parts.problems)
+
+
 class PageFeed:
-    """`observed`, perhaps `installed`, and `finish` for each pass; none of them raises."""
+    """Shows each pass on `pages`."""
 
     def __init__(
-        self,
-        config: Config,
-        pages: LivePages,
-        counted: CountedTraffic,
-        installed: InstalledRoutes,
-        problems: Sequence[ProblemLog],
-        unexpected: UnexpectedErrors,
+        self, config: Config, pages: LivePages, counted: LastWindow, problems: Sequence[ProblemLog]
     ) -> None:
-        self.config, self.pages, self.counted = config, pages, counted
-        self.routes, self.problems, self.unexpected = installed, problems, unexpected
+        self.config, self.pages, self.counted, self.problems = config, pages, counted, problems
         self._history = History(config.agent.state_dir)
         self._written = 0
         """When the history was last written, as far as it has been read."""
@@ -58,35 +57,24 @@ class PageFeed:
         self._lost = LostLinks()
         self._number = 0
         self._site: Observation | None = None
+        """What was seen last, with the fabric and the jobs of what is in force."""
         self._fabric: Fabric | None = None
         self._mix: JobMix | None = None
-        self._in_force: InForce | None = None
-        self._measures: Measures | None = None
         self._since: tuple[object, float] = (None, 0.0)
         """What was in force when it was last looked at, and since when it is known to be."""
         self._wrong: dict[str, float] = {}
         """What is wrong, without its numbers, and since when."""
 
-    def observed(self, site: Observation, measures: Measures | None) -> None:
-        """What a pass saw, with the measures of the routes in force."""
-        self._site, self._in_force, self._measures = site, site.in_force, measures
-        self._fabric, self._mix = site.fabric, site.mix
-        self.unexpected.guard("page", lambda: self._lost.see(site.fabric), None, part=True)
-
-    def installed(self, outcome: Installed) -> None:
-        """The pass has put these routes in force."""
-        self._fabric, self._mix = outcome.plan.fabric, outcome.plan.mix
-        self._in_force = outcome.result.in_force
-        self._measures = outcome.achieved or outcome.plan.measures
-
-    def finish(self, report: Report) -> None:
-        """The pass has ended."""
-        self.unexpected.guard("page", lambda: self._finish(report), None)
-
-    def _finish(self, report: Report) -> None:
+    def after_pass(self, current: Current, site: Observation | None, report: Report) -> None:
+        """The pass has ended. One that saw nothing shows what was seen before."""
+        if site is not None:
+            self._site, self._fabric, self._mix = site, site.fabric, site.mix
+            self._lost.see(site.fabric)
+        if report.result is Result.INSTALLED and current.plan:
+            self._fabric, self._mix = current.plan.fabric, current.plan.mix
+        site, fabric, counted = self._site, self._fabric, self.counted
+        in_force, measures = current.in_force, current.measures
         self._number += 1
-        site, in_force, counted = self._site, self._in_force, self.counted
-        fabric, measures = self._fabric, self._measures
         if fabric is None or measures is None or len(measures.channel_load) != fabric.channels:
             measures = None
         window = counted.window
@@ -106,28 +94,27 @@ class PageFeed:
                 result=report.result.value,
                 sentence=report.sentence,
                 troubles=self._troubles(report, site, status),
-                in_force=self._shown(status),
+                in_force=self._shown(status, current.state),
                 fabric=fabric,
                 mix=self._mix,
                 routes=in_force.routes if in_force and measures else None,
                 load=measures.channel_load if measures else None,
                 measures=_numbers(measures),
                 window=window,
-                comparison=counted.last if window is not None else None,
+                comparison=counted.comparison if window is not None else None,
                 counted_at=counted.ended_at,
                 counters=counted.problem or ("" if window is not None else counted.why_not),
                 decisions=decisions,
             )
         )
 
-    def _shown(self, status: SmStatus | None) -> dict[str, Any] | None:
+    def _shown(self, status: SmStatus | None, state: State | None) -> dict[str, Any] | None:
         if status is None:
             return None
         what = (status.engine, status.identity, status.process)
         if what != self._since[0]:
             self._since = what, time.time()
-        state = self.routes.load_state(None) if status.ours else None
-        mine = state is not None and state.identity == status.identity
+        mine = status.ours and state is not None and state.identity == status.identity
         return {
             "engine": status.engine,
             "ours": status.ours,
@@ -155,8 +142,8 @@ class PageFeed:
         for problems in self.problems:
             said += problems.present()
         said.append(self._unread)
-        if self.counted.last is not None and not self.counted.problem:
-            said.append(hot_words(self.counted.last))
+        if self.counted.comparison is not None and not self.counted.problem:
+            said.append(hot_words(self.counted.comparison))
         first, now = self._wrong, time.time()
         unique = [text for text in dict.fromkeys(said) if text]
         kept = [t for t in unique if not any(t != other and t in other for other in unique)]

@@ -1,0 +1,94 @@
+"""What is in force, since when and from which plan: one frozen value, which every pass hands on.
+
+A pass, a turn for routing keys and a rollback begin with a `Current` and end with another; no part
+remembers tables or plans for itself. All of it was read back or is on disk, so `InstalledRoutes`
+can make it again after a restart, and one that an error has cut short is only dropped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sar_agent.agent.decide import RoutesBasis
+from sar_agent.agent.state import State
+from sar_agent.fabric import Fabric
+from sar_agent.install.plan import Plan
+from sar_agent.install.subnet_manager import InForce
+from sar_agent.quality import Measures
+from sar_agent.quality.channel_traffic import Traffic
+from sar_agent.routing.routes import Routes
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Routes on a fabric under its jobs (`traffic` names all three), and their measures."""
+
+    traffic: Traffic
+    measures: Measures
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedRoutes:
+    """The routes that were planned last, installed or not."""
+
+    basis: RoutesBasis
+    routes: Routes
+    fabric_digest: bytes
+    """Of the fabric on whose indices `routes` are."""
+    measured: Measured | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Current:
+    """What is in force, as far as this process knows it."""
+
+    state: State | None = None
+    """What is on disk: which generation, made for which jobs, since when, and whether held."""
+    in_force: InForce | None = None
+    """The tables as they were read back, on a fabric's indices; None where they are not known."""
+    read_from: object = None
+    """Names the state of manager and fabric that `in_force` was read in; None: read them again."""
+    plan: Plan | None = None
+    """The plan in force, with its proof and certificate, where this process knows it."""
+    identity: str = ""
+    """Identity of the tables of `plan`."""
+    last: Plan | None = None
+    """The last plan, in force or not: the next one starts from it."""
+    shelter: tuple[bytes, Routes] | None = None
+    """The shelter in force, where the manager has amended it, with the digest of its fabric: later
+    plans keep it, since subscribers may be on it."""
+    planned: PlannedRoutes | None = None
+    """What the next decision compares with where nothing is installed."""
+    measured: Measured | None = None
+    """Measures of the tables that could be measured last."""
+    measures: Measures | None = None
+    """Measures of the tables in force; None where these are not known, or do not reach all."""
+
+    def basis(self, *, installs: bool) -> RoutesBasis | None:
+        """What the routes were made for with which new ones are compared: those installed or, where
+        nothing can be installed, those planned last."""
+        made = self.state if installs else self.planned
+        return made.basis if made else None
+
+    def read_back(self, found: InForce | None, read_from: object, state: State | None) -> Current:
+        """With the tables that were read now, and the saved state."""
+        return replace(self, state=state, in_force=found, read_from=read_from)
+
+    def plan_in_force(self, fabric: Fabric) -> Plan | None:
+        """The plan that the state names; None where this process does not know it, or `fabric` is
+        another than it was made for."""
+        state = self.state
+        if state is None or fabric.digest.hex() != state.fabric_digest:
+            return None
+        return self.plan if self.identity == state.identity else None
+
+    def planned_as(self, plan: Plan, basis: RoutesBasis) -> Current:
+        """`plan` was made, for `basis`."""
+        measured = Measured(plan.traffic, plan.measures)
+        planned = PlannedRoutes(basis, plan.routes, plan.fabric.digest, measured)
+        return replace(self, last=plan, planned=planned)
+
+    def with_plan(self, plan: Plan, found: InForce, state: State) -> Current:
+        """`found` is in force, which are the tables of `plan`, and `state` says so."""
+        current = replace(self, state=state, plan=plan, identity=found.identity)
+        return current.planned_as(plan, state.basis)

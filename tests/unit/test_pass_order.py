@@ -1,0 +1,131 @@
+"""Orders of the steps of a pass that a user would notice if they were others.
+
+A process that dies between two steps is played by an exception that nothing in the agent catches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sar_agent.agent.current import Current
+from sar_agent.agent.decide import Reason
+from sar_agent.agent.history import History
+from sar_agent.agent.outcome import Report, Result
+from sar_agent.install.generations import Generations
+from sar_agent.opensm import plugin_install
+from tests.unit.test_amendments import Repaired
+from tests.unit.test_loop import JOBS, World
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+def killed(*_: object, **__: object) -> Any:
+    raise Killed
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """Generation 1 is in force, and one job has ended since."""
+    world = World(tmp_path)
+    world.once()
+    world.source.records = JOBS[:1]
+    return world
+
+
+def on_disk(world: World) -> tuple[int, list[int], list[int]]:
+    """The generation of the state, those that are kept, and those in the history."""
+    folder = world.folder / "state"
+    state = world.restart().installed.store.load()
+    assert state is not None
+    rows = [row.generation for row in History(folder).last(9)]
+    return state.generation, Generations(folder).numbers(), sorted(rows)
+
+
+@pytest.mark.parametrize(
+    ("dies", "disk"),
+    [
+        (lambda agent: agent.manager.install, (1, [1], [1])),
+        (lambda agent: agent.installed.generations.add, (1, [1], [1])),
+        (lambda agent: agent.installed.store.save, (1, [1, 2], [1])),
+        (lambda agent: agent.rerouter.committer.decisions.add, (2, [1, 2], [1])),
+        (lambda agent: agent.rerouter.publisher.rerouted, (2, [1, 2], [1, 2])),
+    ],
+    ids=["install", "kept file", "state", "history", "metrics"],
+)
+def test_no_record_claims_more_than_those_before_it(
+    world: World, dies: Callable[[Any], Any], disk: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kept file, state, history, metrics: in this order, and after the tables were read back."""
+    step = dies(world.agent)
+    monkeypatch.setattr(step.__self__, step.__name__, killed)
+    with pytest.raises(Killed):
+        world.once()
+    assert on_disk(world) == disk
+    report = world.once()
+    assert report.ok
+    assert world.once().result is Result.NOTHING
+    assert world.value("sar_agent_generation_installed") == world.bridge.generation
+
+
+def test_a_repair_of_the_manager_is_read_back_before_anything_is_decided(
+    tmp_path: Path,
+) -> None:
+    """Otherwise the agent would take the repaired tables for a stranger's, and replace them."""
+    world = Repaired(tmp_path)
+    world.once()
+    world.cut_and_repair()
+    report = world.once()
+    assert report.result is Result.NOTHING, report.sentence
+    assert [row.result for row in History(tmp_path / "state").last(1)] == ["followed"]
+
+
+def test_the_tables_of_now_decide_and_not_those_of_the_pass_before(world: World) -> None:
+    world.source.records = JOBS
+    world.bridge.fall_back()
+    assert world.once().reason is Reason.FALLBACK
+
+
+def test_what_was_left_behind_is_finished_before_anything_is_planned(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Died after OpenSM had the routes, before `routes.sar` was them: an OpenSM that starts now
+    would bring back the old ones."""
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(plugin_install, "_rename", killed)
+        world.once()
+    monkeypatch.setattr(world.restart().planner, "plan", killed)
+    with pytest.raises(Killed):
+        world.once()
+    world.bridge.start_again()
+    assert world.bridge.generation == 2
+
+
+class Notebook:
+    """An observer that writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, bool, Result]] = []
+
+    def after_pass(self, current: Current, site: object, report: Report) -> None:
+        self.seen.append((current.identity, site is not None, report.result))
+
+
+def test_observers_are_told_of_every_pass_when_all_is_on_record(world: World) -> None:
+    notes = Notebook()
+    broken = SimpleNamespace(after_pass=lambda *_: 1 / 0)
+    world.agent.observers = {"broken": broken, "notes": notes}
+    assert world.once().ok
+    (identity, saw, result), *_ = notes.seen
+    assert (saw, result) == (True, Result.INSTALLED)
+    assert identity == world.agent.manager.status().identity, "not that of the pass's beginning"
+
+    world.agent.observer.observe = lambda current: 1 / 0  # type: ignore
+    assert not world.once().ok
+    assert notes.seen[1:] == [(identity, False, Result.FAILED)], "what is in force stays known"
