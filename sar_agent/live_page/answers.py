@@ -27,10 +27,7 @@ def state_answer(page: PageSnapshot, traffic: Traffic | None) -> dict[str, Any]:
         sizes = {job.id: len(job.terminals) for job in traffic.mix.jobs}
         leaves = dict(zip(sizes, traffic.job_switches.tolist(), strict=True))
         phases = dict(zip(sizes, traffic.phase_contention.tolist(), strict=True))
-        measures |= {
-            "phase_contention_mean": float(np.mean(list(phases.values()) or [1.0])),
-            "phase_contention_max": max(phases.values(), default=1.0),
-        }
+        measures |= _phases(traffic)
         jobs = [
             asdict(job)
             | {
@@ -54,11 +51,28 @@ def state_answer(page: PageSnapshot, traffic: Traffic | None) -> dict[str, Any]:
         "in_force": page.in_force,
         "fabric": page.fabric.digest.hex()[:16] if page.fabric else None,
         "measures": measures,
+        "planned": _planned(page),
         "counters": _counters(page),
         "jobs": jobs[:MOST_JOBS],
         "jobs_total": len(page.mix.jobs) if page.mix else 0,
         "decisions": list(page.decisions),
     }
+
+
+def _phases(traffic: Traffic) -> dict[str, float]:
+    each = traffic.phase_contention
+    return {
+        "phase_contention_mean": float(each.mean()) if len(each) else 1.0,
+        "phase_contention_max": float(each.max(initial=1.0)),
+    }
+
+
+def _planned(page: PageSnapshot) -> dict[str, float]:
+    if page.planned is None:
+        return {}
+    measures, traffic = page.planned
+    names = ("load_max", "dark_fiber_ratio", "throughput_min")
+    return {name: getattr(measures, name) for name in names} | _phases(traffic)
 
 
 def _counters(page: PageSnapshot) -> dict[str, Any]:

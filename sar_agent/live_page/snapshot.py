@@ -13,6 +13,8 @@ from sar_agent.counters import Comparison, CounterWindow
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import F64
 from sar_agent.jobs import JobMix
+from sar_agent.quality import Measures
+from sar_agent.quality.channel_traffic import Traffic
 from sar_agent.routing.routes import Routes
 
 
@@ -51,6 +53,9 @@ class PageSnapshot:
     """float64[C], predicted for the routes in force and the jobs of now."""
     measures: dict[str, Any] = field(default_factory=dict)
     """The largest load, its lower bound, and others, of the same."""
+    planned: tuple[Measures, Traffic] | None = None
+    """Of the routes that are planned beside those in force, under the jobs of now; None where the
+    agent installs."""
     window: CounterWindow | None = None
     """The last window, on the channels of `fabric`."""
     comparison: Comparison | None = None

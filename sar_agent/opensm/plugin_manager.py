@@ -89,7 +89,8 @@ class PluginManager(SubnetManager):
         version = stat and (stat.st_ino, stat.st_size, stat.st_mtime_ns), fabric.digest
         if self._dumped is None or self._dumped[0] != version:
             routes = read_lfts_dump(self.lfts_dump, fabric)
-            status = SmStatus(engine="unknown", unsettled="the plugin does not answer")
+            at = stat.st_mtime if stat else 0.0
+            status = SmStatus(engine="unknown", unsettled="the plugin does not answer", built_at=at)
             file, digest = routes_to_file(fabric, routes, 0), routes.digest.hex()
             self._dumped = version, InForce(routes, None, digest, file, status, confirmed=False)
         return self._dumped[1]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sar_agent.agent.build import build_agent, build_site
 from sar_agent.agent.explain import explain
+from sar_agent.agent.loop import Agent
 from sar_agent.config.model import parse_config
 from sar_agent.live_page.web_app import WebApp
 from tests.fake_squeue import fake_squeue
@@ -54,11 +56,32 @@ def site(tmp_path: Path) -> dict[str, str]:
     }  # fmt: skip
 
 
+def state_of(agent: Agent) -> dict[str, Any]:
+    page = json.loads(ask(WebApp(agent.observers["page"].pages, "loopback"), "/api/state.json")[2])
+    return dict(page)
+
+
+def test_in_shadow_mode_the_page_shows_the_plan_and_no_alarm(site: dict[str, str]) -> None:
+    agent = build_agent(parse_config(CONFIG.format_map(site)))
+    for _ in range(2):
+        agent.pass_once()
+        state = state_of(agent)
+        assert state["wrong"] == []
+        assert not state["in_force"]["ours"]
+        assert state["in_force"]["dumped"] == Path(site["lfts"]).stat().st_mtime
+        value = agent.metrics.registry.get_sample_value
+        for name, metric in (("load_max", "channel_load_max"), ("dark_fiber_ratio",) * 2):
+            for key, routes in (("measures", "in_force"), ("planned", "planned")):
+                assert state[key][name] == value(f"sar_agent_{metric}", {"routes": routes})
+        assert state["planned"]["load_max"] < state["measures"]["load_max"]
+        assert state["planned"]["phase_contention_mean"] >= 1
+
+
 def test_explain_page_metric_and_assess_agree(site: dict[str, str]) -> None:
     config = parse_config(CONFIG.format_map(site))
     agent = build_agent(config)
     agent.pass_once()
-    page = json.loads(ask(WebApp(agent.page.pages, "loopback"), "/api/state.json")[2])
+    page = state_of(agent)
     shown = {job["job"]: job for job in page["jobs"]}
     told = {job: explain(config, job, build_site(config)).in_force for job in JOBS}
     for job, under in told.items():

@@ -27,6 +27,7 @@ from sar_agent.jobs import JobMix
 from sar_agent.live_page import LivePages, PageSnapshot, Trouble
 from sar_agent.live_page.lost_links import LostLinks
 from sar_agent.quality import Measures
+from sar_agent.quality.channel_traffic import Traffic
 from sar_agent.util.problem_log import ProblemLog
 
 DECISIONS = 20
@@ -100,6 +101,7 @@ class PageFeed:
                 routes=in_force.routes if in_force and measures else None,
                 load=measures.channel_load if measures else None,
                 measures=_numbers(measures),
+                planned=_planned(current) if agent.mode == "observe" and measures else None,
                 window=window,
                 comparison=counted.comparison if window is not None else None,
                 counted_at=counted.ended_at,
@@ -123,6 +125,7 @@ class PageFeed:
             "since": state.installed_at if mine and state else self._since[1],
             "held": mine and state is not None and state.hold is not None,
             "routing": state.engine if mine and state else "",
+            "dumped": status.built_at if status.engine == "unknown" else 0.0,
         }
 
     def _troubles(
@@ -132,11 +135,13 @@ class PageFeed:
         said: list[str] = []
         if report.result in (Result.FAILED, Result.WAITING):
             said.append(report.sentence)
-        if site is not None and site.status is None and self.config.agent.mode == "install":
+        install = self.config.agent.mode == "install"
+        if site is not None and site.status is None and install:
             said.append(site.status_problem)
-        if status is not None and not status.ours and self.config.agent.mode == "install":
+        if status is not None and not status.ours and install:
             said.append(f"engine {status.engine} is in force, not the agent's routes")
-        if status is not None and status.unsettled:
+        # Where nothing is installed and OpenSM's dump tells the tables, there may be no plugin.
+        if status is not None and status.unsettled and (status.process or install):
             said.append(status.unsettled)
         lost = self._lost.troubles()
         for problems in self.problems:
@@ -173,6 +178,11 @@ class PageFeed:
 def _without_numbers(sentence: str) -> str:
     """Equal for sentences on the same problem, such as `read 6 s ago` and `read 36 s ago`."""
     return re.sub(r"\d+", "", sentence)
+
+
+def _planned(current: Current) -> tuple[Measures, Traffic] | None:
+    measured = current.planned.measured if current.planned else None
+    return (measured.measures, measured.traffic) if measured else None
 
 
 def _numbers(measures: Measures | None) -> dict[str, Any]:

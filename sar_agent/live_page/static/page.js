@@ -79,18 +79,21 @@ function showForce() {
     const repairs = now.amendments ? `, with ${now.amendments} repairs by OpenSM` : "";
     const what = now.ours
       ? `Generation ${now.generation}${now.routing ? ` of engine ${now.routing}` : ""}${repairs}`
-      : `Engine ${now.engine} of the subnet manager`;
+      : now.dumped ? `OpenSM's own tables, from its dump of ${moment(now.dumped)}` : `Engine ${now.engine} of the subnet manager`;
     const age = (Date.now() + clockStep) / 1000 - now.since;
-    by("force").textContent = `${what}, since ${moment(now.since)} (${length(age)})${now.held ? "; held by a person" : ""}`;
+    by("force").textContent = now.dumped ? `${what}.` : `${what}, since ${moment(now.since)} (${length(age)})${now.held ? "; held by a person" : ""}`;
   }
-  const counters = state.counters, facts = [];
+  const counters = state.counters, planned = state.planned, facts = [];
+  const beside = (name, show) => planned[name] === undefined ? show(measures[name]) : `${show(measures[name])} → ${show(planned[name])}`;
+  const head = planned.load_max === undefined ? "" : "now → planned: ";
   if (measures.switches !== undefined) {
     facts.push(fact("switches, hosts' ports", `${measures.switches.toLocaleString("en")}, ${measures.terminals.toLocaleString("en")}`));
-    facts.push(fact("largest predicted load", `${load(measures.load_max)}`, `no routes can do better than ${load(measures.lower_bound_load_max)}`));
+    facts.push(fact(`${head}largest predicted load`, beside("load_max", load), `no routes can do better than ${load(measures.lower_bound_load_max)}`));
     if (measures.phase_contention_mean !== undefined)
-      facts.push(fact("one message at a time", `${load(measures.phase_contention_mean)}, worst job ${load(measures.phase_contention_max)}`, "how many times as long as without contention, mean job and worst job, if every job sends to one host after the other"));
-    facts.push(fact("links that no job uses", percent(measures.dark_fiber_ratio)));
+      facts.push(fact(`${head}one message at a time`, `${beside("phase_contention_mean", load)}, worst job ${beside("phase_contention_max", load)}`, "how many times as long as without contention, mean job and worst job, if every job sends to one host after the other"));
+    facts.push(fact(`${head}links that no job uses`, beside("dark_fiber_ratio", percent)));
   }
+  document.body.classList.toggle("uncounted", counters.counted_max === undefined);
   if (counters.counted_max !== undefined) {
     facts.push(fact("fullest link, counted", percent(counters.counted_max)));
     facts.push(fact("predicted and counted rank", counters.rank === null ? "–" : counters.rank.toFixed(2), "Spearman's rank correlation over all links: 1 means the same order"));
