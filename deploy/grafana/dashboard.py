@@ -31,6 +31,14 @@ FILE = Path(__file__).with_name("sar-agent.json")
 SOURCE = models.DataSourceRef(type_val="prometheus", uid="${datasource}")
 OBSERVING = "2 * (1 - sar_agent_install_mode)"
 """Added to a 0 or 1, so that observe mode has values of its own: 2 and 3."""
+SAVED = {
+    "all messages at once": "1 - avg by (instance) (avg_over_time("
+    'sar_agent_job_throughput_mean_ratio{routes="baseline"}[30d])) / avg by (instance) '
+    '(avg_over_time(sar_agent_job_throughput_mean_ratio{routes="in_force"}[30d]))',
+    "one message at a time": "1 - avg by (instance) (avg_over_time("
+    'sar_agent_job_phase_contention_mean{routes="in_force"}[30d])) / avg by (instance) '
+    '(avg_over_time(sar_agent_job_phase_contention_mean{routes="baseline"}[30d]))',
+}
 START = 'process_start_time_seconds{job="sar-agent"}'
 
 
@@ -274,6 +282,11 @@ def _graph(given: Panel) -> TimePanel:
 
 
 def _stats() -> Iterable[StatPanel]:
+    for title, saved in SAVED.items():
+        yield _stat(f"Time saved against the baseline: {title}", "The mean of the last 30 days, of "
+                    "what jobs spend sending; the baseline is what agent.baseline names.",
+                    {saved: ""}, {}, unit="percentunit",
+                    steps=((None, "red"), (-0.01, "text"), (0.01, "green"))).span(12)  # fmt: skip
     yield _stat("Routes in force", "Whose tables OpenSM uses. Observe mode installs nothing.",
                 {f'sum(sar_agent_engine_in_force{{engine="sar"}}) + sum({OBSERVING})': ""},
                 {"0": ("other engine", "red"), "1": ("sar-agent", "green"),

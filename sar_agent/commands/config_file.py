@@ -83,10 +83,12 @@ def _problems(settings: Config) -> list[str]:
     from sar_agent.routing import load_engine
 
     problems = []
-    try:
-        load_engine(settings.agent.engine)
-    except SarError as error:
-        problems.append(f"agent.engine: {error}")
+    agent = settings.agent
+    for key, engine in (("agent.engine", agent.engine), ("agent.baseline", agent.baseline)):
+        try:
+            load_engine(engine or "minhop")
+        except SarError as error:
+            problems.append(f"{key}: {error}")
     try:
         load_subnet_manager(settings)
     except SarError as error:

@@ -56,6 +56,11 @@ class AgentConfig(Section, EngineSettings, frozen=True):
     engine: Word = Field(
         default="sar-plus", description="routing engine; `sar-agent engines` lists them"
     )
+    baseline: str = Field(
+        default="ftree",
+        description="engine whose tables are measured beside those in force, so that the gain "
+        'stays visible: the one that OpenSM would use without sar-agent. "" measures none',
+    )
     ib_partitions_file: str = Field(
         default="",
         description="InfiniBand partitions for the pftree engines: a policy file (TOML), or "

@@ -28,9 +28,20 @@ from sar_agent.telemetry.job_distribution import JobDistribution
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
 
-Which = Literal["in_force", "planned"]
+Which = Literal["in_force", "planned", "baseline"]
 ERROR_PLACES = (
-    *("pass", "keys", "status", "counters", "events", "waiting", "server", "peer", "page"),
+    *(
+        "pass",
+        "keys",
+        "status",
+        "counters",
+        "events",
+        "waiting",
+        "server",
+        "peer",
+        "page",
+        "baseline",
+    ),
     *("look at Slurm", "look at the fabric", "look at the topology"),
 )
 """Parts of the agent that catch unexpected errors."""
@@ -45,7 +56,8 @@ _COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 
 
 class RouteMetrics(MetricGroup):
-    """Quality of the routes in force and of the planned routes, for the running jobs."""
+    """Quality of the routes in force, of the planned routes, and of the baseline (those of
+    `agent.baseline`), for the running jobs."""
 
     dark_fiber_ratio = gauge(
         "dark_fiber_ratio",

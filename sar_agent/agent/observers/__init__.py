@@ -22,6 +22,7 @@ from sar_agent.telemetry.metrics import Metrics
 from sar_agent.util.problem_log import ProblemLog
 
 OBSERVERS = (
+    "baseline",
     "counters",
     "page",
 )

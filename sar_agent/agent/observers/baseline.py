@@ -1,0 +1,63 @@
+"""What the jobs of now would have without sar-agent: the tables of `agent.baseline` beside ours.
+
+Once our routes are in force, what is planned and what is in force are the same, and the gain can be
+seen only against such tables. They are made once for each fabric, after a pass that changed
+nothing; min-hop takes the place of an engine that refuses the fabric, as in OpenSM.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from sar_agent.agent.current import Current, Measured
+from sar_agent.agent.observe_site import Observation
+from sar_agent.agent.observers import ObserverParts
+from sar_agent.agent.outcome import Report, Result
+from sar_agent.agent.publish import measured
+from sar_agent.errors import SarError
+from sar_agent.fabric import Fabric
+from sar_agent.jobs import JobMix
+from sar_agent.routing import Options, load_engine
+from sar_agent.routing.routes import Routes
+from sar_agent.telemetry.metrics import Metrics
+
+log = logging.getLogger(__name__)
+QUIET = (Result.NOTHING, Result.HELD, Result.PLANNED)
+
+
+def observer(parts: ObserverParts) -> Baseline:
+    """The observer of an agent."""
+    return Baseline(parts.config.agent.baseline, parts.metrics)
+
+
+class Baseline:
+    """Measures `engine`, a name; with "" it does nothing."""
+
+    def __init__(self, engine: str, metrics: Metrics) -> None:
+        self.engine, self.metrics = engine, metrics
+        self._digest = b""
+        """Of the fabric of `_routes`."""
+        self._routes: Routes | None = None
+        self._measured: Measured | None = None
+
+    def after_pass(self, current: Current, site: Observation | None, report: Report) -> None:
+        """Measures again where the jobs or the fabric have changed."""
+        if not self.engine or site is None:
+            return
+        if site.fabric.digest != self._digest:
+            self._routes = self._measured = None
+            if report.result in QUIET:
+                self._digest, self._routes = site.fabric.digest, self._route(site.fabric)
+        if self._routes is None:
+            self.metrics.show_measures("baseline", None)
+            return
+        self._measured = measured(self._measured, site.fabric, site.mix, self._routes)
+        self.metrics.show_measures("baseline", self._measured.measures)
+
+    def _route(self, fabric: Fabric) -> Routes | None:
+        for engine in dict.fromkeys((self.engine, "minhop")):
+            try:
+                return load_engine(engine).route(fabric, JobMix(()), Options())
+            except SarError as error:
+                log.info("no baseline of %s: %s", engine, error)
+        return None
