@@ -1,6 +1,8 @@
 """Explains what a mixture of old and new tables can do: to which packets, by which entries.
 
 These sentences are for an administrator; the history and `sar-agent check --from` print them.
+**Weak spot:** a path is searched again here, not taken from the walk, and may not be found although
+the verdict is right.
 """
 
 from __future__ import annotations
@@ -110,7 +112,7 @@ def _path(sets: TableSets, pair: Pair, o: int, d: int, kind: int) -> str:
     for age, table in reversed(_ages(sets, pair)):
         for s in range(fabric.switches):
             port = int(table[o, d, s])
-            w = int(wiring.next[s * (int(wiring.ports) + 1) + min(port, int(wiring.ports))])
+            w = int(wiring.following[s, min(port, int(wiring.ports))])
             if w < fabric.switches:
                 graph.add_edge(s, w, age=age)
                 onward[s] = w  # the old entries come last

@@ -12,6 +12,8 @@ trees as keep the union of all dependencies acyclic. They are found by halving: 
 together close a loop, each half is tried by itself. After the stage the dependencies of the old
 entries are gone, which makes room for the next. Where no tree can move as a whole, single entries
 move.
+
+**Weak spot:** both are greedy. Stages that exist may not be found; the transition is then refused.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class TableSets:
 
     Where both have the same lanes, each lane is examined separately. Otherwise the SL2VL tables
     change, too, port by port; then all lanes are merged into one, which proves less but never
-    something false.
+    something false. **Weak spot:** so plans that need lanes hardly ever replace plans with others.
     """
 
     def __init__(

@@ -9,7 +9,8 @@ a switch.
 A large set is found by halving, and likely sets are tried first: all switches with hosts (where the
 check proved everyone, nothing more is counted), then all others at once, else those of them with a
 free port. The number of added paths is bounded by a share of the tables' entries: on three-level
-trees, hosts at upper switches close loops, and a few paths show it.
+trees, hosts at upper switches close loops, and a few paths show it. **Weak spot:** what is found is
+safe, but not the largest safe set: it depends on the order of the switches and on that bound.
 """
 
 from __future__ import annotations
@@ -32,8 +33,7 @@ SEARCH = 16
 
 def senders_proved(fabric: Fabric, routes: Routes, proved: ProvedTables) -> Bool:
     """bool[S]: switches at which a new host may send without risk of a credit loop; a subset of
-    `routes.senders` if that is set. `proved` is the proof that
-    the check of `routes` left behind."""
+    `routes.senders` if that is set. `proved` is the proof that the check left behind."""
     may = fabric.switch_up if routes.senders is None else fabric.switch_up & routes.senders
     search = _Search(fabric, proved)
     hosts = may & search.hosts

@@ -60,6 +60,39 @@ def test_tables_whose_mixture_alone_closes_a_credit_loop() -> None:
     assert broken.words.startswith("not proved, because the routes in force are unsafe already: a ")
 
 
+@pytest.mark.parametrize(
+    ("port", "fault"),
+    [
+        (255, "no route"),
+        (7, "a port without a live link"),
+        (1, "a loop"),
+        (3, "the wrong last port"),
+    ],
+)
+def test_the_first_pair_that_does_not_reach_is_explained(port: int, fault: str) -> None:
+    fabric = ring()
+    routes = around(fabric, [1, 4, 4])
+    routes.egress[0, 2, 2 if fault == "the wrong last port" else 1] = port
+    verdict = check_routes(fabric, routes)
+    broken = 3 if fault == "the wrong last port" else 2
+    assert verdict.problems == (
+        f'{broken} pairs do not reach; the first is from switch "s0" to "h2 HCA-1" (h2): {fault}',
+    )
+
+
+def test_packets_that_a_new_entry_leads_into_an_old_hole() -> None:
+    """Switch 1 has no route to h2 yet, and switch 0 is to send through it: 1 must change first."""
+    fabric = ring()
+    old, new = around(fabric, [3, 255, 4]), around(fabric, [1, 4, 4])
+    found = examine(fabric, old, new)
+    assert found.way is Way.STAGED
+    assert [stage.egress[0, 2].tolist() for stage in found.stages] == [[3, 4, 4], [1, 4, 4]]
+    assert found.danger == (
+        'packets to h2 (port 0xc) could be lost: "s0" -> "s1" (new entry), where the old entry of '
+        '"s1" leads nowhere'
+    )
+
+
 def test_a_switch_that_comes_back_is_asked_for_everything() -> None:
     whole = xgft_fabric("xgft:2;4,4;1,2")
     cut, spine = whole.with_switches_down([4]), 4
