@@ -1,27 +1,22 @@
 """Expands Slurm's host lists (`r[1-2]n[01-04],login-a`) to names.
 
-Lists that `scontrol show hostnames` accepts are expanded here, since ClusterShell's NodeSet needs
-60 µs or more per list, too slow for the first poll of a queue with 5,000 running jobs. Other lists
-are passed to NodeSet, which explains what is wrong with them, after two adjustments. NodeSet
-accepts more (`@group`, `*`, `a!b`), which in a host list can only be an accident, so these are
-refused. And Slurm accepts ranges whose ends have different widths (`n[01-100]` is n01 … n100),
-which NodeSet refuses, so these are rewritten.
+One parser takes what `scontrol show hostnames` accepts, and counts names by arithmetic before it
+creates them. ClusterShell's NodeSet needs 60 µs or more per list, too slow for the first poll of a
+queue with 5,000 running jobs, refuses ranges whose ends have different widths (`n[01-100]` is n01 …
+n100 to Slurm), and accepts `@group`, `*`, `a!b` and `n[]`. It only tells what is wrong with a list.
 
-Lists that users write go to `expand_few`: it counts the names by arithmetic before it creates one,
-and caches nothing. Slurm's own lists go to `expand`, which caches them.
+Slurm's own lists go to `expand`, which caches them, those that users write to `expand_few`.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from itertools import product
+from math import prod
 
 from sar_agent.errors import InputError, TooMany
 
-_ALLOWED = re.compile(r"(?!-|.*[\[,]-)[A-Za-z0-9_.\-,\[\]]*")  # no name, no number starts with -
 _MOST_HOSTS = 1_000_000  # a typing slip such as n[1-99999999] must not eat the machine
 
 
@@ -32,61 +27,78 @@ def expand(text: str) -> tuple[str, ...]:
     An empty list is an empty tuple. Results are cached by the text, since most jobs of a poll were
     in the poll before. Raises `InputError` without file or line: the caller knows them.
     """
-    by_hand = _expand_by_hand(text)
-    return _expand_by_nodeset(text) if by_hand is None else by_hand
+    return _expanded(text, _MOST_HOSTS, _namer)
 
 
 def expand_few(text: str, most: int) -> tuple[str, ...]:
     """As `expand`, for a user's text: nothing is cached, and no name is created where there are
     more than `most` (repeated names count each time). Raises `InputError` there, too."""
     count_names(text, most)
-    names: list[str] = []
-    for prefix, ranges in _parts(text):
-        spans = [
-            [f"{number:0{width}d}{suffix}" for width, span in bracket for number in span]
-            for bracket, suffix in ranges
-        ]
-        names += (prefix + "".join(pieces) for pieces in product(*spans))
-    return tuple(dict.fromkeys(names))
+    return _expanded(text, most, lambda *form: _form(*form).__mod__)
 
 
 def count_names(text: str, most: int) -> int:
     """The number of names in the list, repeated names counted each time; no name is created. Raises
     `InputError` where they are more than `most`, or the text is not a host list."""
     total = 0
-    for _, ranges in _parts(text):
-        names = 1
-        for bracket, _ in ranges:
-            names *= sum(len(span) for _, span in bracket)
-        total += names
+    for _, brackets in _parts(text):
+        total += _count(brackets)
         if total > most:
             raise TooMany(f"{text[:60]!r} names more than {most} hosts")
     return total
 
 
-_Ranges = list[tuple[list[tuple[int, range]], str]]
+_Namer = Callable[[str, int, str], Callable[[int], str]]
+"""Gives the function from a number to its name, for the text before it, its width, and the text
+behind it."""
+_Brackets = list[tuple[list[tuple[int, range]], str]]
 """For each bracket: (width, numbers) of its ranges, and the text behind it."""
 
 
-def _parts(text: str) -> Iterator[tuple[str, _Ranges]]:
+def _expanded(text: str, most: int, namer: _Namer) -> tuple[str, ...]:
+    names: list[str] = []
+    for prefix, brackets in _parts(text):
+        if len(names) + _count(brackets) > most:
+            raise TooMany(f"{text[:60]!r} names more than {most} hosts")
+        heads = [prefix]
+        for spans, suffix in brackets:
+            made: list[str] = []
+            for head in heads:
+                for width, span in spans:
+                    made += map(namer(head, width, suffix), span)
+            heads = made
+        names += heads
+    return tuple(dict.fromkeys(names))
+
+
+def _count(brackets: _Brackets) -> int:
+    return prod(sum([len(span) for _, span in spans]) for spans, _ in brackets)
+
+
+def _parts(text: str) -> Iterator[tuple[str, _Brackets]]:
     """The parts of a list: the text before the brackets, and the brackets."""
     position = 0
     while position < len(text):
         match = _PART.match(text, position)
         if not match or match.end() == position:
-            raise InputError(f"{text[:60]!r} is not a Slurm host list")
+            raise InputError(f"{text[:60]!r} is not a Slurm host list{_reason(text)}")
         position = match.end()
         prefix, rest = match.groups()
-        ranges: _Ranges = []
-        for inside, suffix in _RANGES.findall(rest):
+        brackets: _Brackets = []
+        for inside, suffix in _BRACKET.findall(rest):
             spans = []
-            for low, high in _RANGE.findall(inside):
+            for part in inside.split(","):
+                low, _, high = part.partition("-")
                 span = range(int(low), int(high or low) + 1)
-                if not 0 < len(span) <= _MOST_HOSTS:
+                if not span:
                     raise InputError(f"[{inside[:60]}] is not a range of a Slurm host list")
                 spans.append((len(low), span))
-            ranges.append((spans, suffix))
-        yield prefix, ranges
+            brackets.append((spans, suffix))
+        yield prefix, brackets
+
+
+def _form(prefix: str, width: int, suffix: str) -> str:
+    return f"{prefix}%0{width}d{suffix}"
 
 
 class _Names(dict[int, str]):
@@ -103,120 +115,25 @@ class _Names(dict[int, str]):
 
 @lru_cache(maxsize=16384)
 def _namer(prefix: str, width: int, suffix: str) -> Callable[[int], str]:
-    return _Names(f"{prefix}%0{width}d{suffix}").__getitem__
+    return _Names(_form(prefix, width, suffix)).__getitem__
 
 
 _DIGITS = 18
 """The most digits of a number: Slurm's names have far fewer, and Python's integers no limit."""
 _NAME, _SPAN = r"[A-Za-z0-9_.\-]*", rf"[0-9]{{1,{_DIGITS}}}(?:-[0-9]{{1,{_DIGITS}}})?"
 _PART = re.compile(rf"(?![,\-])({_NAME})((?:\[{_SPAN}(?:,{_SPAN})*\]{_NAME})*)(?:,(?=.)|$)")
-_ONE_BRACKET = re.compile(rf"(?!-)({_NAME})\[({_SPAN}(?:,{_SPAN})*)\](?:,(?=.)|$)")
-_RANGES = re.compile(r"\[([^]]+)\]([^[]*)")
-_RANGE = re.compile(r"([0-9]+)-?([0-9]*)")
+_BRACKET = re.compile(r"\[([^]]+)\]([^[]*)")
+_SHORT = re.compile(r"(?!.*[0-9]{5})[A-Za-z0-9_.\-,\[\]]{1,200}")
+"""Lists of which NodeSet tells in milliseconds what is wrong: it creates all names before."""
 
 
-def _expand_by_hand(text: str) -> tuple[str, ...] | None:
-    """The names of a list such as `r[1-2]n[01-04]-ib`; None for anything unusual or wrong. Raises
-    `InputError` for a huge list."""
-    hosts: list[str] = []
-    position = 0
-    while position < len(text):
-        if one := _ONE_BRACKET.match(text, position):  # nearly all parts; takes half the time
-            position = one.end()
-            if not _add_names(one[1], one[2], "", hosts):
-                return None
-            continue
-        match = _PART.match(text, position)
-        if not match or match.end() == position:
-            return None
-        position = match.end()
-        prefix, rest = match.groups()
-        names = [prefix]
-        for ranges, suffix in _RANGES.findall(rest):
-            expanded: list[str] = []
-            for name in names:
-                if not _add_names(name, ranges, suffix, expanded):
-                    return None
-            names = expanded
-        hosts += names
-        if len(hosts) > _MOST_HOSTS:
-            raise InputError(f"{text[:80]!r} names more than {_MOST_HOSTS} hosts")
-    return tuple(dict.fromkeys(hosts))
-
-
-def _add_names(prefix: str, ranges: str, suffix: str, hosts: list[str]) -> bool:
-    """Appends the names of `prefix[ranges]suffix`; returns False if a range is empty. Raises
-    `InputError` for a huge list."""
-    width, name = 0, None
-    for span in ranges.split(","):
-        low, _, high = span.partition("-")
-        if name is None or len(low) != width:
-            width = len(low)
-            name = _namer(prefix, width, suffix)
-        if not high:
-            hosts.append(name(int(low)))
-            continue
-        first, end = int(low), int(high) + 1
-        if first >= end:
-            return False
-        if end - first + len(hosts) > _MOST_HOSTS:
-            raise InputError(f"{prefix}[{ranges[:80]}] names more than {_MOST_HOSTS} hosts")
-        hosts += map(name, range(first, end))
-    if len(hosts) > _MOST_HOSTS:
-        raise InputError(f"{prefix}[{ranges[:80]}] names more than {_MOST_HOSTS} hosts")
-    return True
-
-
-def _expand_by_nodeset(text: str) -> tuple[str, ...]:
+def _reason(text: str) -> str:
+    """What NodeSet finds wrong with a list, in brackets; empty where it finds nothing."""
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException  # rarely needed
 
-    if not _ALLOWED.fullmatch(text) or _LONG_NUMBER.search(text):
-        raise InputError(f"{text[:80]!r} is not a Slurm host list")
     try:
-        hosts = NodeSet(_BRACKET.sub(_slurm_widths, _shallow(text)), resolver=RESOLVER_NOGROUP)
+        if _SHORT.fullmatch(text):
+            NodeSet(text, resolver=RESOLVER_NOGROUP)
     except (NodeSetException, ValueError, OverflowError) as error:  # the others are its bugs
-        raise InputError(f"{text[:80]!r} is not a Slurm host list ({error})") from error
-    if len(hosts) > _MOST_HOSTS:
-        raise InputError(f"{text[:80]!r} names {len(hosts)} hosts, more than {_MOST_HOSTS}")
-    # Interned: thousands of cached lists over the same nodes then share one string per node.
-    return tuple(map(sys.intern, hosts))
-
-
-_LONG_NUMBER = re.compile(rf"[0-9]{{{_DIGITS + 1}}}")
-_BRACKET = re.compile(r"\[[^]\[]*\]")
-_UNEVEN = re.compile(r"(\d+)-(\d+)")
-
-
-_TOKEN = re.compile(r"\[[^][]*\]|,")
-_SPANS = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
-
-
-def _shallow(text: str) -> str:
-    """`text` itself. Raises `InputError` where a part of it names too many hosts: NodeSet takes
-    seconds to count the product of a dozen brackets, and its count overflows."""
-    names = 1
-    for token in _TOKEN.findall(text):
-        if token == ",":
-            names = 1
-            continue
-        spans = _SPANS.findall(token)
-        names *= sum(max(1, int(high or low) - int(low) + 1) for low, high in spans) or 1
-        if names > _MOST_HOSTS:
-            raise InputError(f"{text[:80]!r} names more than {_MOST_HOSTS} hosts")
-    return text
-
-
-def _slurm_widths(bracket: re.Match[str]) -> str:
-    return _UNEVEN.sub(_even_range, bracket.group())
-
-
-def _even_range(match: re.Match[str]) -> str:
-    """Slurm pads every number of a range to the width of its first; NodeSet needs equal widths."""
-    low, high = match.groups()
-    if int(high) - int(low) > _MOST_HOSTS:  # NodeSet would create all of them before len() is known
-        raise InputError(f"[{match.group()}] names more than {_MOST_HOSTS} hosts")
-    width = len(low)
-    high = str(int(high)).zfill(width)
-    if len(high) == width or not low.startswith("0"):
-        return f"{low}-{high}"
-    return f"{low}-{'9' * width},{10**width}-{high}"
+        return f" ({error})"
+    return ""

@@ -24,6 +24,7 @@ from sar_agent.keys.leases import Lease
 from sar_agent.keys.requests import KeyRequests
 from sar_agent.keys.tickets import TrafficWish
 from sar_agent.slurm import hostlist
+from sar_agent.util import store
 from tests.unit.test_keys import ALICE, BOB, ROOT, Site
 
 MALLORY = 1666
@@ -318,12 +319,16 @@ def test_no_key_delays_a_repair_and_all_are_saved_at_once(
     leased(site, 4)
     site.agent.serve_keys()
     order: list[str] = []
-    real, save = manager.make, site.agent.keys.pool.leases._save
+    real, write = manager.make, store.write_bytes
+
+    def written(path: Path, *rest: Any) -> None:
+        if path.name == "leases.json":
+            order.append("save")
+        write(path, *rest)
+
     site.bridge.on_load.append(lambda: order.append("load"))
     monkeypatch.setattr(manager, "make", lambda *w: order.append("key") or real(*w))
-    monkeypatch.setattr(
-        site.agent.keys.pool.leases, "_save", lambda: order.append("save") or save()
-    )
+    monkeypatch.setattr(store, "write_bytes", written)
     site.cut()
     assert site.pass_().result is Result.INSTALLED
     assert order == ["load"], "the repair, and nothing else"
