@@ -90,5 +90,6 @@ class Current:
 
     def with_plan(self, plan: Plan, found: InForce, state: State) -> Current:
         """`found` is in force, which are the tables of `plan`, and `state` says so."""
-        current = replace(self, state=state, plan=plan, identity=found.identity)
+        kept = self.shelter if self.shelter and self.shelter[0] == plan.fabric.digest else None
+        current = replace(self, state=state, plan=plan, identity=found.identity, shelter=kept)
         return current.planned_as(plan, state.basis)

@@ -80,11 +80,8 @@ class Agent:
             report = Report(Result.FAILED, self.unexpected.caught("pass", error))
             self.current = replace(self.current, last=None, shelter=None)
             self.unexpected.guard("pass", self.planner.forget, None, part=True)
-        now = time.time()
         self.unexpected.guard("keys", self.keys.publish, None, part=True)
-        self.metrics.last_pass.set(now)
-        if report.ok:
-            self.metrics.last_success.set(now)
+        self.publisher.passed(report)
         level = logging.ERROR if report.result is Result.FAILED else logging.INFO
         log.log(level, "%s", report.sentence)
         for name, observer in self.observers.items():
@@ -107,7 +104,7 @@ class Agent:
         return status
 
     def _pass(self, current: Current) -> tuple[Current, Observation, Report]:
-        # Observe.
+        # Observe, and finish what was left behind.
         try:
             site = self.observer.observe(current)
         finally:
@@ -116,6 +113,7 @@ class Agent:
         obstacle = self._obstacle(site)
         self.pacing.observed(site)
         self.publisher.observation(site)
+        # Read back what is in force.
         state = self.installed.load_state(site.status)
         current = current.read_back(site.in_force, site.read_from, state)
         repairing = ""
@@ -127,11 +125,10 @@ class Agent:
         decision = self._decide(current, site, obstacle)
         postponed = repairing or self._postponed(decision, site, obstacle)
         if decision.reason and not postponed:
-            # Plan, examine, choose, bring, record.
+            # Plan, examine, choose, bring, record (`reroute.py`).
             install = not obstacle
             current, report = self.rerouter.attempt(decision, site, current, install=install)
         else:
-            # Publish.
             current = self._publish_last_plan(current, site)
             report = without_reroute(decision, postponed)
         if obstacle and self._installs:

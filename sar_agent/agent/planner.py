@@ -42,17 +42,6 @@ class KeySource(Protocol):
         ...
 
 
-class NoKeys:
-    """A `KeySource` without keys."""
-
-    def rows(self, fabric: Fabric) -> Mapping[int, KeyRows]:
-        """No rows."""
-        return {}
-
-    def lose_all(self, why: str) -> None:
-        """There is nothing to lose."""
-
-
 Shelter = tuple[bytes, Routes]
 """Routes for LID offset 1, with the digest of their fabric."""
 
@@ -79,7 +68,7 @@ class Planner:
     """Makes plans, each from the one before where the engine can."""
 
     def __init__(self, config: Config, engine: Engine, keys: KeySource | None = None) -> None:
-        self.config, self.engine, self.key_source = config, engine, keys or NoKeys()
+        self.config, self.engine, self.key_source = config, engine, keys
         self.options = Options.of(config.agent)
         self._updn: tuple[bytes, Routes] | None = None
         """The shelter that was made last, with the digest of its fabric."""
@@ -99,11 +88,12 @@ class Planner:
         with stage("route"):
             require_connected(fabric)  # engines take that for granted
             self._read_partitions(fabric, mix)
-        frame = _Frame(generation, fabric, mix, last, shelter, self.key_source.rows(fabric))
+        keys = self.key_source.rows(fabric) if self.key_source else {}
+        frame = _Frame(generation, fabric, mix, last, shelter, keys)
         try:
             plan = self._plan(frame)
         except CheckFailed as error:
-            if not frame.keys:
+            if not keys or not self.key_source:
                 raise
             log.warning("%s; planning without routing keys", error)
             self.key_source.lose_all(str(error))

@@ -5,11 +5,13 @@ Measures of routes are computed again only when routes, jobs or fabric changed.
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
 from sar_agent.agent.current import Current, Measured
 from sar_agent.agent.observe_site import Observation, SiteObserver
+from sar_agent.agent.outcome import Report
 from sar_agent.check.reachability import Reachability, check_reachability
 from sar_agent.errors import CheckFailed, SarError
 from sar_agent.fabric import Fabric
@@ -65,6 +67,13 @@ class Publisher:
         else:
             self.metrics.show_sm(status.engine, status.generation, status.unknown_terminals)
             self.metrics.repairs_refused.set(status.repairs_refused)
+
+    def passed(self, report: Report) -> None:
+        """A pass has ended."""
+        now = time.time()
+        self.metrics.last_pass.set(now)
+        if report.ok:
+            self.metrics.last_success.set(now)
 
     def sources(self, observer: SiteObserver) -> None:
         """Whether Slurm and the fabric could be read, and when."""
