@@ -62,6 +62,14 @@ def tables_of_nodes(nodes: Sequence[NodeRecord]) -> dict[str, Table]:
     }
 
 
+def counted(columns: str, rows: Sequence[Sequence[object]]) -> Table:
+    """PM_INFO or PM_DELTA: these counters of GUID, port."""
+    return (
+        f"NodeGUID,PortGUID,PortNumber,LinkDownedCounter,{columns}",
+        [[f"0x{row[0]:016x}", f"0x{row[0]:016x}", row[1], 0, *row[2:]] for row in rows],
+    )
+
+
 def written(tables: dict[str, Table], *, escape: bool = False) -> str:
     """The text of the sections, in their order."""
     lines = ["# INDEX_TABLE offset:      965824, line:        6214", "", ""]

@@ -15,9 +15,11 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from sar_agent.util.text_files import passed_over
 
 SEEN = re.compile(r"^START_(?:RUN_INFO|NODES|PORTS|LINKS|PM_INFO)[ \t]*$", re.MULTILINE)
 AGAIN = "run ibdiagnet again and copy ibdiagnet2.db_csv when it is done"
@@ -52,14 +54,10 @@ class Sections:
             except ValueError as error:
                 self.bad.append((row.line, f"{section}: {error}"))
 
-    def notes(self) -> Iterator[str]:
-        """A sentence on what was passed over."""
-        if self.cut:
-            yield f"the file ends inside section {self.cut}: it is cut short"
-        if self.bad:
-            lines = "1 line was" if len(self.bad) == 1 else f"{len(self.bad)} lines were"
-            line, why = min(self.bad)
-            yield f"{lines} passed over, the first is line {line} ({why})"
+    def notes(self) -> list[str]:
+        """A sentence on what is missing, one on what was passed over."""
+        cut = [f"the file ends inside section {self.cut}: it is cut short"] if self.cut else []
+        return cut + passed_over(self.bad)
 
 
 def read_sections(text: str, wanted: Mapping[str, tuple[str, ...]]) -> Sections:

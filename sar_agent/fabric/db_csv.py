@@ -72,14 +72,14 @@ def read_db_csv(
     text, name = source_text(source, name)
     sections = read_sections(text, _COLUMNS)
     if sections.cut in _COLUMNS:
-        raise InputError(next(sections.notes()), file=name, remedy=AGAIN)
+        raise InputError(sections.notes()[0], file=name, remedy=AGAIN)
     nodes = _Nodes()
     sections.each("NODES", nodes.add_node)
     sections.each("PORTS", nodes.add_port)
     sections.each("LINKS", nodes.add_link)
     _require("node", bool(nodes.nodes), sections, name)
     _require("cable", bool(nodes.used), sections, name)
-    notes = list(sections.notes())
+    notes = sections.notes()
     if not sections.rows["PORTS"]:
         notes.append("it has no section PORTS: speeds and LIDs are not known")
     return assemble(name, list(nodes.nodes.values()), mapper, notes=notes, remedy=AGAIN)

@@ -8,6 +8,7 @@ import os
 import re
 import secrets
 import zlib
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -70,6 +71,15 @@ def source_text(source: str | Path, name: str) -> tuple[str, str]:
     if isinstance(source, str) and "\n" in source:
         return normal_lines(source), name
     return read_text(Path(source)), str(source)
+
+
+def passed_over(bad: Sequence[tuple[int, str]]) -> list[str]:
+    """What is said of lines (number, reason) that were passed over: one sentence, or none."""
+    if not bad:
+        return []
+    lines = "1 line was" if len(bad) == 1 else f"{len(bad)} lines were"
+    line, why = min(bad)
+    return [f"{lines} passed over, the first is line {line} ({why})"]
 
 
 def write_text(path: Path, text: str, mode: int | None = None) -> None:

@@ -19,7 +19,7 @@ from sar_agent.agent.hints import Hints
 from sar_agent.agent.state import StateStore
 from sar_agent.config.model import load_config, parse_config
 from sar_agent.counters import PortReadings, align
-from sar_agent.counters.counter_files import decode_counter_text
+from sar_agent.counters.counter_files import decode_counter_text, read_growth
 from sar_agent.counters.plugin_file import decode_counters
 from sar_agent.counters.readings import difference
 from sar_agent.events.answers import decode_answer
@@ -60,7 +60,7 @@ from sar_agent.slurm.topology_files import read_topology
 from sar_agent.telemetry.metrics import Metrics
 from sar_lab.history.files import read_history
 from tests.counted_fabric import counters_image
-from tests.db_csv_text import db_csv_of
+from tests.db_csv_text import counted, db_csv_of, tables_of, written
 from tests.fabric_texts import SMALL
 from tests.fake_opensm import FakeBridge
 from tests.grids import by_dimension, routes_by, torus
@@ -116,7 +116,12 @@ def _counters(folder: Path) -> Iterator[Reader]:
         before = decode_counter_text(text.PERFQUERY.decode(), "file", 20.0)
         return difference(before, after, 201.0)
 
-    yield Reader("counter files", (text.PERFQUERY, text.IBDIAGNET_PM), _text(window))
+    tables = tables_of(SMALL)
+    rows = [[1 << 60, port, 7, 8, 9, 10, 11, 12] for port in (1, 2)]
+    tables["PM_INFO"] = tables["PM_DELTA"] = counted(text.DB_CSV_COUNTERS, rows)
+    csv = written(tables).encode()
+    yield Reader("counter files", (text.PERFQUERY, text.IBDIAGNET_PM, csv), _text(window))
+    yield Reader("counter growth", (csv,), _file(folder / "growth", read_growth))
 
 
 def _counted(data: bytes) -> PortReadings:

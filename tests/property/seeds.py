@@ -169,6 +169,9 @@ PortRcvData:.....................42
 PortXmitData:....................11
 PortXmitWait:....................5
 """
+DB_CSV_COUNTERS = (
+    "PortXmitData,PortRcvData,PortXmitWait,PortXmitDataExtended,PortRcvDataExtended,PortXmitWaitExt"
+)
 IBDIAGNET_PM = b"""\
 ---------------------------------------------
 Port=5 Lid=0x0007 GUID=0x0008f10401000000 Device=52000 Port Name=sw1/P5

@@ -16,6 +16,7 @@ NAMES = [
     *(
         "LFT dump",
         "counter files",
+        "counter growth",
         "counters, sums right",
         "db_csv",
         "door",
