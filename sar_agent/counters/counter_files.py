@@ -25,7 +25,7 @@ import glob
 import re
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from math import inf
 from pathlib import Path
@@ -45,9 +45,10 @@ from sar_agent.fabric.csv_sections import (
     read_sections,
 )
 from sar_agent.fabric.model import U64
-from sar_agent.util.text_files import passed_over, read_text
+from sar_agent.util.text_files import first_readable, passed_over, read_text
 
 REMEDY = "give the output of perfquery -x, or ibdiagnet2.pm or ibdiagnet2.db_csv of ibdiagnet"
+FOLDER_FILES = ("ibdiagnet2.db_csv", "ibdiagnet2.pm")
 _PERFQUERY = re.compile(r"# Port (extended )?counters: Lid (\d{1,6}) port (\d{1,4})\b")
 _IBDIAGNET = re.compile(r"Port=(\d{1,4}) Lid=\w{1,10} GUID=0x([0-9a-fA-F]{1,16})\b")
 _VALUE = re.compile(r"(\w+)(?::\.*|=)(0x[0-9a-fA-F]+|\d+)$")
@@ -137,9 +138,12 @@ class _Ports:
 
 
 def read_counter_file(path: str | Path) -> PortTotals:
-    """The counters in a file, which may be gzipped. Raises `InputError` where it is missing,
-    unreadable, or not what one of the programs prints."""
+    """The counters in a file, which may be gzipped, or in ibdiagnet's folder. Raises `InputError`
+    where it is missing, unreadable, or not what one of the programs prints."""
     path = Path(path)
+    if path.is_dir() and (found := first_readable(path, FOLDER_FILES, read_counter_file)):
+        totals, notes = found
+        return replace(totals, notes=(*(f"{path}: {note}" for note in notes), *totals.notes))
     return decode_counter_text(read_text(path), str(path), path.stat().st_mtime)
 
 
@@ -153,10 +157,11 @@ def decode_counter_text(text: str, name: str, at: float) -> PortTotals:
 
 
 def read_growth(path: str | Path, seconds: float | None = None) -> PortReadings | None:
-    """The window of the section PM_DELTA of one db_csv, None where the file has none. `seconds`:
-    its length; None takes it from the file. Raises `InputError`."""
-    name = str(path)
-    sections = read_sections(read_text(Path(path)), _SECTIONS)
+    """The window of the section PM_DELTA of one db_csv, or of that in ibdiagnet's folder; None
+    where it has none. `seconds`: its length; None takes it from the file. Raises `InputError`."""
+    path = Path(path)
+    path = path / FOLDER_FILES[0] if path.is_dir() else path
+    name, sections = str(path), read_sections(read_text(path), _SECTIONS)
     before, growth = (_of_section(sections, section) for section in ("PM_INFO", "PM_DELTA"))
     if not growth.values:
         return None

@@ -13,13 +13,15 @@ from sar_agent.routing.routes import NO_ROUTE, Routes
 
 ENGINE = "opensm"
 """The engine's name in the routes: a dump does not say which engine computed them."""
+MOST_UNKNOWN = 0.1
+"""Destinations that the fabric does not have, as a share of those it has; more are refused."""
 SAME_TIME = "take the fabric and its tables at the same time"
 
 
 class DumpTables:
-    """Forwarding tables on the indices of a fabric. With `strict`, nodes that the fabric does not
-    have, and switches of the fabric without a table, are an `InputError`; otherwise they are left
-    out."""
+    """Forwarding tables on the indices of a fabric. With `strict`, switches that the fabric does
+    not have, many such destinations, and switches of the fabric without a table are an
+    `InputError`; otherwise they are left out."""
 
     def __init__(self, fabric: Fabric, path: Path, strict: bool) -> None:
         self.fabric, self.path, self.strict = fabric, path, strict
@@ -29,6 +31,7 @@ class DumpTables:
         self._egress: list[U8] = []
         self._seen: set[int] = set()
         self._found: set[int] = set()
+        self._unknown: dict[str, int] = {}
 
     def switch(self, guid: int, line: int) -> int | None:
         """Begins the table of a switch; returns its index, or None where it is left out."""
@@ -45,9 +48,13 @@ class DumpTables:
     def destination(self, guid: int, line: int) -> int | None:
         """The index of a destination, or None where it is left out."""
         d = self.columns.get(guid)
-        if d is None and self.strict and self._found:
-            raise self.bad(f"port 0x{guid:016x} is not in {self.fabric.name}", line, SAME_TIME)
+        if d is None:
+            self.leave_out(f"port 0x{guid:016x} is not in {self.fabric.name}", line)
         return d
+
+    def leave_out(self, what: str, line: int) -> None:
+        """Counts a destination that cannot be used."""
+        self._unknown.setdefault(what, line)
 
     def put(self, s: int, d: int, offset: int, port: int) -> None:
         """Stores one entry."""
@@ -56,8 +63,17 @@ class DumpTables:
             self._egress.append(np.full(shape, NO_ROUTE, np.uint8))
         self._egress[offset][d, s] = port
 
-    def routes(self) -> Routes:
-        """The tables. Raises `InputError` where they are of another fabric or incomplete."""
+    def notes(self) -> list[str]:
+        """What is said of destinations that were left out: one sentence, or none."""
+        if not self._unknown:
+            return []
+        count, (what, line) = len(self._unknown), next(iter(self._unknown.items()))
+        these = "1 destination was" if count == 1 else f"{count} destinations were"
+        return [f"{self.path}: {these} left out, the first in line {line}: {what}"]
+
+    def routes(self, remedy: str = SAME_TIME) -> Routes:
+        """The tables. Raises `InputError` where they are of another fabric or incomplete; `remedy`
+        is for tables of which more than a tenth of the destinations are not in the fabric."""
         fabric = self.fabric
         if not self._found:
             raise self.bad(
@@ -65,6 +81,9 @@ class DumpTables:
                 None,
                 "give the dump of this fabric's OpenSM",
             )
+        if self.strict and len(self._unknown) > max(1.0, MOST_UNKNOWN * fabric.destinations):
+            what, line = next(iter(self._unknown.items()))
+            raise self.bad(what, line, remedy)
         missing = np.setdiff1d(np.flatnonzero(fabric.switch_up), sorted(self._found))
         if self.strict and len(missing):
             name, guid = fabric.switch_name[missing[0]], fabric.switch_guid[missing[0]]

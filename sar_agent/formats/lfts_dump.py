@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 from sar_agent.errors import InputError
@@ -20,22 +21,35 @@ from sar_agent.util.text_files import read_text
 
 _SWITCH = re.compile(r"Unicast lids .* of switch .*guid (0x[0-9a-fA-F]{1,16})\b")
 _ENTRY = re.compile(r"(0x[0-9a-fA-F]{1,4})\s+(\d{1,3})\b(?:.*portguid (0x[0-9a-fA-F]{1,16}))?")
+_NO_PORT = re.compile(r"illegal port\)|node info not available|\(path #\d+ out of \d+\)")
+"""What dump_fts and ibroute say of LIDs that no port of their scan has, and of invalid ones (-a).
+"""
 _END = re.compile(r"(\d{1,9}) (valid )?lids dumped")
 _TABLE_HEAD = re.compile(r"Lid\s+Out\s+Destination|Port\s+Info")
 _AGAIN = "write it again: a dump is whole only when every switch ends in `… lids dumped`"
 
 
-def read_lfts_dump(path: str | Path, fabric: Fabric, strict: bool = False) -> Routes:
+def read_lfts_dump(
+    path: str | Path,
+    fabric: Fabric,
+    strict: bool = False,
+    say: Callable[[str], None] | None = None,
+) -> Routes:
     """The tables on the indices of `fabric`; a dump has no service levels.
 
     Nodes that are not in the dump have no route (255). Nodes that are only in the dump are left
-    out, or refused if `strict`. Raises `InputError` with the line where the dump is cut short or of
-    another format, and where it has none of the fabric's switches.
+    out, or refused if `strict` and many; `say` is told of some. Raises `InputError` with the line
+    where the dump is cut short or of another format, and where it has none of the fabric's
+    switches.
     """
     path = Path(path)
     tables = DumpTables(fabric, path, strict)
     _parse(read_text(path), tables)
-    return tables.routes()
+    routes = tables.routes()
+    if say:
+        for note in tables.notes():
+            say(note)
+    return routes
 
 
 def _parse(text: str, tables: DumpTables) -> None:
@@ -57,6 +71,10 @@ def _parse(text: str, tables: DumpTables) -> None:
             lid, port, guid = int(entry[1], 16), int(entry[2]), entry[3]
             if port > NO_ROUTE:
                 raise bad(f"port {port} of LID {lid} is above {NO_ROUTE}")
+            entries += 1
+            if guid is None and _NO_PORT.search(line):
+                tables.leave_out(f"no `portguid` for LID {lid}", number)
+                continue
             if guid is None:
                 raise bad(f"no `portguid` for LID {lid}")
             destination = int(guid, 16)
@@ -64,7 +82,6 @@ def _parse(text: str, tables: DumpTables) -> None:
             if switch is not None and d is not None:
                 tables.put(switch, d, seen[destination], port)
             seen[destination] += 1
-            entries += 1
         elif match := _SWITCH.match(line):
             if inside:
                 raise bad("the switch before this one is cut short")

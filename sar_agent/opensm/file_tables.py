@@ -61,6 +61,11 @@ class GuidTables:
         return (len(self.port) - 1).bit_length()
 
     @property
+    def highest_port(self) -> int:
+        """0 without a route."""
+        return int(self.port.max(initial=0, where=self.port != NO_ROUTE))
+
+    @property
     def hca_ports(self) -> int:
         """Destinations that are no switches with a table."""
         return len(np.setdiff1d(self.destination_guid, self.switch_guid))

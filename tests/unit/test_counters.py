@@ -20,7 +20,12 @@ from sar_agent.agent.counted_traffic import CountedTraffic, comparison_words
 from sar_agent.config.model import ConfigError, parse_config
 from sar_agent.counters import PortReadings, WindowLeftOut, align, compare
 from sar_agent.counters.compare import fitted_scale, rank_correlation, top_share
-from sar_agent.counters.counter_files import FileCounters, decode_counter_text, read_growth
+from sar_agent.counters.counter_files import (
+    FileCounters,
+    decode_counter_text,
+    read_counter_file,
+    read_growth,
+)
 from sar_agent.counters.job_weights import JobWeights
 from sar_agent.counters.plugin_file import decode_counters, read_counters_file
 from sar_agent.counters.predicted import PredictedLoads
@@ -367,9 +372,23 @@ def test_one_db_csv_is_a_window(
     again = read_growth(path, 30.0)
     assert again is not None
     assert again.seconds.tolist() == [30.0] * 2
+    (tmp_path / "ibdiagnet2.db_csv").write_text(written(tables))
+    assert read_growth(tmp_path) is not None
     del tables["PM_DELTA"]
     path.write_text(written(tables))
     assert read_growth(path) is None
+
+
+def test_the_counters_of_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "ibdiagnet2.pm").write_text(IBDIAGNET)
+    assert read_counter_file(tmp_path).sent.tolist() == [4 * 0x200000000]
+    (tmp_path / "ibdiagnet2.db_csv").write_text(written(tables_of(SMALL)))
+    found = read_counter_file(tmp_path)
+    assert found.sent.tolist() == [4 * 0x200000000]
+    assert found.notes == (
+        f"{tmp_path}: ibdiagnet2.pm was read instead of ibdiagnet2.db_csv, which cannot be: has no "
+        "counter of a port",
+    )
 
 
 def test_two_files_are_a_window(tmp_path: Path) -> None:
