@@ -58,6 +58,11 @@ def test_a_broken_line_is_named(bad):
     assert caught.value.line == 2
 
 
+def test_broken_lines_among_others_are_passed_over(caplog):
+    assert parse_jobmap("n1 1\nn2 x\n# a\nn3 1\n", "map")[0].hosts == ("n1", "n3")
+    assert "1 entry was passed over, the first: map:2: 'n2 x' is not `host jobid`" in caplog.text
+
+
 def test_nothing_half_written_when_writing_fails(tmp_path, monkeypatch):
     write_jobmap(tmp_path / "map", JOBS[:1])
 
