@@ -126,7 +126,7 @@ def read_routes(path: Path, fabric: Fabric) -> Routes:
     were computed for another state of the fabric."""
     from sar_agent.formats.read_tables import read_tables
 
-    routes = read_tables(path, fabric)
+    routes = read_tables(path, fabric, lambda left: note(f"note: {left}"))
     if routes.fabric_digest != fabric.digest:
         note(f"note: {path} was made for other nodes or cables than {fabric.name} has")
     return routes

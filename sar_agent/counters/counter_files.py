@@ -1,4 +1,5 @@
-"""Counters from files: what perfquery printed, and ibdiagnet2's dump of counters (`ibdiagnet2.pm`).
+"""Counters from files: what perfquery printed, ibdiagnet2's dump of counters (`ibdiagnet2.pm`), and
+its `ibdiagnet2.db_csv`.
 
 A file holds all ports at one time, which is the time when it was last written. The two newest files
 of a glob pattern are a window. perfquery names ports by LID:
@@ -10,6 +11,12 @@ ibdiagnet2 names them by GUID:
 
     Port=1 Lid=0x0006 GUID=0x248a070300f88ff0 Device=52000 Port Name=sw1/P1
     port_xmit_data_extended=1234
+
+A db_csv has its time in it, counters in PM_INFO, and, if ibdiagnet read them twice, what they grew
+by in PM_DELTA. Both have the columns of perfquery's names, and are known from files of ibdiagnet
+2.10. A port's two readings are as far apart as ibdiagnet slept (`--pm_pause_time`, 1 s if not
+given) and one pass over all ports took: half of what the stage took beside the sleep.
+**Weak spot:** that a pass takes half is not documented; without STAGE_PERF_INFO it counts as 0.
 """
 
 from __future__ import annotations
@@ -17,7 +24,10 @@ from __future__ import annotations
 import glob
 import re
 import time
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -25,12 +35,26 @@ import numpy as np
 from sar_agent.counters.readings import MOST_PORTS, WORD, PortReadings, PortTotals, difference
 from sar_agent.errors import InputError, Unavailable
 from sar_agent.fabric.cabling import MAX_LID
+from sar_agent.fabric.csv_sections import (
+    SEEN,
+    Row,
+    Sections,
+    guid_of,
+    known,
+    number_of,
+    read_sections,
+)
+from sar_agent.fabric.model import U64
+from sar_agent.util.text_files import first_readable, passed_over, read_text
 
-MOST_BYTES = 1 << 28
-REMEDY = "give the output of perfquery -x, or ibdiagnet2's file ibdiagnet2.pm"
+REMEDY = "give the output of perfquery -x, or ibdiagnet2.pm or ibdiagnet2.db_csv of ibdiagnet"
+FOLDER_FILES = ("ibdiagnet2.db_csv", "ibdiagnet2.pm")
 _PERFQUERY = re.compile(r"# Port (extended )?counters: Lid (\d{1,6}) port (\d{1,4})\b")
 _IBDIAGNET = re.compile(r"Port=(\d{1,4}) Lid=\w{1,10} GUID=0x([0-9a-fA-F]{1,16})\b")
 _VALUE = re.compile(r"(\w+)(?::\.*|=)(0x[0-9a-fA-F]+|\d+)$")
+_DATE = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \S* ?([+-]\d{4})")
+_PAUSE = re.compile(r"-pm_pause_time[ =](\d{1,6})\b")
+_MOST = (1 << 64) - 1
 _NAMES = {
     "PortXmitData": "sent",
     "PortRcvData": "received",
@@ -42,6 +66,20 @@ _NAMES = {
     "port_rcv_data_extended": "received extended",
     "port_xmit_wait_extended": "waits extended",
 }
+_COLUMNS = {
+    "PortXmitData": "sent",
+    "PortRcvData": "received",
+    "PortXmitWait": "waits",
+    "PortXmitDataExtended": "sent extended",
+    "PortRcvDataExtended": "received extended",
+    "PortXmitWaitExt": "waits extended",
+}
+_SECTIONS = {
+    "RUN_INFO": ("Date", "Args"),
+    "PM_INFO": ("NODEGUID", "PORTNUMBER", *_COLUMNS),
+    "PM_DELTA": ("NODEGUID", "PORTNUMBER", *_COLUMNS),
+    "STAGE_PERF_INFO": ("Name", "Real"),
+}
 Place = tuple[int, int, int]
 """GUID, LID, port; the one of the first two that is not known is 0."""
 
@@ -51,88 +89,154 @@ class _Ports:
     """Counters by port, as they are read."""
 
     values: dict[Place, dict[str, int]] = field(default_factory=dict)
+    bad: list[tuple[int, str]] = field(default_factory=list)
+    """Line and reason of what was passed over."""
+
+    def at(self, place: Place) -> dict[str, int] | None:
+        """The counters of a port to fill; None where it is no end of a link: port 0 of a switch,
+        and the sum of all ports (255)."""
+        _, lid, port = place
+        if lid > MAX_LID or not 0 < port < 255 or len(self.values) > MOST_PORTS:
+            return None
+        return self.values.setdefault(place, {})
 
     def wide(self, place: Place, name: str) -> int:
         """The counter of 64 bits, else that of 32."""
         values = self.values[place]
         return values.get(f"{name} extended", values.get(name, 0))
 
+    def totals(self, name: str, at: float) -> PortTotals:
+        """Of all ports that counted what they sent. Raises `InputError` without one."""
+        if len(self.values) > MOST_PORTS:
+            raise InputError("has more ports than a subnet", file=name, remedy=REMEDY)
+        places = [
+            place
+            for place, values in self.values.items()
+            if "sent" in values or "sent extended" in values
+        ]
+        notes = tuple(f"{name}: {note}" for note in passed_over(self.bad))
+        if not places:
+            why = f" ({notes[0].removeprefix(f'{name}: ')})" if notes else ""
+            raise InputError(f"has no counter of a port{why}", file=name, remedy=REMEDY)
+        words = np.uint64(WORD)
+        most = (1 << 64) // WORD - 1
+
+        def column(key: str) -> U64:
+            return np.array([min(self.wide(place, key), most) for place in places], np.uint64)
+
+        return PortTotals(
+            source=name,
+            guid=np.array([place[0] for place in places], np.uint64),
+            lid=np.array([place[1] for place in places], np.int32),
+            port=np.array([place[2] for place in places], np.int32),
+            sent=column("sent") * words,
+            received=column("received") * words,
+            waits=column("waits"),
+            at=np.full(len(places), at),
+            notes=notes,
+        )
+
 
 def read_counter_file(path: str | Path) -> PortTotals:
-    """The counters in a file. Raises `InputError` where it is missing, unreadable, or not what
-    one of the programs prints."""
+    """The counters in a file, which may be gzipped, or in ibdiagnet's folder. Raises `InputError`
+    where it is missing, unreadable, or not what one of the programs prints."""
     path = Path(path)
-    try:
-        stat = path.stat()
-        if stat.st_size > MOST_BYTES:
-            raise InputError("is too large for counters", file=path, remedy=REMEDY)
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except (OSError, ValueError) as error:
-        what = error.strerror if isinstance(error, OSError) else str(error)
-        raise InputError(f"cannot be read ({what})", file=path, remedy=REMEDY) from error
-    return decode_counter_text(text, str(path), stat.st_mtime)
+    if path.is_dir() and (found := first_readable(path, FOLDER_FILES, read_counter_file)):
+        totals, notes = found
+        return replace(totals, notes=(*(f"{path}: {note}" for note in notes), *totals.notes))
+    return decode_counter_text(read_text(path), str(path), path.stat().st_mtime)
 
 
 def decode_counter_text(text: str, name: str, at: float) -> PortTotals:
-    """The counters in a text that was written at the Unix time `at`; `name` is for messages. Raises
-    `InputError`."""
-    ports, here, extended = _Ports(), None, ""  # type: _Ports, Place | None, str
+    """The counters in a text that was written at the Unix time `at`; `name` is for messages. Lines
+    that cannot be read are passed over; `PortTotals.notes` counts them. Raises `InputError`."""
+    if SEEN.search(text):
+        sections = read_sections(text, _SECTIONS)
+        return _of_section(sections, "PM_INFO").totals(name, _date(sections) or at)
+    return _of_lines(text).totals(name, at)
+
+
+def read_growth(path: str | Path, seconds: float | None = None) -> PortReadings | None:
+    """The window of the section PM_DELTA of one db_csv, or of that in ibdiagnet's folder; None
+    where it has none. `seconds`: its length; None takes it from the file. Raises `InputError`."""
+    path = Path(path)
+    path = path / FOLDER_FILES[0] if path.is_dir() else path
+    name, sections = str(path), read_sections(read_text(path), _SECTIONS)
+    before, growth = (_of_section(sections, section) for section in ("PM_INFO", "PM_DELTA"))
+    if not growth.values:
+        return None
+    after = _Ports(bad=growth.bad)
+    for place, values in growth.values.items():
+        old = before.values.setdefault(place, {})
+        before.values[place] = {key: old.get(key, 0) for key in values}
+        after.values[place] = {key: old.get(key, 0) + value for key, value in values.items()}
+    length = _sleep(sections) if seconds is None else seconds
+    return difference(before.totals(name, 0.0), after.totals(name, length), length)
+
+
+def _of_lines(text: str) -> _Ports:
+    """What perfquery and `ibdiagnet2.pm` say."""
+    ports, here, extended = _Ports(), None, ""  # type: _Ports, dict[str, int] | None, str
     for number, line in enumerate(text.splitlines(), 1):
         line = line.strip()
         if match := _PERFQUERY.match(line):
-            place = (0, int(match[2]), int(match[3]))
+            here = ports.at((0, int(match[2]), int(match[3])))
             extended = " extended" if match[1] else ""
         elif match := _IBDIAGNET.match(line):
-            place, extended = (int(match[2], 16), 0, int(match[1])), ""
+            here, extended = ports.at((int(match[2], 16), 0, int(match[1]))), ""
         elif line.startswith(("# Port ", "Port=")):
-            raise InputError("names no port", file=name, line=number, remedy=REMEDY)
-        else:
-            value = _VALUE.match(line)
-            key = _NAMES.get(value[1]) if value else None
-            if value and key and here is not None:
-                short = len(value[2]) <= 20
-                count = int(value[2], 16 if value[2].startswith("0x") else 10) if short else -1
-                if not 0 <= count < 1 << 64:
-                    raise InputError(
-                        f"{value[1]} is no counter of 64 bits",
-                        file=name,
-                        line=number,
-                        remedy=REMEDY,
-                    )
-                wide = extended if key in ("sent", "received") else ""
-                ports.values[here][key + wide] = count
-            continue
-        _, lid, port = place
-        if lid > MAX_LID or not 0 < port < 255:
-            here = None  # port 0 of a switch, and the sum of all ports (255), are no links
-            continue
-        here = place
-        ports.values.setdefault(place, {})
-        if len(ports.values) > MOST_PORTS:
-            raise InputError("has more ports than a subnet", file=name, line=number, remedy=REMEDY)
-    places = [
-        place
-        for place, values in ports.values.items()
-        if "sent" in values or "sent extended" in values
-    ]
-    if not places:
-        raise InputError("has no counter of a port", file=name, remedy=REMEDY)
-    words = np.uint64(WORD)
-    most = (1 << 64) // WORD - 1
+            here = None
+            ports.bad.append((number, "names no port"))
+        elif here is not None and (value := _VALUE.match(line)) and value[1] in _NAMES:
+            key = _NAMES[value[1]]
+            try:
+                count = number_of(value[2], _MOST)
+            except ValueError:
+                ports.bad.append((number, f"{value[1]} is no counter of 64 bits"))
+                continue
+            here[key + (extended if key in ("sent", "received") else "")] = count
+    return ports
 
-    def column(key: str) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
-        return np.array([min(ports.wide(place, key), most) for place in places], np.uint64)
 
-    return PortTotals(
-        source=name,
-        guid=np.array([place[0] for place in places], np.uint64),
-        lid=np.array([place[1] for place in places], np.int32),
-        port=np.array([place[2] for place in places], np.int32),
-        sent=column("sent") * words,
-        received=column("received") * words,
-        waits=column("waits"),
-        at=np.full(len(places), at),
-    )
+def _of_section(sections: Sections, name: str) -> _Ports:
+    """What PM_INFO or PM_DELTA say; values that a device did not give are left out."""
+    ports = _Ports()
+
+    def add(row: Row) -> None:
+        guid, port, *texts = row.values
+        counts = {
+            key: number_of(text, _MOST)
+            for key, text in zip(_COLUMNS.values(), texts, strict=True)
+            if known(text)
+        }
+        here = ports.at((guid_of(guid), 0, number_of(port, 255)))
+        if here is not None:
+            here.update(counts)
+
+    sections.each(name, add)
+    ports.bad = [(line, why) for line, why in sections.bad if name in why]
+    return ports
+
+
+def _date(sections: Sections) -> float | None:
+    """The Unix time at which ibdiagnet began, `2025-03-31 23:43:18 UTC +0000`."""
+    for row in sections.rows["RUN_INFO"]:
+        if match := _DATE.search(row.values[0]):
+            with suppress(ValueError):
+                return datetime.strptime("".join(match.groups()), "%Y-%m-%d %H:%M:%S%z").timestamp()
+    return None
+
+
+def _sleep(sections: Sections) -> float:
+    """Seconds from the first reading of a port to the second."""
+    said = [_PAUSE.search(row.values[1]) for row in sections.rows["RUN_INFO"]]
+    pause = next((float(match[1]) for match in said if match), 1.0)
+    stage = dict(row.values for row in sections.rows["STAGE_PERF_INFO"])
+    with suppress(ValueError):
+        whole = float(stage.get("Port Counters", ""))
+        if pause < whole < inf:
+            return (pause + whole) / 2
+    return pause or 1.0
 
 
 class FileCounters:

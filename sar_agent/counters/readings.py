@@ -57,6 +57,8 @@ class PortReadings:
     """bool[P], whether a counter stood at its maximum."""
     went_back: Bool
     """bool[P], whether a counter was lower at the end of the window."""
+    notes: tuple[str, ...] = ()
+    """What could not be read, one sentence each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +74,8 @@ class PortTotals:
     waits: U64
     at: F64
     """float64[P], Unix seconds."""
+    notes: tuple[str, ...] = ()
+    """What could not be read, one sentence each."""
 
 
 def place_key(guid: U64, port: I32) -> U64:
@@ -120,4 +124,5 @@ def difference(before: PortTotals, after: PortTotals, now: float) -> PortReading
         waits_counted=counted & ~waits_back,
         stuck=stuck,
         went_back=back,
+        notes=tuple(dict.fromkeys(before.notes + after.notes)),
     )

@@ -74,7 +74,7 @@ def align(fabric: Fabric, readings: PortReadings) -> CounterWindow:
     known = fabric.channel_up & (row >= 0) & readings.counted[mine] & fits[mine]
     rate = fabric.channel_rate.astype(np.float64) * 1e9 / 8
     room = rate * readings.seconds[mine]
-    notes: list[str] = []
+    notes = list(readings.notes)
 
     def leave_out(wrong: Bool, what: str) -> None:
         """Marks channels as not known; raises if they are too many."""

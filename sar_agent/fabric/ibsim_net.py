@@ -302,7 +302,7 @@ def _speed(rate: float, port: int, rates: dict[str, float]) -> str:
 
 def _plain(description: str, extras: dict[str, Any]) -> str:
     """The description as ibsim accepts it; the true one goes into `extras` where it differs."""
-    plain = re.sub(r'["\x00-\x1f\x7f]', "?", description)
+    plain = re.sub(r'["\x00-\x1f\x7f\ufeff]', "?", description)
     plain = plain.encode(errors="replace")[:63].decode(errors="ignore")
     if plain != description or not plain:
         extras["description"] = description

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.rates import parse_rate
+from sar_agent.util.text_files import passed_over
 
 AGAIN = "run ibnetdiscover again"
 EXTRAS = "#sar "
@@ -70,6 +72,10 @@ class PortRecord(NamedTuple):
     line: int
 
 
+class BadLine(InputError):
+    """A line of a cable that cannot be read."""
+
+
 @dataclass(slots=True)
 class NodeRecord:
     """A header line and its port lines."""
@@ -88,7 +94,8 @@ class NodeRecord:
 def parse_lines(text: str, file: str, *, strict: bool) -> tuple[list[NodeRecord], list[str]]:
     """All nodes in the order of the text, and notes about lines that were not understood.
 
-    Raises `InputError` with file and line for a line that begins like a known one but is broken.
+    Raises `InputError` with file and line for a line that begins like a known one but is broken; of
+    ibnetdiscover's ports, each of which is also in the line of its far end, a few may be.
     """
     remedy = AGAIN if strict else "see ibsim's net-examples for the format"
     nodes: list[NodeRecord] = []
@@ -99,6 +106,7 @@ def parse_lines(text: str, file: str, *, strict: bool) -> tuple[list[NodeRecord]
     foreign: list[int] = []
     renamed: list[int] = []  # lines of nodes whose GUID line names another node
     extras: list[tuple[int, str]] = []
+    ports, broken = 0, list[BadLine]()
     node: NodeRecord | None = None
 
     for number, line in enumerate(text.split("\n"), 1):
@@ -111,7 +119,13 @@ def parse_lines(text: str, file: str, *, strict: bool) -> tuple[list[NodeRecord]
                 continue
             if node is None:
                 raise _bad("a port line outside of a node", line, file, number, remedy)
-            node.ends.append(_end(line, node, file, number, strict, remedy))
+            ports += 1
+            try:
+                node.ends.append(_end(line, node, file, number, strict, remedy))
+            except BadLine as error:
+                if not strict:
+                    raise
+                broken.append(error)
         elif first == "#":
             if line.startswith(EXTRAS):
                 extras.append((number, line[len(EXTRAS) :]))
@@ -160,7 +174,7 @@ def parse_lines(text: str, file: str, *, strict: bool) -> tuple[list[NodeRecord]
             "the file ends before the node that this line announces",
             file=file, line=dangling, remedy=AGAIN,
         )  # fmt: skip
-    notes = []
+    notes = few_bad_lines(broken, ports, text)
     if foreign:
         lines = "1 line was" if len(foreign) == 1 else f"{len(foreign)} lines were"
         notes.append(f"{lines} not understood, the first is line {foreign[0]}")
@@ -171,6 +185,16 @@ def parse_lines(text: str, file: str, *, strict: bool) -> tuple[list[NodeRecord]
             f"{renamed[0]}; the quoted one is used"
         )
     return nodes, notes
+
+
+def few_bad_lines(bad: Sequence[BadLine], lines: int, text: str) -> list[str]:
+    """A note on lines that were passed over. Raises the first where they are more than one in
+    twenty, and the last where it is the last of the text: then the text was cut."""
+    if len(bad) > max(1, lines // 20):
+        raise bad[0]
+    if bad and bad[-1].line == text.rstrip().count("\n") + 1:
+        raise bad[-1]
+    return passed_over([(error.line or 0, error.what) for error in bad])
 
 
 def _is_prompt(line: str, node: NodeRecord | None) -> bool:
@@ -202,6 +226,7 @@ def _node(line: str, file: str, number: int, strict: bool, remedy: str) -> NodeR
 def _end(
     line: str, node: NodeRecord, file: str, number: int, strict: bool, remedy: str
 ) -> PortRecord:
+    quoted = f": {line.strip()[:60]!r}"
     if match := _WHOLE_PORT.fullmatch(line):
         port, guid, peer, peer_port, peer_guid, lid, lmc, peer_lid, speed = match.groups()
         rate = parse_rate(speed)
@@ -210,11 +235,11 @@ def _end(
         lid = lmc = peer_lid = None
         rate = _option_rate(options)
         if strict:
-            raise _bad("this line is cut short", line, file, number, remedy)
+            raise BadLine(f"this line is cut short{quoted}", file=file, line=number, remedy=remedy)
     else:
-        raise _bad("cannot read this port", line, file, number, remedy)
+        raise BadLine(f"cannot read this port{quoted}", file=file, line=number, remedy=remedy)
     if strict and (not peer_port or (node.kind != "S" and not guid)):
-        raise _bad("this line is cut short", line, file, number, remedy)
+        raise BadLine(f"this line is cut short{quoted}", file=file, line=number, remedy=remedy)
     if not 1 <= int(port) <= node.ports:
         raise _bad(f'"{node.id}" has no port {port}', line, file, number, remedy)
     return PortRecord(

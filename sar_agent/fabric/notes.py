@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sar_agent.fabric.model import Fabric
 from sar_agent.fabric.rates import UNREAD
+from sar_agent.util.text_files import INSTEAD
 
 SAME_NAME = "machines with the description"
 
@@ -18,8 +19,9 @@ def twin_note(description: str, guids: tuple[int, int], leaves: tuple[str, str])
 
 
 def repeated_notes(fabric: Fabric) -> tuple[str, ...]:
-    """Those of guessed speeds, and of machines with one name."""
-    return tuple(note for note in fabric.notes if UNREAD in note or SAME_NAME in note)
+    """Those of guessed speeds, of machines with one name, and of files that cannot be read."""
+    words = (UNREAD, SAME_NAME, INSTEAD)
+    return tuple(note for note in fabric.notes if any(word in note for word in words))
 
 
 def name_notes(fabric: Fabric) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -22,7 +23,7 @@ from sar_agent.fabric.torus import torus_fabric
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.util.extensions import extension_names, extensions, load_point
 from sar_agent.util.other_files import other_file
-from sar_agent.util.text_files import read_text
+from sar_agent.util.text_files import first_readable, read_text
 
 GROUP = "sar_agent.fabric_formats"
 GENERATORS = {
@@ -35,7 +36,9 @@ GENERATORS = {
 }
 """Spec prefix to the function that takes the whole spec."""
 
-FOLDER_FILES = ("ibdiagnet2.ibnetdiscover", "ibdiagnet2.lst", "opensm-subnet.lst")
+FOLDER_FILES = (
+    "ibdiagnet2.ibnetdiscover", "ibdiagnet2.db_csv", "ibdiagnet2.lst", "opensm-subnet.lst",
+)  # fmt: skip
 """Dumps of the fabric in the folders that ibdiagnet and OpenSM write, the most complete first."""
 
 _REMEDIES = {
@@ -64,8 +67,9 @@ class FabricFormat(Protocol):
 
 
 def load_fabric(spec_or_path: str | Path, mapper: HostMapper | None = None) -> Fabric:
-    """The fabric of a spec, of a file in a registered format, or of a folder with a file of
-    `FOLDER_FILES`, such as ibdiagnet's `/var/tmp/ibdiagnet2`.
+    """The fabric of a spec, of a file in a registered format, or of a folder with files of
+    `FOLDER_FILES`, such as ibdiagnet's `/var/tmp/ibdiagnet2`: of the first that can be read;
+    `Fabric.notes` names the others.
 
     Raises `InputError` for an unknown spec, and for a file that is missing, unreadable, empty,
     binary, in no known format, or broken.
@@ -77,22 +81,22 @@ def load_fabric(spec_or_path: str | Path, mapper: HostMapper | None = None) -> F
         if not os.path.isfile(text):  # noqa: PTH113 - Path's raises on odd names
             known = ", ".join(f"{name}:" for name in GENERATORS)
             raise InputError(f"{text!r}: no such kind of fabric", remedy=f"known are {known}")
-    if os.path.isdir(text):  # noqa: PTH112
-        text = str(_file_in(Path(text)))
-    return parse_fabric(read_text(Path(text)) + "\n", text, mapper)
+    path = Path(text)
+    if not os.path.isdir(text):  # noqa: PTH112
+        return _of_file(path, mapper)
+    found = first_readable(path, FOLDER_FILES, lambda file: _of_file(file, mapper))
+    if found is None:
+        raise InputError(
+            f"is a directory without {', '.join(FOLDER_FILES[:-1])} or {FOLDER_FILES[-1]}",
+            file=path,
+            remedy="name a file in it",
+        )
+    fabric, notes = found
+    return replace(fabric, notes=(*notes, *fabric.notes)) if notes else fabric
 
 
-def _file_in(folder: Path) -> Path:
-    """The dump in a folder, plain or gzipped."""
-    for name in FOLDER_FILES:
-        for path in (folder / name, folder / f"{name}.gz"):
-            if path.is_file():
-                return path
-    raise InputError(
-        f"is a directory without {', '.join(FOLDER_FILES[:-1])} or {FOLDER_FILES[-1]}",
-        file=folder,
-        remedy="name a file in it",
-    )
+def _of_file(path: Path, mapper: HostMapper | None) -> Fabric:
+    return parse_fabric(read_text(path) + "\n", str(path), mapper)
 
 
 def parse_fabric(text: str, name: str, mapper: HostMapper | None = None) -> Fabric:

@@ -18,7 +18,7 @@ from sar_agent.errors import InputError
 from sar_agent.fabric.cabling import assemble
 from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.model import I32, Fabric
-from sar_agent.fabric.node_records import NodeRecord, PortRecord
+from sar_agent.fabric.node_records import BadLine, NodeRecord, PortRecord, few_bad_lines
 from sar_agent.fabric.rates import LANE_RATE, parse_rate, rate_name
 from sar_agent.util.text_files import source_text, write_text
 
@@ -53,24 +53,24 @@ def read_subnet_lst(
 ) -> Fabric:
     """The fabric of a file, or of text (a string with line ends in it).
 
-    Links that are not ACT, INI or ARM are down. Raises `InputError` for a line of another format,
-    and for a file with only some links in both directions (it was cut short). A file with each link
-    once is accepted.
+    Links that are not ACT, INI or ARM are down. A few lines of another format are passed over with
+    a note. Raises `InputError` for many, for one at the end, and for a file with only some links in
+    both directions (it was cut short). A file with each link once is accepted.
     """
     text, name = source_text(source, name)
     nodes: dict[str, NodeRecord] = {}
     order: dict[str, NodeRecord] = {}  # by first line of their own
     ends: dict[tuple[str, int], PortRecord] = {}
     mirrored: dict[tuple[str, int], PortRecord] = {}
+    bad: list[BadLine] = []
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip() or line.lstrip().startswith("#"):  # ibdiagnet's has a heading
             continue
         match = _LINE.fullmatch(line.strip())
         if not match:
-            raise InputError(
-                f"this line is cut short or of another format: {line.strip()[:60]!r}",
-                file=name, line=number, remedy=AGAIN,
-            )  # fmt: skip
+            what = f"this line is cut short or of another format: {line.strip()[:60]!r}"
+            bad.append(BadLine(what, file=name, line=number, remedy=AGAIN))
+            continue
         width, state, spd = match.groups()[14:]
         rate = parse_rate(f"{width}{_SPEED.get(spd or '2.5', '')}")
         (a, a_port, a_guid, a_lid), (b, b_port, b_guid, b_lid) = (
@@ -88,17 +88,18 @@ def read_subnet_lst(
         mirrored[(b.id, b_port)] = PortRecord(
             b_port, b_guid, b_lid, 0, a.id, a_port, a_guid, a_lid, rate, up, number
         )
+    notes = few_bad_lines(bad, len(ends), text)
     if not nodes:
         raise InputError("no link in it", file=name, remedy=AGAIN)
     single = [end for key, end in mirrored.items() if key not in ends]
-    if single and len(single) < len(ends):
+    if len(bad) < len(single) < len(ends):
         raise InputError(
             f"{len(single)} links occur in one direction only: the file is cut short",
             file=name, line=single[0].line, remedy=AGAIN,
         )  # fmt: skip
     for (ident, _), end in (mirrored | ends).items():
         nodes[ident].ends.append(end)
-    return assemble(name, list((order | nodes).values()), mapper, remedy=AGAIN)
+    return assemble(name, list((order | nodes).values()), mapper, notes=notes, remedy=AGAIN)
 
 
 def _side(

@@ -9,7 +9,7 @@ offsets 0, 1 … A text of 20 million entries is scanned by a kernel in one pass
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,8 @@ from sar_agent.routing.routes import NO_ROUTE, Routes
 from sar_agent.util.kernels import kernel, kernel_part
 from sar_agent.util.text_files import read_text
 
+MOST_UNKNOWN = 0.1
+"""Destinations that the fabric does not have, as a share of those it has; more are refused."""
 SAME_TIME = "take the fabric and its tables at the same time"
 Lines = NDArray[np.int64]
 HEAD = b"Unicast lids"
@@ -35,6 +37,11 @@ _HEAD, _GUID, _PORTGUID, _END = (
     np.frombuffer(word, np.uint8) for word in (HEAD, b" guid 0x", b" portguid 0x", b"lids dumped")
 )
 _VALID = np.frombuffer(b"valid ", np.uint8)
+# What dump_fts and ibroute say of LIDs that no port of their scan has, and of invalid ones (-a).
+_ILLEGAL, _NO_INFO, _PATH = (
+    np.frombuffer(word, np.uint8)
+    for word in (b"illegal port)", b"node info not available", b"(path #")
+)
 _PROBLEMS = (
     "",
     "an entry before the first switch",
@@ -68,11 +75,18 @@ class GuidTables:
     """int64[S]: where each is in the file."""
     destination_line: Lines
     """int64[D]: where each is first."""
+    left_out: tuple[tuple[int, str], ...] = ()
+    """Line and reason of each destination of which the text does not say which port it is."""
 
     @property
     def lmc(self) -> int:
         """OpenSM's LMC."""
         return (len(self.port) - 1).bit_length()
+
+    @property
+    def highest_port(self) -> int:
+        """0 without a route."""
+        return int(self.port.max(initial=0, where=self.port != NO_ROUTE))
 
     @property
     def hca_ports(self) -> int:
@@ -92,11 +106,19 @@ class GuidTables:
         return count
 
     def on(
-        self, fabric: Fabric, engine: str = "opensm", *, whole: bool = True, strict: bool = False
+        self,
+        fabric: Fabric,
+        engine: str = "opensm",
+        *,
+        whole: bool = True,
+        strict: bool = False,
+        remedy: str = SAME_TIME,
+        say: Callable[[str], None] | None = None,
     ) -> Routes:
-        """The tables on the indices of `fabric`; what only one of them has, has no route. Raises
-        `DumpUnfinished` where they have none of its switches, with `whole` also where a live one
-        has no table, and with `strict` where they have nodes that it does not have."""
+        """The tables on the indices of `fabric`; what only one of them has, has no route, and `say`
+        is told of destinations that are left out. Raises `DumpUnfinished` where they have none of
+        its switches, with `whole` also where a live one has no table, and with `strict` where they
+        have switches or (with `remedy`) more than a few destinations that it does not have."""
 
         def bad(what: str, line: int | None = None, remedy: str = SAME_TIME) -> DumpUnfinished:
             return DumpUnfinished(what, file=self.file, line=line, remedy=remedy)
@@ -105,15 +127,12 @@ class GuidTables:
         if not len(at.ours_s):
             remedy = "give the dump of this fabric's OpenSM"
             raise bad(f"it has none of the switches of {fabric.name}", None, remedy)
-        for kind, guids, lines, known in (
-            ("switch", self.nodes.switches, self.switch_line, at.theirs_s),
-            ("port", self.nodes.destinations, self.destination_line, at.theirs_d),
-        ):
-            others = np.setdiff1d(np.arange(len(guids)), known)
-            if strict and len(others):
-                first = others[lines[others].argmin()]
-                guid = int(guids[first])
-                raise bad(f"{kind} 0x{guid:016x} is not in {fabric.name}", int(lines[first]))
+        others = np.setdiff1d(np.arange(len(self.nodes.switches)), at.theirs_s)
+        if strict and len(others):
+            first = others[self.switch_line[others].argmin()]
+            what = f"switch 0x{int(self.nodes.switches[first]):016x} is not in {fabric.name}"
+            raise bad(what, int(self.switch_line[first]))
+        self._leave_out(fabric, at.theirs_d, bad, remedy, strict=strict, say=say)
         missing = np.setdiff1d(np.flatnonzero(fabric.switch_up), at.ours_s)
         if whole and len(missing):
             name, guid = fabric.switch_name[missing[0]], fabric.switch_guid[missing[0]]
@@ -123,16 +142,49 @@ class GuidTables:
         egress[:, fabric.terminals + own, own] = 0
         return Routes(engine=engine, fabric_digest=fabric.digest, egress=egress)
 
+    def _leave_out(
+        self,
+        fabric: Fabric,
+        known: Lines,
+        bad: Callable[[str, int, str], DumpUnfinished],
+        remedy: str,
+        *,
+        strict: bool,
+        say: Callable[[str], None] | None,
+    ) -> None:
+        others = np.setdiff1d(np.arange(len(self.nodes.destinations)), known)
+        count = len(others) + len(self.left_out)
+        if not count or not (strict or say):
+            return
+        lines, guids = self.destination_line[others], self.nodes.destinations[others]
+        unknown = [*self.left_out]
+        if len(others):
+            first = lines.argmin()
+            what = f"port 0x{int(guids[first]):016x} is not in {fabric.name}"
+            unknown.append((int(lines[first]), what))
+        line, what = min(unknown)
+        if strict and count > max(1.0, MOST_UNKNOWN * fabric.destinations):
+            raise bad(what, line, remedy)
+        if say:
+            these = "1 destination was" if count == 1 else f"{count} destinations were"
+            say(f"{self.file}: {these} left out, the first in line {line}: {what}")
 
-def read_lfts_dump(path: str | Path, fabric: Fabric, strict: bool = False) -> Routes:
+
+def read_lfts_dump(
+    path: str | Path,
+    fabric: Fabric,
+    strict: bool = False,
+    say: Callable[[str], None] | None = None,
+) -> Routes:
     """The tables on the indices of `fabric`; a dump has no service levels.
 
     Nodes that are not in the dump have no route (255), and nodes that are only in the dump are left
-    out; with `strict` both are refused. Raises `InputError` with the line where the dump is cut
-    short or of another format, and where it has none of the fabric's switches.
+    out, of which `say` is told; with `strict`, switches that only one of them has are refused, and
+    many such destinations. Raises `InputError` with the line where the dump is cut short or of
+    another format, and where it has none of the fabric's switches.
     """
     tables = parse_tables(read_text(Path(path)).encode(), Path(path), named=True)
-    return tables.on(fabric, whole=strict, strict=strict)
+    return tables.on(fabric, whole=strict, strict=strict, say=say)
 
 
 def parse_tables(data: bytes, file: Path | str, *, named: bool = False) -> GuidTables:
@@ -141,17 +193,23 @@ def parse_tables(data: bytes, file: Path | str, *, named: bool = False) -> GuidT
     rows = data.count(HEAD)
     switch_guid, lid_guid = np.zeros(rows + 1, np.uint64), np.zeros(MAX_LID + 1, np.uint64)
     switch_line, lid_line = np.zeros(rows + 1, np.int64), np.zeros(MAX_LID + 1, np.int64)
+    nameless_line = np.zeros(MAX_LID + 1, np.int64)
     ports = np.full((rows + 1, MAX_LID + 1), NO_ROUTE, np.uint8)
     text = np.frombuffer(data if data.endswith(b"\n") else data + b"\n", np.uint8)
     problem, line, *numbers = _scan(
-        text, named, switch_guid, lid_guid, switch_line, lid_line, ports
+        text, named, switch_guid, lid_guid, switch_line, lid_line, nameless_line, ports
     )
     if problem:
         here = data[numbers[0] : numbers[0] + 60].partition(b"\n")[0]  # where it is no line of ours
         what = _PROBLEMS[problem].format(*numbers, text=here.decode(errors="replace").strip())
         remedy = "write it again: a dump is whole only when every switch ends in `… lids dumped`"
         raise DumpUnfinished(what, file=file, line=line or None, remedy=remedy)
-    return join_lids(file, switch_guid[:rows], lid_guid, ports[:rows], switch_line[:rows], lid_line)
+    tables = join_lids(
+        file, switch_guid[:rows], lid_guid, ports[:rows], switch_line[:rows], lid_line
+    )
+    nameless = np.flatnonzero(nameless_line)
+    left_out = ((int(nameless_line[lid]), f"no `portguid` for LID {lid}") for lid in nameless)
+    return replace(tables, left_out=tuple(left_out))
 
 
 def join_lids(
@@ -273,11 +331,12 @@ def _scan(
     lid_guid: Any,
     switch_line: Any,
     lid_line: Any,
+    nameless_line: Any,
     ports: Any,
 ) -> tuple[int, int, Any, Any]:  # pragma: no cover
-    """Fills uint64[S + 1], uint64[L], int64[S + 1], int64[L] and uint8[S + 1, L] from `text`, which
-    ends in a line end; returns (index of `_PROBLEMS`, line, two numbers of the problem, or where
-    the line begins)."""
+    """Fills uint64[S + 1], uint64[L], int64[S + 1], twice int64[L] and uint8[S + 1, L] from `text`,
+    which ends in a line end; returns (index of `_PROBLEMS`, line, two numbers of the problem, or
+    where the line begins)."""
     at, line, rows, entries, inside = 0, 0, 0, 0, False
     while at < len(text):
         line += 1
@@ -311,7 +370,16 @@ def _scan(
                 if lid_guid[lid] == 0:
                     lid_guid[lid], lid_line[lid] = guid, line
             elif named:
-                return 11, line, lid, 0
+                if (
+                    _find(text, at, end, _ILLEGAL) < 0
+                    and _find(text, at, end, _NO_INFO) < 0
+                    and _find(text, at, end, _PATH) < 0
+                ):
+                    return 11, line, lid, 0
+                if nameless_line[lid] == 0:
+                    nameless_line[lid] = line
+                at = end + 1
+                continue
             ports[rows - 1, lid] = port
         elif _matches(text, at, _HEAD):
             if inside:

@@ -6,45 +6,60 @@ dumps under their usual names, and for our exports. The first line of a file tel
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
-from sar_agent.formats.fdbs import read_fdbs
+from sar_agent.formats.fdbs import HEADINGS, read_fdbs
+from sar_agent.formats.high_ports import require_high_ports
 from sar_agent.formats.lane_files import with_lanes
 from sar_agent.formats.lfts_dump import read_lfts_dump
 from sar_agent.formats.routes_file import MAGIC, RoutesFile, read_routes_file
 from sar_agent.formats.routes_folder import NAME, read_routes_folder, routes_of_file
 from sar_agent.routing.routes import Routes
-from sar_agent.util.text_files import read_text
+from sar_agent.util.text_files import first_readable, read_text
 
-DUMPS = ("opensm-lfts.dump", "lfts.dump", "opensm.fdbs", "osm.fdbs", "fdbs", "ibdiagnet2.fdbs")
+DUMPS = (
+    "opensm-lfts.dump", "lfts.dump", "opensm.fdbs", "osm.fdbs", "fdbs", "ibdiagnet2.fdbs",
+    "ibdiagnet2.far",
+)  # fmt: skip
 KNOWN = (
-    "give a folder of `sar-agent route --out`, OpenSM's opensm-lfts.dump or opensm.fdbs, or the "
-    "output of dump_fts or ibroute"
+    "give a folder of `sar-agent route --out`, OpenSM's opensm-lfts.dump or opensm.fdbs, "
+    "ibdiagnet2.fdbs or ibdiagnet2.far, or the output of dump_fts or ibroute"
 )
 
 
-def read_tables(path: Path, fabric: Fabric) -> Routes:
-    """The routes on the indices of `fabric`, with lanes from `psl` and `slvl` beside a dump.
+def read_tables(path: Path, fabric: Fabric, say: Callable[[str], None] | None = None) -> Routes:
+    """The routes on the indices of `fabric`, with lanes from `psl` and `slvl` beside a dump; of a
+    folder without routes of ours, those of the first dump that can be read. `say` is told what was
+    left out.
 
     Raises `InputError` with file and line for any other file, and for tables of another fabric.
     """
-    if path.is_dir():
-        if (path / NAME).exists():
-            return read_routes_folder(path, fabric)
-        dumps = [path / name for name in DUMPS if (path / name).exists()]
-        if not dumps:
-            raise InputError(f"no {NAME} and no dump of OpenSM's in it", file=path, remedy=KNOWN)
-        path = dumps[0]
+    say = say or (lambda note: None)
+    if not path.is_dir():
+        return _of_file(path, fabric, say)
+    if (path / NAME).exists():
+        return read_routes_folder(path, fabric)
+    found = first_readable(path, DUMPS, lambda file: _of_file(file, fabric, say))
+    if found is None:
+        raise InputError(f"no {NAME} and no dump of OpenSM's in it", file=path, remedy=KNOWN)
+    routes, notes = found
+    for note in notes:
+        say(f"{path}: {note}")
+    return routes
+
+
+def _of_file(path: Path, fabric: Fabric, say: Callable[[str], None]) -> Routes:
     if _starts(path).startswith(MAGIC):
         return routes_of_file(path, fabric)
     lines = (line.strip() for line in read_text(path).splitlines())
-    head = next((line for line in lines if line and not line.startswith("#")), "")
+    head = next((line for line in lines if line and not line.startswith(HEADINGS)), "")
     if head.startswith("Unicast lids"):
-        routes = read_lfts_dump(path, fabric, strict=True)
+        routes = read_lfts_dump(path, fabric, strict=True, say=say)
     elif "Switch 0x" in head:
-        routes = read_fdbs(path, fabric)
+        routes = read_fdbs(path, fabric, say)
     else:
         raise InputError(
             f"{head[:60]!r} is not the beginning of forwarding tables",
@@ -52,6 +67,8 @@ def read_tables(path: Path, fabric: Fabric) -> Routes:
             line=1,
             remedy=KNOWN,
         )
+    if note := require_high_ports(fabric, routes, str(path)):
+        say(f"{path}: {note}")
     return with_lanes(routes, fabric, path.parent / "psl", path.parent / "slvl")
 
 

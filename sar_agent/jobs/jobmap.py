@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from sar_agent.errors import InputError
-from sar_agent.jobs.record import JobRecord, merge_components
+from sar_agent.jobs.record import JobRecord
+from sar_agent.jobs.source import jobs_of_file, kept
 from sar_agent.util.owned_files import READABLE
 from sar_agent.util.text_files import write_text
 
@@ -44,29 +45,37 @@ def format_jobmap(records: Iterable[JobRecord]) -> str:
 def parse_jobmap(text: str, source: str | Path | None = None) -> tuple[JobRecord, ...]:
     """The jobs of a map, in the order of their first lines, all in state RUNNING.
 
-    Ids may be `123`, `123_4` or `9+1` (merged into `9`). Raises InputError with `source` and line.
+    Ids may be `123`, `123_4` or `9+1` (merged into `9`). Lines that are not `host jobid` are passed
+    over and logged. Raises InputError with `source` and line where they are half or more.
     """
     names: dict[str, str] = {}
     hosts: dict[str, dict[str, None]] = {}
+    bad: list[InputError] = []
+    lines = 0
     for number, line in enumerate(text.splitlines(), 1):
         if named := _NAMED.fullmatch(line.strip()):
             names[named.group(1)] = named.group(2)
         words = line.partition("#")[0].split()
         if not words:
             continue
+        lines += 1
         if len(words) != 2 or not _HOST.fullmatch(words[0]) or not _ID.fullmatch(words[1]):
             turned = len(words) == 2 and _HOST.fullmatch(words[1]) and _ID.fullmatch(words[0])
-            raise InputError(
-                f"{line[:80]!r} is not `host jobid`"
-                + (", the columns are exchanged" * bool(turned)),
-                file=source,
-                line=number,
-                remedy="write the host first, then the job id"
-                if turned
-                else "write one host and one job id a line, comments after #",
+            bad.append(
+                InputError(
+                    f"{line[:80]!r} is not `host jobid`"
+                    + (", the columns are exchanged" * bool(turned)),
+                    file=source,
+                    line=number,
+                    remedy="write the host first, then the job id"
+                    if turned
+                    else "write one host and one job id a line, comments after #",
+                )
             )
+            continue
         hosts.setdefault(names.get(words[1], words[1]), {})[words[0]] = None
-    return merge_components(JobRecord(job, tuple(where), "RUNNING") for job, where in hosts.items())
+    jobs = (JobRecord(job, tuple(where), "RUNNING") for job, where in hosts.items())
+    return jobs_of_file(kept(jobs, bad, lines))
 
 
 def write_jobmap(path: str | Path, records: Iterable[JobRecord]) -> None:

@@ -6,14 +6,18 @@ others in packages of their own. All give the same records.
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from tenacity import Retrying, retry_if_exception_type, stop_before_delay, wait_exponential
 
-from sar_agent.jobs.record import JobRecord
+from sar_agent.errors import InputError
+from sar_agent.jobs.record import JobRecord, merge_components
 from sar_agent.util.extensions import extension_names, load_extension
 
+log = logging.getLogger(__name__)
 GROUP = "sar_agent.job_sources"
 
 
@@ -40,6 +44,23 @@ class Poll:
     records: tuple[JobRecord, ...]
     skipped: int = 0
     first_skipped: str = ""
+
+
+def kept(records: Iterable[JobRecord], bad: Sequence[InputError], entries: int) -> Poll:
+    """The jobs of a text of so many entries, of which `bad` could not be read. Raises the first of
+    these where they are half of the entries or more: then this is no list of jobs."""
+    if bad and 2 * len(bad) >= entries:
+        raise bad[0]
+    return Poll(merge_components(records), len(bad), str(bad[0]) if bad else "")
+
+
+def jobs_of_file(poll: Poll) -> tuple[JobRecord, ...]:
+    """The records; what was skipped is logged."""
+    if poll.skipped:
+        log.warning("%s passed over, the first: %s",
+                    "1 entry was" if poll.skipped == 1 else f"{poll.skipped} entries were",
+                    poll.first_skipped)  # fmt: skip
+    return poll.records
 
 
 class JobSource(Protocol):

@@ -16,6 +16,7 @@ from sar_agent.config.model import Config
 from sar_agent.errors import InputError, SarError, Unavailable
 from sar_agent.fabric import Fabric
 from sar_agent.formats.conversion import routes_to_file
+from sar_agent.formats.high_ports import MOST_SIGNED, REMEDY, WHY, require_high_ports
 from sar_agent.formats.lfts_dump import DumpUnfinished
 from sar_agent.install.changes import differences
 from sar_agent.install.plan import Plan
@@ -165,6 +166,7 @@ class FileManager(SubnetManager):
             routes = reading.tables.on(fabric, engine)
         except DumpUnfinished as error:
             raise NotYet(f"{error}; the fabric and the tables are not of one time") from error
+        require_high_ports(fabric, routes, self.reader.name)
         file = routes_to_file(fabric, routes, status.generation)
         return InForce(routes, None, routes.digest.hex(), file, status, confirmed=True)
 
@@ -176,7 +178,9 @@ class FileManager(SubnetManager):
             problem = str(error)
         if file is not None:
             wrong = file.tables.entries_missing_in(reading.tables)
-            if wrong:
+            if file.tables.highest_port > MOST_SIGNED >= reading.tables.highest_port:
+                problem = f"{self.reader.name} has no port above {MOST_SIGNED}: {WHY}; {REMEDY}"
+            elif wrong:
                 problem = (
                     f"{wrong} entries of the tables in force differ from {self.path} (generation "
                     f"{file.generation}): a fallback engine has routed, or OpenSM ignores the file"

@@ -55,6 +55,11 @@ class TablesReader:
         """Whether a command asks the switches; else OpenSM's dump is believed."""
         return bool(self.command)
 
+    @property
+    def name(self) -> str:
+        """Of the command or the dump, for messages."""
+        return self.command[0] if self.command else str(self.dump)
+
     def version(self) -> tuple[int, ...]:
         """Of the dump file, without reading it; of the command, of the last reading. Raises
         `Unavailable` where there is no dump file."""

@@ -27,8 +27,9 @@ def read_jobs_file(
     text = read_text(path, may_be_empty=True)
     if text.lstrip().startswith(("{", "[")):
         return parse_squeue_json(text, path, states)
-    first = next((line for line in map(str.strip, text.splitlines()) if line), "")
-    if "|" in first:
+    head = [line for line in map(str.strip, text.splitlines()) if line][:5]
+    first = head[0] if head else ""
+    if "|" in first or any(line.count("|") > 1 for line in head):  # after a word of -M, a warning
         return parse_squeue_pipe(text, path, states)
     if first.lower().startswith(("job,", "jobid,")):
         raise InputError(

@@ -19,7 +19,7 @@ from pathlib import Path
 from sar_agent.errors import InputError, Unavailable
 from sar_agent.jobs.source import Poll, PollFailed, retrying
 from sar_agent.slurm.settings import SlurmSettings
-from sar_agent.slurm.squeue_json import parse_squeue_json
+from sar_agent.slurm.squeue_json import poll_of_json
 from sar_agent.slurm.states import RUNNING_STATES
 
 VERSIONS = tuple(f"v0.0.{number}" for number in range(46, 35, -1))
@@ -84,7 +84,7 @@ class SlurmrestdSource:
         except PollFailed as error:
             raise Unavailable(str(error)) from error
         try:
-            return Poll(parse_squeue_json(text, None, self.states))
+            return poll_of_json(text, None, self.states)
         except InputError as error:
             raise Unavailable(f"slurmrestd at {self.path}: {error}") from error
 

@@ -7,14 +7,17 @@ and read, so it is read from files and slurmrestd, and squeue is never polled fo
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 from sar_agent.errors import InputError
-from sar_agent.jobs.record import JobRecord, merge_components, traffic_hint
+from sar_agent.jobs.record import JobRecord, traffic_hint
+from sar_agent.jobs.source import Poll, jobs_of_file, kept
 from sar_agent.slurm.hostlist import expand
 from sar_agent.slurm.states import RUNNING_STATES, state_of_flags
+
+_NO_JOB = (AttributeError, KeyError, IndexError, TypeError, ValueError, OverflowError)
 
 
 def parse_squeue_json(
@@ -22,9 +25,15 @@ def parse_squeue_json(
 ) -> tuple[JobRecord, ...]:
     """The jobs in one of `states` that hold nodes; components of heterogeneous jobs are merged.
 
-    A traffic hint in the admin comment, which only the site can set, wins over the user's.
-    Raises InputError with `source` if this is not JSON or not a list of jobs.
+    A traffic hint in the admin comment, which only the site can set, wins over the user's. Entries
+    that are not a job are passed over and logged. Raises InputError with `source` if this is not
+    JSON or not a list of jobs, or half of them cannot be read.
     """
+    return jobs_of_file(poll_of_json(text, source, states))
+
+
+def poll_of_json(text: str, source: str | Path | None, states: Collection[str]) -> Poll:
+    """The same, with what was passed over."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:  # ValueError: of a number, too
@@ -37,32 +46,27 @@ def parse_squeue_json(
             remedy="save it again with: squeue --json" * cut,
         ) from error
     jobs = document.get("jobs") if isinstance(document, dict) else None
-    if not isinstance(jobs, list) or not all(isinstance(job, dict) for job in jobs):
+    if not isinstance(jobs, list) or (jobs and not any(isinstance(job, dict) for job in jobs)):
         raise InputError(
             'JSON without a list "jobs"', file=source, remedy="save it with: squeue --json"
         )
-    return merge_components(_records(jobs, source, states))
+    records, bad = list[JobRecord](), list[InputError]()
+    for place, job in enumerate(jobs, 1):
+        what = f"job no. {place} of the list"
+        try:
+            record = _record(job, states)
+        except _NO_JOB as error:
+            bad.append(InputError(f"{what} is broken ({error!r:.200})", file=source))
+        except InputError as error:
+            bad.append(InputError(f"{what}: {error.what}", file=source))
+        else:
+            records += [record] if record else []
+    return kept(records, bad, len(jobs))
 
 
 def _is_cut(text: str, error: json.JSONDecodeError) -> bool:
     """Whether the text ends before the value does."""
     return error.pos >= len(text.rstrip()) - 1 or error.msg.startswith("Unterminated string")
-
-
-def _records(
-    jobs: list[dict[str, Any]], source: str | Path | None, states: Collection[str]
-) -> Iterator[JobRecord]:
-    for place, job in enumerate(jobs, 1):
-        try:
-            record = _record(job, states)
-        except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
-            raise InputError(
-                f"job no. {place} of the list is broken ({error!r:.200})", file=source
-            ) from error
-        except InputError as error:
-            raise InputError(f"job no. {place} of the list: {error.what}", file=source) from error
-        if record:
-            yield record
 
 
 def _record(job: dict[str, Any], states: Collection[str]) -> JobRecord | None:

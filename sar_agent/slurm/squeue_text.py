@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from contextlib import suppress
 from datetime import datetime
 from functools import lru_cache
@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sar_agent.errors import InputError
-from sar_agent.jobs.record import JobRecord, merge_components, traffic_hint
+from sar_agent.jobs.record import JobRecord, traffic_hint
+from sar_agent.jobs.source import jobs_of_file, kept
 from sar_agent.slurm.hostlist import expand
 from sar_agent.slurm.states import RUNNING_STATES, STATE_CODES, STATES
 
@@ -37,6 +38,8 @@ _STATE = re.compile("[A-Z][A-Z_]{1,40}")
 _NO_TIME = ("", "N/A", "Unknown", "(null)", "None", "0")
 _ID = re.compile(r"\d{1,18}(?:_(?:\d{1,18}|\[[^\]]*\]?)|\+\d{1,18})?")
 _WHOLE = re.compile(r"\d{1,18}")
+_HEAD = 5
+"""Lines among which the header is."""
 
 
 class UnknownState(InputError):
@@ -87,34 +90,24 @@ def parse_squeue_pipe(
     """The jobs of a file in pipe format that are in one of `states` and hold nodes.
 
     Components of a heterogeneous job are merged. Times without a zone are local time, as squeue
-    prints them. Jobs in states that are not known here are left out, and times that cannot be read
-    count as unknown; either is logged once. Raises `InputError` with `source` and the line for the
-    first line that is not a job line (the live poll skips broken lines).
+    prints them. Lines that are not a job are passed over, jobs in states that are not known here
+    are left out, and times that cannot be read count as unknown; each is logged once. Raises
+    `InputError` with `source` and the line for the first line that is not a job line, where half of
+    the lines are none.
     """
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     layout = _OURS
-    if lines:
-        names = [name.strip().upper() for name in lines[0][1].split("|")]
-        if "JOBID" in names:
-            layout = _layout(names)
-            if layout.state < 0 or layout.nodes < 0:
-                raise InputError(
-                    "the header names no state or no node list", file=source, line=lines.pop(0)[0]
-                )
-            del lines[0]
-        elif all(line.count("|") >= _WITH_REASON.columns - 1 for _, line in lines):
-            layout = _WITH_REASON
-    return merge_components(_records(lines, layout, source, states))
-
-
-def _records(
-    lines: list[tuple[int, str]],
-    layout: Columns,
-    source: str | Path | None,
-    states: Collection[str],
-) -> Iterator[JobRecord]:
-    unknown: list[str] = []
-    times: list[str] = []
+    heads = [place for place, (_, line) in enumerate(lines[:_HEAD]) if _names_columns(line)]
+    if heads:  # with -M, after the name of a cluster, and again for each
+        number, header = lines[heads[0]]
+        layout = _layout(_columns(header))
+        if layout.state < 0 or layout.nodes < 0:
+            raise InputError("the header names no state or no node list", file=source, line=number)
+        lines = [each for each in lines if _columns(each[1]) != _columns(header)]
+    elif lines and all(line.count("|") >= _WITH_REASON.columns - 1 for _, line in lines):
+        layout = _WITH_REASON
+    records, bad = list[JobRecord](), list[InputError]()
+    unknown, times = list[str](), list[str]()
     for number, line in lines:
         try:
             record = parse_line(line, layout, states)
@@ -122,14 +115,13 @@ def _records(
             unknown.append(f"line {number}: {error.what}")
             if len(unknown) == len(lines):
                 raise
-            continue
         except InputError as error:
-            raise InputError(error.what, file=source, line=number, remedy=error.remedy) from error
-        if record:
-            if record.start is None and layout.start >= 0:
+            bad.append(InputError(error.what, file=source, line=number, remedy=error.remedy))
+        else:
+            if record and record.start is None and layout.start >= 0:
                 start = (_split(line, layout) or [])[layout.start].strip()
                 times += [] if start in _NO_TIME else [f"line {number}: {start[:40]!r}"]
-            yield record
+            records += [record] if record else []
     where = f"{source}: " if source else ""
     if unknown:
         log.warning(
@@ -142,6 +134,15 @@ def _records(
             "SLURM_TIME_FORMAT=standard squeue prints them so that they can",
             where, len(times), times[0],
         )  # fmt: skip
+    return jobs_of_file(kept(records, bad, len(lines)))
+
+
+def _columns(line: str) -> list[str]:
+    return [name.strip().upper() for name in line.split("|")]
+
+
+def _names_columns(line: str) -> bool:
+    return "JOBID" in _columns(line)
 
 
 def parse_line(line: str, layout: Columns, states: Collection[str]) -> JobRecord | None:

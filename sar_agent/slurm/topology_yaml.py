@@ -88,15 +88,20 @@ class _Reading:
         return next((keys for default, keys in trees if default), trees[0][1])["tree"]
 
     def switches(self, tree: Any) -> tuple[dict[str, SlurmSwitch], list[InputError]]:
-        """(switches by name, problems: switches named twice, or with both nodes and children)."""
+        """(switches by name, problems: entries that are no switch, switches named twice, or with
+        both nodes and children). Raises the first problem where there is no switch."""
         switches: dict[str, SlurmSwitch] = {}
         problems: list[InputError] = []
         for node in self.items(self.keys(tree).get("switches"), "`switches:` of the tree"):
-            keys = self.keys(node)
-            if "switch" not in keys:
-                self.fail(node, "a switch has no `switch:` name")
-            name, line = self.text(keys["switch"]), node.start_mark.line + 1
-            nodes, children = (self.hosts(keys.get(key)) for key in ("nodes", "children"))
+            try:
+                keys = self.keys(node)
+                if "switch" not in keys:
+                    self.fail(node, "a switch has no `switch:` name")
+                name, line = self.text(keys["switch"]), node.start_mark.line + 1
+                nodes, children = (self.hosts(keys.get(key)) for key in ("nodes", "children"))
+            except InputError as error:
+                problems.append(error)
+                continue
             if nodes and children:
                 what = f"switch {name} has both nodes and children"
                 problems.append(InputError(what, file=self.file, line=line))
@@ -105,6 +110,8 @@ class _Reading:
                 problems.append(InputError(what, file=self.file, line=line))
                 nodes, children = known.nodes + nodes, known.children + children
             switches[name] = SlurmSwitch(name, nodes, children, self.file, line)
+        if problems and not switches:
+            raise problems[0]
         return switches, problems
 
     def hosts(self, node: Any) -> tuple[str, ...]:

@@ -8,15 +8,18 @@ import os
 import re
 import secrets
 import zlib
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
 from sar_agent.errors import InputError
 from sar_agent.util.owned_files import set_mode_and_owner, sync_folder
 
+_T = TypeVar("_T")
 MOST = 2**30
 """Bytes of a file, unpacked."""
+INSTEAD = "was read instead of"
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_=>])")
 """Control sequences of terminals: colours, moves of the cursor, titles of windows."""
 _MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
@@ -70,6 +73,40 @@ def source_text(source: str | Path, name: str) -> tuple[str, str]:
     if isinstance(source, str) and "\n" in source:
         return normal_lines(source), name
     return read_text(Path(source)), str(source)
+
+
+def first_readable(
+    folder: Path, names: Sequence[str], read: Callable[[Path], _T]
+) -> tuple[_T, list[str]] | None:
+    """What `read` makes of the first of these files in a folder, plain or gzipped, that it can
+    read, with a note for each before it. None where there is no such file; the error of the first
+    where none can be read."""
+    refused: list[tuple[Path, InputError]] = []
+    paths = [path for name in names for path in (folder / name, folder / f"{name}.gz")]
+    for path in paths:
+        if path.exists():
+            try:
+                found = read(path)
+            except InputError as error:
+                refused.append((path, error))
+                continue
+            return found, [
+                f"{path.name} {INSTEAD} {other.name}, which cannot be: {error.what}"
+                + (f" (line {error.line})" if error.line else "")
+                for other, error in refused
+            ]
+    if refused:
+        raise refused[0][1]
+    return None
+
+
+def passed_over(bad: Sequence[tuple[int, str]]) -> list[str]:
+    """What is said of lines (number, reason) that were passed over: one sentence, or none."""
+    if not bad:
+        return []
+    lines = "1 line was" if len(bad) == 1 else f"{len(bad)} lines were"
+    line, why = min(bad)
+    return [f"{lines} passed over, the first is line {line} ({why})"]
 
 
 def write_text(path: Path, text: str, mode: int | None = None) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sar_agent.counters import Comparison, CounterWindow, align, compare
-from sar_agent.counters.counter_files import read_counter_file
+from sar_agent.counters.counter_files import read_counter_file, read_growth
 from sar_agent.counters.readings import PortReadings, difference
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
@@ -29,13 +29,17 @@ class CountedLinks:
         return self.comparison.json()
 
 
-def read_two_dumps(files: Sequence[Path], seconds: float | None) -> PortReadings:
-    """The window between two files of perfquery or ibdiagnet2. `seconds`: its length; None takes
-    it from the times at which the files were written. Raises `InputError` and `WindowLeftOut`."""
+def read_dumps(files: Sequence[Path], seconds: float | None) -> PortReadings:
+    """The window between two files of perfquery or ibdiagnet2, or of one `ibdiagnet2.db_csv`.
+    `seconds`: its length; None takes it from the times at which the files were written. Raises
+    `InputError` and `WindowLeftOut`."""
+    if len(files) == 1 and (growth := read_growth(files[0], seconds)):
+        return growth
     if len(files) != 2:
         raise InputError(
             f"--counters names {len(files)} file" + ("s" if len(files) != 1 else ""),
-            remedy="give it twice: a dump from the begin of a window and one from its end",
+            remedy="give it twice: a dump from the begin of a window and one from its end; or "
+            "once, an ibdiagnet2.db_csv with a section PM_DELTA",
         )
     before, after = (read_counter_file(path) for path in files)
     if seconds is not None:

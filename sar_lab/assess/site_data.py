@@ -157,7 +157,7 @@ def _tables(
     if path is None:
         return None
     _require_file(path)
-    routes = read_tables(path, fabric)
+    routes = read_tables(path, fabric, lambda left: remarks.append(f"{left}."))
     if routes.fabric_digest != fabric.digest:
         remarks.append(f"{path} was made for other nodes or cables than {fabric.name} has.")
     return routes

@@ -53,7 +53,7 @@ def assess(
         typer.Option(
             "--counters",
             help="what links really carry: two dumps of perfquery or ibdiagnet2 (give it twice, "
-            "the earlier one first)",
+            "the earlier one first), or one ibdiagnet2.db_csv with PM_DELTA",
         ),
     ] = None,
     counter_seconds: Annotated[
@@ -61,7 +61,8 @@ def assess(
         typer.Option(
             "--counter-seconds",
             min=0.1,
-            help="time between the two dumps, if their files were copied since",
+            help="time between the two dumps, if their files were copied since; of one db_csv, "
+            "between its two readings",
         ),
     ] = None,
     engine: Annotated[
@@ -94,7 +95,7 @@ def assess(
     from sar_lab.assess import assess as run
     from sar_lab.assess.assess_page import write_assessment
     from sar_lab.assess.compile_ahead import compile_ahead
-    from sar_lab.assess.counted_links import read_two_dumps
+    from sar_lab.assess.counted_links import read_dumps
     from sar_lab.assess.rate import ENGINES
     from sar_lab.assess.site_data import read_site_data
     from sar_lab.mixes.replay_inputs import fabric_of
@@ -104,7 +105,7 @@ def assess(
     names = tuple(engine or ENGINES)
     for name in names:
         load_engine(name)  # reports an unknown name before the long computation
-    readings = read_two_dumps(counters, counter_seconds) if counters else None
+    readings = read_dumps(counters, counter_seconds) if counters else None
     network, remarks = fabric_of(fabric)
     given = read_site_data(network, jobs, history, routes, topology, remarks)
     found = run(

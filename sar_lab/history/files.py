@@ -10,7 +10,7 @@ from sar_agent.util.text_files import read_text
 from sar_lab.history.first_seen import read_first_seen
 from sar_lab.history.job_history import JobHistory
 from sar_lab.history.sacct_json import parse_sacct_json
-from sar_lab.history.sacct_text import COMMAND, looks_like_sacct, parse_sacct_text
+from sar_lab.history.sacct_text import COMMAND, HEAD, looks_like_sacct, parse_sacct_text
 from sar_lab.history.trace_csv import looks_like_trace, parse_trace_csv
 
 
@@ -23,10 +23,10 @@ def read_history(path: str | Path) -> JobHistory:
     text = read_text(path)
     if text.lstrip().startswith(("{", "[")):
         return parse_sacct_json(text, path)
-    first = _first_line(text)
+    first, *more = _first_lines(text)
     if looks_like_trace(first):
         return parse_trace_csv(text, path)
-    if "|" in first:
+    if "|" in first or any(map(looks_like_sacct, more)):
         return parse_sacct_text(text, path)
     raise InputError(
         f"the format of this job history is unknown; it begins with {first[:60]!r}",
@@ -47,9 +47,9 @@ def is_history(path: Path) -> bool:
         return False
     if text.lstrip().startswith("{"):
         return '"job_state"' not in text and '"time"' in text
-    first = _first_line(text)
-    return looks_like_trace(first) or looks_like_sacct(first)
+    first = _first_lines(text)
+    return looks_like_trace(first[0]) or any(map(looks_like_sacct, first))
 
 
-def _first_line(text: str) -> str:
-    return next((line for line in map(str.strip, text.splitlines()) if line), "")
+def _first_lines(text: str) -> list[str]:
+    return [line for line in map(str.strip, text.splitlines()) if line][:HEAD] or [""]

@@ -18,6 +18,8 @@ OTHER_TIMES = (
     f"lines with times in another format (save it with: SLURM_TIME_FORMAT=standard {COMMAND})"
 )
 WANTED = ("JobID", "Start", "End", "NodeList")
+HEAD = 5
+"""Lines among which the header is: a warning may stand before it."""
 XDMOD = [
     *("JobID", "JobIDRaw", "Cluster", "Partition", "QOS", "Account", "Group", "GID", "User", "UID"),
     *("Submit", "Eligible", "Start", "End", "Elapsed", "ExitCode", "State", "NNodes", "NCPUS"),
@@ -61,7 +63,8 @@ def looks_like_sacct(first: str) -> bool:
 
 
 def _columns(lines: list[str], source: str | Path) -> tuple[list[str], int]:
-    first = next((i for i, line in enumerate(lines) if line.strip()), 0)
+    heads = [i for i, line in enumerate(lines[:HEAD]) if looks_like_sacct(line.strip())]
+    first = next(iter(heads or (i for i, line in enumerate(lines) if line.strip())), 0)
     words = lines[first].strip().split("|") if lines else []
     if set(WANTED) <= set(words):
         return (words[:-1] if words[-1] == "" else words), first + 1  # -p ends with a bar

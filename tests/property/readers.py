@@ -19,7 +19,7 @@ from sar_agent.agent.hints import Hints
 from sar_agent.agent.state import StateStore
 from sar_agent.config.model import load_config, parse_config
 from sar_agent.counters import PortReadings, align
-from sar_agent.counters.counter_files import decode_counter_text
+from sar_agent.counters.counter_files import decode_counter_text, read_growth
 from sar_agent.counters.plugin_file import decode_counters
 from sar_agent.counters.readings import difference
 from sar_agent.events.answers import decode_answer
@@ -28,8 +28,10 @@ from sar_agent.events.counters import MessageCounters
 from sar_agent.events.dispatch import Dispatcher, JobEvents
 from sar_agent.events.inbox import Inbox
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.db_csv import read_db_csv
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.ibsim_net import read_ibsim_net, write_ibsim_net
+from sar_agent.fabric.port_list import read_port_list
 from sar_agent.fabric.spec import load_fabric, parse_fabric
 from sar_agent.fabric.subnet_lst import read_subnet_lst
 from sar_agent.five_phase.coordinator import Coordinator
@@ -58,6 +60,7 @@ from sar_agent.slurm.topology_files import read_topology
 from sar_agent.telemetry.metrics import Metrics
 from sar_lab.history.files import read_history
 from tests.counted_fabric import counters_image
+from tests.db_csv_text import counted, db_csv_of, tables_of, written
 from tests.fabric_texts import SMALL
 from tests.fake_opensm import FakeBridge
 from tests.grids import by_dimension, routes_by, torus
@@ -113,7 +116,12 @@ def _counters(folder: Path) -> Iterator[Reader]:
         before = decode_counter_text(text.PERFQUERY.decode(), "file", 20.0)
         return difference(before, after, 201.0)
 
-    yield Reader("counter files", (text.PERFQUERY, text.IBDIAGNET_PM), _text(window))
+    tables = tables_of(SMALL)
+    rows = [[1 << 60, port, 7, 8, 9, 10, 11, 12] for port in (1, 2)]
+    tables["PM_INFO"] = tables["PM_DELTA"] = counted(text.DB_CSV_COUNTERS, rows)
+    csv = written(tables).encode()
+    yield Reader("counter files", (text.PERFQUERY, text.IBDIAGNET_PM, csv), _text(window))
+    yield Reader("counter growth", (csv,), _file(folder / "growth", read_growth))
 
 
 def _counted(data: bytes) -> PortReadings:
@@ -129,13 +137,15 @@ def _fabrics(folder: Path) -> Iterator[Reader]:
     write_ibsim_net(fabric, folder / "net")
     export_routes(folder, RING, _one_lane(), ["ibdm"])
     net, subnet = (folder / "net").read_bytes(), (folder / "subnet.lst").read_bytes()
-    small = SMALL.encode()
+    small, csv = SMALL.encode(), db_csv_of(SMALL).encode()
     yield Reader("ibnetdiscover", (small,), _text(read_ibnetdiscover))
     yield Reader("ibsim .net", (net, text.NET), _text(read_ibsim_net))
     yield Reader("subnet.lst", (subnet,), _text(read_subnet_lst))
-    yield Reader(
-        "fabric, any", (small, net, subnet), _text(lambda content: parse_fabric(content, "file"))
-    )
+    yield Reader("ports", (text.PORTS,), _text(lambda content: read_port_list(content, "file")))
+    escaped = db_csv_of(SMALL, escape=True).encode()
+    yield Reader("db_csv", (csv, escaped), _text(read_db_csv))
+    everything = (small, net, subnet, csv, text.PORTS)
+    yield Reader("fabric, any", everything, _text(lambda content: parse_fabric(content, "file")))
     conf, yaml = folder / "conf/topology.conf", folder / "yaml/topology.yaml"
     yield Reader(
         "topology.conf", text.TOPOLOGY_CONF, _file(conf, lambda p: read_topology(p, strict=False))

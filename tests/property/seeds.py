@@ -17,6 +17,12 @@ from tests.unit.test_topology_yaml import MANUAL
 
 _ROOT = Path(__file__).parents[2]
 NET = HAND_WRITTEN.encode()
+PORTS = b"""\
+SW     1  1 0x0cc47a0300000100 4x HDR - CA   101  1 0x1070fd0300000010 ( 'leaf1' - 'n001 H1' )
+SW     1  2 0x0cc47a0300000100 4x HDR - SW     2  2 0x0cc47a0300000200 ( 'leaf1' - 'leaf2' )
+SW     1  3 0x0cc47a0300000100 4x SDR                                    'leaf1'
+CA   101  1 0x1070fd0300000010 4x HDR - SW     1  1 0x0cc47a0300000100 ( 'n001 H1' - 'leaf1' )
+"""
 TOPOLOGY_CONF = (TREE.encode(), (_ROOT / "docs/examples/topology.conf").read_bytes())
 TOPOLOGY_YAML = (
     MANUAL.encode(),
@@ -163,6 +169,9 @@ PortRcvData:.....................42
 PortXmitData:....................11
 PortXmitWait:....................5
 """
+DB_CSV_COUNTERS = (
+    "PortXmitData,PortRcvData,PortXmitWait,PortXmitDataExtended,PortRcvDataExtended,PortXmitWaitExt"
+)
 IBDIAGNET_PM = b"""\
 ---------------------------------------------
 Port=5 Lid=0x0007 GUID=0x0008f10401000000 Device=52000 Port Name=sw1/P5

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_agent.errors import InputError
+from sar_agent.fabric.db_csv import read_db_csv
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.ibsim_net import net_ids, read_ibsim_net, write_ibsim_net
 from sar_agent.fabric.lids import assign_lids
@@ -19,6 +20,7 @@ from sar_agent.fabric.node_records import NodeRecord
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.fabric.subnet_lst import read_subnet_lst, write_subnet_lst
 from sar_agent.fabric.xgft import xgft_fabric
+from tests.db_csv_text import tables_of_nodes, written
 from tests.examples import examples
 from tests.fabric_texts import SMALL, differences, ibnetdiscover_text
 from tests.property.fabrics import FABRICS, fabric_of, records
@@ -60,6 +62,22 @@ def test_subnet_lst_round_trip(fabric: Fabric, lmc: int) -> None:
     by_guid = dict(zip(fabric.terminal_guid.tolist(), lids[1].tolist(), strict=True))
     assert [by_guid[guid] for guid in back.terminal_guid.tolist()] == back.terminal_lid.tolist()
     assert sorted(back.switch_lid.tolist()) == sorted(lids[0].tolist())
+
+
+@examples()
+@given(records())
+def test_db_csv_has_the_same_fabric(nodes: list[NodeRecord]) -> None:
+    """Of nodes by GUID, with speeds that have a bit, and descriptions of one line."""
+    ids = {node.id: f"{node.kind}-{node.guid:016x}" for node in nodes}
+    for node in nodes:
+        node.id = ids[node.id]
+        node.description = re.sub(r"[\0\r\n\x1b\ufeff]", " ", node.description).strip()
+        node.ends = [
+            end._replace(peer=ids[end.peer], rate=100.0 if end.rate == 123.0 else end.rate)
+            for end in node.ends
+        ]
+    fabric = read_db_csv(written(tables_of_nodes(nodes), escape=True))
+    assert differences(fabric, fabric_of(nodes)) == []
 
 
 @examples()

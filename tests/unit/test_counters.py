@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import logging
 import os
 import subprocess
@@ -21,7 +22,12 @@ from sar_agent.agent.outcome import Report, Result
 from sar_agent.config.model import ConfigError, parse_config
 from sar_agent.counters import PortReadings, WindowLeftOut, align, compare
 from sar_agent.counters.compare import fitted_scale, rank_correlation, top_share
-from sar_agent.counters.counter_files import FileCounters, decode_counter_text
+from sar_agent.counters.counter_files import (
+    FileCounters,
+    decode_counter_text,
+    read_counter_file,
+    read_growth,
+)
 from sar_agent.counters.job_weights import JobWeights
 from sar_agent.counters.last_window import LastWindow, comparison_words
 from sar_agent.counters.plugin_file import decode_counters, read_counters_file
@@ -40,6 +46,8 @@ from sar_agent.routing import Options, load_engine
 from sar_agent.telemetry.declare import PREFIX
 from sar_agent.telemetry.metrics import Metrics
 from sar_agent.util.problem_log import ProblemLog
+from tests.db_csv_text import AT, counted, tables_of, written
+from tests.fabric_texts import SMALL
 from tests.live.helpers.built import built
 
 SECONDS = 180.0
@@ -297,10 +305,92 @@ def test_ibdiagnet_s_dump() -> None:
 def test_files_that_are_none(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"^f: has no counter of a port; give the output"):
         decode_counter_text("hello\n", "f", 0.0)
-    with pytest.raises(InputError, match=r"^f:4: PortXmitData is no counter of 64 bits"):
-        decode_counter_text(PERFQUERY.format(1 << 64), "f", 0.0)
+    with pytest.raises(InputError, match=r"^f: has no counter of a port \(1 line was passed over"):
+        decode_counter_text("Port=1 Lid=x\nport_xmit_data=1\n", "f", 0.0)
     with pytest.raises(Unavailable, match=r"has 0 files, and a window needs two"):
         FileCounters(str(tmp_path / "*.txt")).read()
+
+
+def test_a_bad_line_is_passed_over() -> None:
+    found = decode_counter_text(PERFQUERY.format(1 << 64), "f", 0.0)
+    assert (found.port.tolist(), found.sent.tolist()) == ([2], [44])
+    assert found.notes == (
+        "f: 1 line was passed over, the first is line 4 (PortXmitData is no counter of 64 bits)",
+    )
+    found = decode_counter_text(IBDIAGNET + "Port=4 Lid=\nport_xmit_data=0x1\n", "f", 0.0)
+    assert found.sent.tolist() == [4 * 0x200000000]
+    assert found.notes == ("f: 1 line was passed over, the first is line 9 (names no port)",)
+
+
+WIDE = "PortXmitData,PortRcvData,PortXmitWait,PortXmitDataExtended,PortRcvDataExtended"
+GUID = 0x248A070300F88FF0
+
+
+def test_ibdiagnet_s_db_csv() -> None:
+    tables = tables_of(SMALL)
+    rows: list[list[object]] = [[GUID, 3, 4294967295, 7, 16, 1 << 33, "N/A"], [GUID, 4, 11, 2]]
+    rows += [[GUID, 5, "-1", 2, 3, "N/A", "ERR"], [GUID, 6, 9, 2, 1, 1 << 64, 1]]
+    rows[1] += [0, 5, "0x3"]
+    tables["PM_INFO"] = counted(WIDE, rows)
+    text = written(tables)
+    line = text[: text.index(str(1 << 64))].count("\n") + 1
+    found = decode_counter_text(text, "d", 5.0)
+    assert (found.guid.tolist(), found.port.tolist()) == ([GUID] * 2, [3, 4])
+    assert found.sent.tolist() == [4 << 33, 20]
+    assert found.received.tolist() == [28, 12]
+    assert found.waits.tolist() == [16, 0]
+    assert found.at.tolist() == [AT, AT]  # not when the file was written
+    assert found.notes == (
+        f"d: 1 line was passed over, the first is line {line} (PM_INFO: '18446744073709551616' is "
+        "no number of 0 … 18446744073709551615)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("args", "stage", "wanted"),
+    [
+        ("", None, 1.0), ("-o /tmp --pm_pause_time 60", None, 60.0),
+        ("-pm_pause_time 5 -r", "7.000000", 6.0), ("", "x", 1.0), ("", "1.2", 1.1),
+    ],
+)  # fmt: skip
+def test_one_db_csv_is_a_window(
+    tmp_path: Path, args: str, stage: str | None, wanted: float
+) -> None:
+    tables = tables_of(SMALL)
+    tables["RUN_INFO"][1][0][2] = f'"{args}"'
+    tables["PM_INFO"] = counted(WIDE, [[GUID, 3, 100, 7, 1, 500, 1], [GUID, 4, STUCK, 0, 0, 0, 0]])
+    tables["PM_DELTA"] = counted(WIDE, [[GUID, 3, 50, 6, 2, 60, 3], [GUID, 4, 0, 0, 0, "N/A", 0]])
+    if stage:
+        tables["STAGE_PERF_INFO"] = "Name,Real,User,Sys", [["Port Counters", stage, 1, 1]]
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(written(tables).encode()))
+    found = read_growth(path)
+    assert found is not None
+    assert found.sent.tolist() == [240, 0]
+    assert found.stuck.tolist() == [False, True]
+    assert found.received.tolist() == [12, 0]
+    assert found.waits.tolist() == [2, 0]
+    assert found.seconds.tolist() == pytest.approx([wanted] * 2)
+    again = read_growth(path, 30.0)
+    assert again is not None
+    assert again.seconds.tolist() == [30.0] * 2
+    (tmp_path / "ibdiagnet2.db_csv").write_text(written(tables))
+    assert read_growth(tmp_path) is not None
+    del tables["PM_DELTA"]
+    path.write_text(written(tables))
+    assert read_growth(path) is None
+
+
+def test_the_counters_of_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "ibdiagnet2.pm").write_text(IBDIAGNET)
+    assert read_counter_file(tmp_path).sent.tolist() == [4 * 0x200000000]
+    (tmp_path / "ibdiagnet2.db_csv").write_text(written(tables_of(SMALL)))
+    found = read_counter_file(tmp_path)
+    assert found.sent.tolist() == [4 * 0x200000000]
+    assert found.notes == (
+        f"{tmp_path}: ibdiagnet2.pm was read instead of ibdiagnet2.db_csv, which cannot be: has no "
+        "counter of a port",
+    )
 
 
 def test_two_files_are_a_window(tmp_path: Path) -> None:

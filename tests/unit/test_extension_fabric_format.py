@@ -56,11 +56,11 @@ def test_a_file_is_read_and_ours_are_still_recognised(tmp_path: Path) -> None:
         assert (fabric.switches, fabric.terminal_host) == (1, ("n1", "n2", "n3"))
         assert load_fabric(tmp_path / "small").digest == read_ibnetdiscover(SMALL).digest
         with pytest.raises(
-            InputError, match=r"known formats are ibnetdiscover, net, ports, star, subnet"
+            InputError, match=r"known formats are db_csv, ibnetdiscover, net, ports, star, subnet"
         ):
             parse_fabric("root:x:0:0\n", "passwd")
     with pytest.raises(
-        InputError, match=r"known formats are ibnetdiscover, net, ports, subnet\.lst$"
+        InputError, match=r"known formats are db_csv, ibnetdiscover, net, ports, subnet\.lst$"
     ):
         load_fabric(tmp_path / "fabric")
 

@@ -29,6 +29,7 @@ from sar_agent.opensm import file_manager
 from sar_agent.opensm.file_lfts import read_lfts_file
 from sar_agent.opensm.file_manager import FileManager
 from sar_agent.routing import Options, load_engine
+from tests.unit.test_tables import as_old_dump_fts, big_switch
 
 
 @pytest.fixture(scope="module")
@@ -123,6 +124,25 @@ def test_a_plan_is_in_force_when_it_was_read_back(sweep: FakeSweep, fabric: Fabr
     assert again.identity == status.identity, "after a restart, too"
     assert not manager.swap.pending and manager.recover() == ""
     manager.confirm_restart(7, compare=True)
+
+
+def test_a_dump_without_the_ports_above_127(tmp_path: Path) -> None:
+    """As dump_fts before rdma-core 63 prints it: nothing is installed on such a reading."""
+    fabric = big_switch()
+    sweep = FakeSweep(tmp_path, fabric)
+    manager = sweep.manager()
+    manager.install(plan(fabric, "minhop"), None)
+    sweep.dump.write_text(as_old_dump_fts(sweep.dump.read_text()))
+    other = plan(fabric, "updn", 2)
+    for act in (lambda: manager.routes_in_force(fabric), lambda: manager.install(other, None)):
+        with pytest.raises(InputError) as caught:
+            act()
+        assert "has no port above 127, where it has 1 cable" in str(caught.value)
+        assert str(caught.value).endswith("a later dump_fts, or ibroute")
+    status = manager.status()
+    assert not status.ours
+    assert status.last_error.startswith(f"{sweep.dump} has no port above 127: dump_fts before")
+    assert read_lfts_file(sweep.lfts).generation == 1  # type: ignore[union-attr]
 
 
 def test_a_file_that_is_ignored_is_taken_back(sweep: FakeSweep, fabric: Fabric) -> None:

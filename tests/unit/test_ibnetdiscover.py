@@ -225,9 +225,17 @@ def test_a_job_that_ends_between_the_lines_and_an_indented_page_are_read() -> No
     assert fabric.notes == ("1 line was not understood, the first is line 6",)
 
 
-def test_a_broken_port_line_is_no_prompt() -> None:
-    with pytest.raises(InputError, match=r"cannot read this port|cut short"):
-        read_ibnetdiscover(SMALL.replace('[30]\t"S-', "[30]\tS-", 1))
+def test_a_broken_port_line_is_passed_over_for_that_of_the_far_end() -> None:
+    broken = SMALL.replace('[30]\t"S-', "[30]\tS-", 1)
+    fabric = read_ibnetdiscover(broken)
+    assert differences(fabric, read_ibnetdiscover(SMALL)) == []
+    line = broken[: broken.index("[30]\tS-")].count("\n") + 1
+    assert fabric.notes[0].startswith(
+        f"1 line was passed over, the first is line {line} (cannot read this port: '[30]"
+    )
+    assert fabric.notes[1].startswith("1 cable is mentioned at one side only")
+    with pytest.raises(InputError, match=f"f:{line}: cannot read this port: "):
+        read_ibnetdiscover(SMALL.replace('\t"S-', "\tS-"), name="f")  # more than one in twenty
 
 
 def test_the_quoted_id_names_the_node(tmp_path: Path) -> None:

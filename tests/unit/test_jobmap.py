@@ -53,9 +53,16 @@ def test_others_maps():
 
 @pytest.mark.parametrize("bad", ["n1", "n1 2 3", "n1 x", "n[1-2] 3", "n1 3_", "n1|2 3", "12 n1"])
 def test_a_broken_line_is_named(bad):
-    with pytest.raises(InputError, match=r"^map:2: .*one host and one job id") as caught:
+    with pytest.raises(
+        InputError, match=r"^map:2: .*(one host and one job id|write the host first)"
+    ) as caught:
         parse_jobmap(f"n1 1\n{bad}\n", "map")
     assert caught.value.line == 2
+
+
+def test_broken_lines_among_others_are_passed_over(caplog):
+    assert parse_jobmap("n1 1\nn2 x\n# a\nn3 1\n", "map")[0].hosts == ("n1", "n3")
+    assert "1 entry was passed over, the first: map:2: 'n2 x' is not `host jobid`" in caplog.text
 
 
 def test_nothing_half_written_when_writing_fails(tmp_path, monkeypatch):

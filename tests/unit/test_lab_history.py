@@ -14,6 +14,7 @@ import pytest
 from sar_agent.errors import InputError
 from sar_agent.fabric.spec import load_fabric
 from sar_lab.history import HistoryBuilder, JobHistory, place_history, read_history
+from sar_lab.history.files import is_history
 from sar_lab.history.first_seen import ends_of as first_seen_ends
 from sar_lab.history.leonardo import leonardo_stand_in
 from tests.data import data_path
@@ -141,6 +142,12 @@ def test_sacct_as_text_with_all_that_goes_wrong(tmp_path: Path) -> None:
         "jobs of 1970": ("14",),
         "lines that are truncated or not a record": ("line 12",),
     }
+
+
+def test_a_warning_before_the_header_of_sacct(tmp_path: Path) -> None:
+    (tmp_path / "warned").write_text("sacct: warning: Conflicting options\n" + SACCT)
+    assert read_history(tmp_path / "warned").ids == ("7", "8", "11")
+    assert is_history(tmp_path / "warned")
 
 
 def test_sacct_json_whole_and_cut_in_the_middle(tmp_path: Path) -> None:

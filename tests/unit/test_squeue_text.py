@@ -120,6 +120,34 @@ def test_a_broken_line_is_named(bad, said):
     assert caught.value.line == 3
 
 
+@pytest.mark.parametrize("bad", ["garbage", line("x7"), line("7", nodes="n[1-")])
+def test_broken_lines_among_others_are_passed_over(bad, caplog):
+    text = "".join([line("1"), bad.rstrip("\n") + "\n", line("2"), line("3")])
+    assert [job.id for job in parse_squeue_pipe(text, "jobs.txt")] == ["1", "2", "3"]
+    assert "1 entry was passed over, the first: jobs.txt:2: " in caplog.text
+
+
+def test_several_clusters(tmp_path, caplog):
+    """`squeue -M all` names each, with and without a header."""
+    parts = [f"CLUSTER: {name}\n{HEADER}\n{line(job)}" for name, job in (("a", "1"), ("b", "2"))]
+    more = "".join(line(str(job)) for job in range(3, 6))
+    for text in ("\n".join(parts), "\n".join(parts).replace(HEADER + "\n", "")):
+        caplog.clear()
+        (tmp_path / "queue").write_text(text + more)
+        assert [job.id for job in read_jobs_file(tmp_path / "queue")] == list("12345")
+        assert "2 entries were passed over, the first: " in caplog.text
+        assert "queue:1: 'CLUSTER: a' is not a job line" in caplog.text
+
+
+def test_broken_jobs_of_json_are_passed_over(caplog):
+    jobs = [OLD, 7, OLD | {"job_id": 12, "nodes": "n["}, OLD | {"job_id": 13}, OLD | {"job_id": 14}]
+    found = parse_squeue_json(json.dumps({"jobs": jobs}), "f")
+    assert [job.id for job in found] == ["11", "13", "14"]
+    assert (
+        "2 entries were passed over, the first: f: job no. 2 of the list is broken" in caplog.text
+    )
+
+
 def test_a_header_without_nodes_is_refused():
     with pytest.raises(InputError, match="no node list"):
         parse_squeue_pipe("JOBID|STATE\n1|RUNNING\n", "x")

@@ -88,6 +88,21 @@ def test_cut_short(tmp_path: Path) -> None:
         read_subnet_lst("".join(lines[:-1]), name="l")
 
 
+def test_a_bad_line_is_passed_over(tmp_path: Path) -> None:
+    fabric = xgft_fabric("xgft:2;2,2;1,2")
+    write_subnet_lst(fabric, assign_lids(fabric), tmp_path / "subnet.lst")
+    text = (tmp_path / "subnet.lst").read_text()
+    whole = read_subnet_lst(text)
+    for at in (1, 5):
+        lines = text.splitlines(keepends=True)
+        lines[at] = lines[at].replace("LOG=", "LO")
+        found = read_subnet_lst("".join(lines), name="l")
+        assert found.digest == whole.digest
+        assert found.notes[0].startswith(f"1 line was passed over, the first is line {at + 1} (")
+    with pytest.raises(InputError, match="l:1: this line is cut short or of another format"):
+        read_subnet_lst(text.replace("LOG=", "LO", 2) + text[:0], name="l")
+
+
 def test_port_given_twice() -> None:
     with pytest.raises(InputError, match='l:3: port 2 of "H-0002c90300000100" occurs twice'):
         read_subnet_lst(LINK + LINK, name="l")

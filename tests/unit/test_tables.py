@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.ibsim_net import read_ibsim_net, write_ibsim_net
+from sar_agent.fabric.model import Kind
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.fabric.subnet_lst import read_subnet_lst
 from sar_agent.formats.export import export_routes
@@ -129,8 +131,8 @@ def test_with_lmc_a_port_has_several_lids(tmp_path: Path) -> None:
     ("file", "old", "new", "said"),
     [
         ("fdbs", "0x0002 : ", "0x0002 : 9", r"fdbs:4: port 9\d\d\d? of|is not a line"),
-        ("fdbs", "0x0002 : ", "0x0500 : ", r"fdbs:4: LID 1280 belongs to no port of grid; take"),
-        ("fdbs", "LID    : ", "Lids   : ", r"fdbs:2: 'Lids .* is not a line of an fdbs file"),
+        ("fdbs", "\n0x000", "\n0x050", r"fdbs:3: LID 1281 belongs to no port of grid; take"),
+        ("fdbs", "0x0002 : ", "0x0002 - ", r"fdbs:4: '0x0002 .* is not a line of an fdbs file"),
         ("fdbs", "0x0000000000000002", "0x0000000000000bad", r"fdbs:\d+: switch 0x0+bad is not in"),
         ("fdbs", "0x0000000000000002", "0x0000000000000001", "switch 0x0+1 occurs twice"),
         (
@@ -164,7 +166,7 @@ def test_what_is_wrong_is_said_with_file_and_line(
     export_routes(tmp_path, RING, by_path(), ["ibdm"])
     text = (tmp_path / file).read_text()
     assert old in text
-    count = -1 if (old, new) == ("0x01", "0xff") else 1
+    count = -1 if (old, new) in (("0x01", "0xff"), ("\n0x000", "\n0x050")) else 1
     if (old, new) == ("0x01", "0x10"):  # at one port only, and one that packets pass
         old, new = "0x0000000000000001 1 3 0x01", "0x0000000000000001 1 3 0x10"
         assert old in text
@@ -204,9 +206,184 @@ def test_tables_cut_short_or_of_another_fabric(tmp_path: Path) -> None:
             read_tables(tmp_path / file, torus((7,)))
     dump = (tmp_path / "lfts.dump").read_text()
     guid = f"portguid 0x{TREE.terminal_guid[2]:016x}"
-    (tmp_path / "lfts.dump").write_text(dump.replace(guid, "portguid 0xabc"))
+    dump = dump.replace(guid, "portguid 0xabc")
+    guid = f"portguid 0x{TREE.terminal_guid[3]:016x}"
+    (tmp_path / "lfts.dump").write_text(dump.replace(guid, "portguid 0xabd"))
     with pytest.raises(InputError, match=r"lfts\.dump:\d+: port 0x0+abc is not in"):
         read_tables(tmp_path / "lfts.dump", TREE)
+
+
+def told(path: Path, fabric: Fabric) -> tuple[Routes, list[str]]:
+    notes = list[str]()
+    return read_tables(path, fabric, notes.append), notes
+
+
+def test_one_destination_that_the_fabric_does_not_have(tmp_path: Path) -> None:
+    routes = routed(TREE)
+    export_routes(tmp_path, TREE, routes, ["ibdm", "lfts"])
+    dump = (tmp_path / "lfts.dump").read_text()
+    guid = f"portguid 0x{TREE.terminal_guid[2]:016x}"
+    (tmp_path / "lfts.dump").write_text(dump.replace(guid, "portguid 0xabc"))
+    found, notes = told(tmp_path / "lfts.dump", TREE)
+    assert (found.egress[0, 2] == 255).all()
+    line = dump[: dump.index(guid)].count("\n") + 1
+    said = f"port 0x0000000000000abc is not in {TREE.name}"
+    start = f"{tmp_path / 'lfts.dump'}: 1 destination was left out, the first in line"
+    assert notes == [f"{start} {line}: {said}"]
+    text = (tmp_path / "fdbs").read_text()
+    last = text.replace("\n\n", "\n0x0700 : 001  : 01   : yes\n\n")
+    (tmp_path / "fdbs").write_text(last)
+    found, notes = told(tmp_path / "fdbs", TREE)
+    assert same(found, routes)
+    assert len(notes) == 1
+    assert notes[0].endswith(f": LID 1792 belongs to no port of {TREE.name}")
+
+
+def test_ports_that_dump_fts_does_not_know_are_left_out(tmp_path: Path) -> None:
+    """Lines of infiniband-diags' dump_fts.c: LIDs that its scan has not, and those of `-a`."""
+    routes = routed(TREE)
+    export_routes(tmp_path, TREE, routes, ["lfts"])
+    path = tmp_path / "lfts.dump"
+    strange = "0x0f00 001 : (node info not available fabric scan)\n0x0f01 255 : (illegal port)\n"
+    path.write_text(path.read_text().replace(":\n0x", f":\n{strange}0x").replace(" valid", ""))
+    with pytest.raises(InputError, match=r"no `portguid` for LID 3840"):
+        read_tables(path, TREE)  # two of fourteen
+    path.write_text(path.read_text().replace(strange.splitlines()[1] + "\n", ""))
+    found, notes = told(path, TREE)
+    assert same(found, routes)
+    assert notes == [
+        f"{path}: 1 destination was left out, the first in line 2: no `portguid` for LID 3840"
+    ]
+
+
+def as_ibdiagnet(text: str) -> str:
+    """Tables named, as ibdiagnet's later files have them; a second one, for adaptive routing."""
+    text = text.replace("LID    :", "PLFT_NUM: 0\nLID    :")
+    second = "PLFT_NUM: 1\nLID    : Port : Hops : Optimal\n0x0001 : 099  : 00   : yes\n\n"
+    return text.replace("\n\n", f"\n{second}")
+
+
+def as_far(text: str) -> str:
+    """The same tables as a `.far`; every second entry routes adaptively."""
+    groups = "Groups Definition:\nGroup\tSub Group\tWHBF\tPorts\n" + "-" * 40
+    groups += "\n0\t0\t0\t1,2,\n1\t0\t0\n\nLFT Definition:\nPLFT_NUM: 0, top:0x0010\n"
+    lines = ["# This database file was automatically generated by IBDIAG", "File version: 1", ""]
+    for line in text.splitlines():
+        if "Switch" in line:
+            lines += [f"Switch {line.split()[-1]}  AR enabled", *groups.splitlines()]
+            lines += ["LID     Static Port   Lid State   Group", "-" * 40]
+        elif line.startswith("0x"):
+            lid, port = line.split(" : ")[:2]
+            state = "Free" if int(lid, 16) % 2 else "Static"
+            lines.append(f"{lid}\t{int(port):3d}\t\t{state}\t0")
+    return "\n".join(lines) + "\n"
+
+
+def test_ibdiagnets_fdbs_and_far(tmp_path: Path) -> None:
+    routes = routed(TREE)
+    export_routes(tmp_path, TREE, routes, ["ibdm"])
+    text = (tmp_path / "fdbs").read_text()
+    (tmp_path / "fdbs").unlink()
+    (tmp_path / "ibdiagnet2.far").write_text(as_far(text))
+    found, notes = told(tmp_path, TREE)
+    assert same(found, routes)
+    entries = text.count("\n0x")
+    assert notes == [
+        f"{tmp_path / 'ibdiagnet2.far'}: {entries // 2} entries are adaptive; these are the ports "
+        "that they have without adaptive routing"
+    ]
+    (tmp_path / "ibdiagnet2.fdbs").write_text(as_ibdiagnet(text))
+    found, notes = told(tmp_path, TREE)
+    assert same(found, routes)
+    assert notes == [
+        f"{tmp_path / 'ibdiagnet2.fdbs'}: only the first forwarding table of each switch is read"
+    ]
+
+
+def test_lines_of_other_programs_are_passed_over(tmp_path: Path) -> None:
+    export_routes(tmp_path, TREE, routed(TREE), ["ibdm"])
+    path = tmp_path / "fdbs"
+    path.write_text(path.read_text().replace("LID    : ", "ibwarn: [12] a timeout\nLID    : ", 1))
+    found, notes = told(path, TREE)
+    assert same(found, routed(TREE))
+    assert notes == [
+        f"{path}: 1 line was passed over, the first is line 2 ('ibwarn: [12] a timeout' is not a "
+        "line of an fdbs file)"
+    ]
+
+
+def test_a_dump_that_cannot_be_read_is_not_the_end_of_a_folder(tmp_path: Path) -> None:
+    routes = routed(TREE)
+    export_routes(tmp_path, TREE, routes, ["ibdm", "lfts"])
+    text = (tmp_path / "lfts.dump").read_text()
+    (tmp_path / "opensm-lfts.dump").write_text(text[: len(text) // 2])
+    (tmp_path / "lfts.dump").unlink()
+    (tmp_path / "opensm.fdbs.gz").write_bytes(gzip.compress((tmp_path / "fdbs").read_bytes()))
+    (tmp_path / "fdbs").unlink()
+    found, notes = told(tmp_path, TREE)
+    assert same(found, routes)
+    assert len(notes) == 1
+    assert notes[0].startswith(
+        f"{tmp_path}: opensm.fdbs.gz was read instead of opensm-lfts.dump, which cannot be: "
+    )
+    (tmp_path / "opensm.fdbs.gz").unlink()
+    with pytest.raises(InputError, match=r"opensm-lfts\.dump:\d+: "):
+        read_tables(tmp_path, TREE)
+
+
+def big_switch(high: int = 130, kind: Kind = Kind.COMPUTE) -> Fabric:
+    """Two hosts and a port at `high` of a switch with 144 ports, and a host at another switch."""
+    builder = FabricBuilder("big")
+    builder.add_switch(1, "director", 144)
+    builder.add_switch(2, "leaf", 144)
+    for t, (s, port) in enumerate([(0, 1), (0, 127), (0, high), (1, 1)]):
+        one = kind if t == 2 else Kind.COMPUTE
+        builder.add_terminal(16 + t, f"n{t} HCA-1", f"n{t}", s, port, kind=one)
+    builder.add_link(0, 2, 1, 2)
+    return builder.build()
+
+
+def as_old_dump_fts(text: str) -> str:
+    """Before rdma-core 63: ports above 127 are left out, and not counted."""
+    kept, count = list[str](), 0
+    for line in text.splitlines():
+        if line.startswith("0x"):
+            if int(line.split()[1]) > 127:
+                continue
+            count += 1
+        elif "Unicast" in line:
+            count = 0
+        elif "dumped" in line:
+            line = f"{count} valid lids dumped "
+        kept.append(line)
+    return "\n".join(kept) + "\n"
+
+
+def test_ports_above_127(tmp_path: Path) -> None:
+    for high, kind in ((130, Kind.COMPUTE), (129, Kind.IN_SWITCH), (126, Kind.COMPUTE)):
+        fabric = big_switch(high, kind)
+        routes = routed(fabric)
+        export_routes(tmp_path, fabric, routes, ["lfts"])
+        path = tmp_path / "lfts.dump"
+        assert told(path, fabric)[1] == []
+        path.write_text(as_old_dump_fts(path.read_text()))
+        said = (
+            'the table of switch "director" has no port above 127, where it has 1 cable, and '
+            "lacks 1 destination: dump_fts before rdma-core 63 leaves such ports out without a "
+            "word"
+        )
+        if high == 130:
+            with pytest.raises(InputError) as caught:
+                read_tables(path, fabric)
+            assert str(caught.value) == (
+                f"{path}: {said}; take OpenSM's opensm-lfts.dump (log_flags 0x40), a later "
+                "dump_fts, or ibroute"
+            )
+        elif high == 129:
+            assert told(path, fabric)[1] == [f"{path}: {said}"]
+        else:
+            assert told(path, fabric)[1] == []
+        path.unlink()
 
 
 def test_lids_of_another_time_are_seen(tmp_path: Path) -> None:

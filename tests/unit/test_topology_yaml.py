@@ -111,6 +111,19 @@ def test_what_is_wrong_with_it(tmp_path: Path, text: str, line: int | None, said
         assert caught.value.line == line
 
 
+def test_a_bad_entry_is_a_problem_and_the_rest_is_read(tmp_path: Path) -> None:
+    text = (
+        TREE + "      - switch: a\n        nodes: n[1-\n      - {switch: b, nodes: n2}\n      - 7\n"
+    )
+    path = write(tmp_path, text)
+    found = read_topology_yaml(path, strict=False)
+    assert found.leaf_of("n2") == {"b"}
+    assert found.problems[0].startswith(f"{path}:5: 'n[1-' is not a Slurm host list")
+    assert found.problems[1].startswith(f"{path}:7: keys with values are required")
+    with pytest.raises(InputError, match=r":5: 'n\[1-' is not a Slurm host list"):
+        read_topology_yaml(path)
+
+
 def test_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"cannot be read \(No such file"):
         read_topology_yaml(tmp_path / "topology.yaml")
