@@ -215,7 +215,8 @@ def build_daemon(
         publisher,
         committer,
         pacing,
-        Backoff(config.agent.interval_seconds, config.agent.backoff_max_seconds),
+        # One failure is often transient, so the next pass may try again.
+        Backoff(config.agent.interval_seconds, config.agent.backoff_max_seconds, free=1),
     )
     agent = Agent(
         config,

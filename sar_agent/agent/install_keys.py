@@ -44,6 +44,7 @@ from sar_agent.keys.tickets import Ticket
 from sar_agent.quality.channel_traffic import load_besides
 from sar_agent.routing.lid_offsets import FIRST_KEY
 from sar_agent.telemetry.metrics import Metrics
+from sar_agent.util.backoff import Backoff
 from sar_agent.util.lock_file import Lock
 from sar_agent.util.unexpected_errors import UnexpectedErrors
 
@@ -85,7 +86,7 @@ class KeyInstaller:
         self.unexpected = UnexpectedErrors(metrics.unexpected_errors, lambda: self.clock())
         self._polled = self._poll_after = -math.inf
         """When the queue was last polled because of a request, and when it may be again."""
-        self._pause, self._retry_at = OWED_PAUSE, -math.inf
+        self._backoff = Backoff(OWED_PAUSE, LONGEST_PAUSE, clock=lambda: self.clock())
         self._next_turn = -math.inf
 
     def publish(self) -> None:
@@ -180,7 +181,7 @@ class KeyInstaller:
         def enough() -> bool:
             return self.clock() >= until
 
-        if self.clock() < self._retry_at or not self.pool.remake(
+        if self._backoff.wait() or not self.pool.remake(
             in_force.fabric, enough, partial(load_besides, in_force.traffic)
         ):
             self._wait(tickets, "keys are being made for the changed fabric")
@@ -286,7 +287,7 @@ class KeyInstaller:
             return current
         number = state.generation
         current, _ = self.committer.record(current, result, state, None, how="", replaces=number)
-        self._pause = OWED_PAUSE
+        self._backoff.succeeded()
         self.pool.remade()
         self.pool.lease(drafts)
         self.metrics.key_installs.labels("installed").inc()
@@ -304,9 +305,8 @@ class KeyInstaller:
     def _later(self) -> None:
         """Keys that are to be made again are tried ever less often."""
         if self.pool.owed:
-            self._retry_at = self.clock() + self._pause
-            self._pause = min(2 * self._pause, LONGEST_PAUSE)
-            self.pool.requests.later(self._pause)
+            self._backoff.failed()
+            self.pool.requests.later(self._backoff.wait())
 
 
 def not_as_planned(before: InForce, plan: Plan, state: State) -> str:

@@ -12,12 +12,15 @@ import re
 import threading
 import time
 import traceback
+from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 from prometheus_client import Counter
+
+from sar_agent.util.backoff import Backoff
 
 log = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -29,21 +32,14 @@ MOST_KINDS = 100
 """Different errors that are logged per place: users' input must not be a way to fill the log."""
 
 
-@dataclass
-class _Row:
-    """Consecutive failures at one place; the pause lasts `until`, by the clock."""
-
-    failures: int = 0
-    until: float = 0.0
-    logged: set[object] = field(default_factory=set)
-
-
 class UnexpectedErrors:
     """`count` is a counter with a label `where`. All methods are thread-safe."""
 
     def __init__(self, count: Counter, clock: Callable[[], float] = time.monotonic) -> None:
-        self._count, self._clock = count, clock
-        self._rows: dict[str, _Row] = {}
+        self._count, self.clock = count, clock
+        pause = partial(Backoff, FIRST, MOST, clock=lambda: self.clock())
+        self._pauses = defaultdict[str, Backoff](pause)
+        self._logged = defaultdict[str, set[object]](set)
         self._lock = threading.Lock()
 
     def guard(self, where: str, act: Callable[[], _T], instead: _T, *, part: bool = False) -> _T:
@@ -64,12 +60,11 @@ class UnexpectedErrors:
         sentence about it."""
         key = _key(error)
         with self._lock:
-            row = self._rows.setdefault(where, _Row())
-            row.failures += 1
-            row.until = self._clock() + min(MOST, FIRST * 2.0 ** min(row.failures - 1, 30))
-            new = key not in row.logged and len(row.logged) < MOST_KINDS
+            self._pauses[where].failed()
+            logged = self._logged[where]
+            new = key not in logged and len(logged) < MOST_KINDS
             if new:
-                row.logged.add(key)
+                logged.add(key)
         self._count.labels(where).inc()
         sentence = f"unexpected {type(error).__name__} in the {where} ({_brief(error)})"
         if new:
@@ -80,13 +75,11 @@ class UnexpectedErrors:
     def good(self, where: str) -> None:
         """Record a success: the next failure counts as the first. An error that recurs after it is
         not logged again."""
-        if row := self._rows.get(where):
-            row.failures, row.until = 0, 0.0
+        self._pauses[where].succeeded()
 
     def wait(self, where: str) -> float:
         """Seconds until the next try is allowed; 0 if it is allowed now."""
-        row = self._rows.get(where)
-        return max(0.0, row.until - self._clock()) if row else 0.0
+        return self._pauses[where].wait()
 
 
 def _brief(error: Exception) -> str:

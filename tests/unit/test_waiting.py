@@ -74,7 +74,7 @@ class Loop:
         self.world = World(folder)
         self.agent: Any = self.world.agent
         self.clock = Turned()
-        self.agent.unexpected._clock = lambda: self.clock.now
+        self.agent.unexpected.clock = lambda: self.clock.now
         self.woken = WakeEvents(*(TurnedEvent(self.clock) for _ in range(3)))
         self.pacer = ReroutePacer(PaceLimits(interval=INTERVAL))
         self.desk = Desk(Authority(frozenset()), lambda: None)
