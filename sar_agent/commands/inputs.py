@@ -44,6 +44,17 @@ HcaOption = Annotated[
         "may be repeated; without it, all",
     ),
 ]
+TrafficOption = Annotated[
+    str | None,
+    typer.Option(
+        "--traffic",
+        metavar="rail|alltoall",
+        help="where hosts have several ports: rail, each port of a job's hosts sends to the same "
+        "port of the others, as NCCL does, and each rail of a job counts as a job; alltoall, to "
+        "all ports; without it, assess takes rail if the fabric is rail-optimised (each port of a "
+        "host ends on leaf switches of its own)",
+    ),
+]
 JobsOption = Annotated[
     str,
     typer.Option(

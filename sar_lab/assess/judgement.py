@@ -82,7 +82,10 @@ def judge(given: SiteData, ratings: Ratings, adaptive: bool) -> Judgement:
     """`adaptive`: the site says that adaptive routing is in force. The reason begins with what
     makes the verdict uncertain."""
     found = _judge(given, ratings, adaptive)
-    doubts = "".join(f"{note}. " for note in repeated_notes(given.fabric)[:SHOWN])
+    notes = [*repeated_notes(given.fabric)[:SHOWN]]
+    if given.rails and given.rails.note and found.kind != "unknown":
+        notes.append(given.rails.note)
+    doubts = "".join(f"{note}. " for note in notes)
     return replace(found, why=doubts + found.why)
 
 
@@ -112,7 +115,8 @@ def _judge(given: SiteData, ratings: Ratings, adaptive: bool) -> Judgement:
     if not jobs:
         return Judgement(
             "inside", nothing,
-            f"None of the {given.jobs} jobs spans two switches, and inside one switch there is no "
+            f"None of the {given.jobs} jobs spans two switches{' on a rail' * bool(given.rails)}, "
+            "and inside one switch there is no "
             "choice of routes.", 0.0,
         )  # fmt: skip
     if ratings.after is None:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from sar_agent.commands.announce import announce_compiling, progress
-from sar_agent.commands.inputs import HcaOption, JsonOption, print_json
+from sar_agent.commands.inputs import HcaOption, JsonOption, TrafficOption, print_json
 
 
 def assess(
@@ -64,6 +64,7 @@ def assess(
         ),
     ] = None,
     hca: HcaOption = None,
+    traffic: TrafficOption = None,
     engine: Annotated[
         list[str] | None,
         typer.Option(
@@ -90,6 +91,7 @@ def assess(
 
     Exit code 1 if no answer is possible, because no job runs on this network.
     """
+    from sar_agent.jobs.rails import rails_for
     from sar_agent.routing import load_engine
     from sar_lab.assess import assess as run
     from sar_lab.assess.assess_page import write_assessment
@@ -106,7 +108,8 @@ def assess(
         load_engine(name)  # reports an unknown name before the long computation
     readings = read_dumps(counters, counter_seconds) if counters else None
     network, remarks = fabric_of(fabric, hca)
-    given = read_site_data(network, jobs, history, routes, topology, remarks)
+    rails = rails_for(network, traffic)
+    given = read_site_data(network, jobs, history, routes, topology, remarks, rails)
     found = run(
         given,
         command=shlex.join(["sar-agent", *sys.argv[1:]]),
