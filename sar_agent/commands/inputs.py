@@ -35,6 +35,17 @@ FabricOption = Annotated[
         "hyperx:8x12,hosts=7 or slimfly:5,hosts=4",
     ),
 ]
+TrafficOption = Annotated[
+    str | None,
+    typer.Option(
+        "--traffic",
+        metavar="rail|alltoall",
+        help="where hosts have several ports: rail, each port of a job's hosts sends to the same "
+        "port of the others, as NCCL does, and each rail of a job counts as a job; alltoall, to "
+        "all ports; without it, assess takes rail if the fabric is rail-optimised (each port of a "
+        "host ends on leaf switches of its own)",
+    ),
+]
 JobsOption = Annotated[
     str,
     typer.Option(

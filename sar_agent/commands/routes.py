@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sar_agent.commands.announce import note
 from sar_agent.commands.engine_options import with_engine_options
 from sar_agent.commands.host_options import with_host_options
 from sar_agent.commands.inputs import (
@@ -16,6 +17,7 @@ from sar_agent.commands.inputs import (
     JobsOption,
     JsonOption,
     PartitionsOption,
+    TrafficOption,
     peak_rss_mb,
     print_json,
     read_fabric,
@@ -136,15 +138,22 @@ def measure(
     fabric: FabricOption,
     jobs: JobsOption,
     routes: RoutesOption,
+    traffic: TrafficOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure routes under jobs: dark fiber, effective EFI, load, throughput, phase contention."""
     from sar_agent.check.reachability import check_reachability
     from sar_agent.errors import CheckFailed
+    from sar_agent.jobs.rails import rails_for
     from sar_agent.quality import measure as measure_routes
 
     network = read_fabric(fabric)
     mix = read_mix(jobs, network)
+    if rails := rails_for(network, traffic):
+        if traffic:
+            mix = rails.split(mix)
+        else:
+            note(f"note: {rails.seen}; --traffic rail counts only what these send to their like")
     tables = read_routes(routes, network)
     reach = check_reachability(network, tables, between_hosts=True)
     if reach.unreachable_pairs:

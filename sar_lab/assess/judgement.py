@@ -92,7 +92,10 @@ def judge(
     history, the judgement is of all its moments. The reason begins with what makes the verdict
     uncertain."""
     found = _judge(given, ratings, adaptive, course)
-    doubts = "".join(f"{note}. " for note in repeated_notes(given.fabric)[:SHOWN])
+    notes = [*repeated_notes(given.fabric)[:SHOWN]]
+    if given.rails and given.rails.note and found.kind != "unknown":
+        notes.append(given.rails.note)
+    doubts = "".join(f"{note}. " for note in notes)
     if found.at_once and not adaptive and is_fast(given.fabric):
         doubts = f"{STATIC} {doubts}"
     return replace(found, why=doubts + found.why)
@@ -126,7 +129,8 @@ def _judge(
     if not jobs:
         return Judgement(
             "inside", nothing,
-            f"None of the {given.jobs} jobs spans two switches, and inside one switch there is no "
+            f"None of the {given.jobs} jobs spans two switches{' on a rail' * bool(given.rails)}, "
+            "and inside one switch there is no "
             "choice of routes.", 0.0,
         )  # fmt: skip
     if ratings.after is None:

@@ -7,7 +7,7 @@ mislead."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,7 @@ from sar_agent.formats.read_tables import read_tables
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.jobs.model import multi_switch_mix
+from sar_agent.jobs.rails import Rails
 from sar_agent.jobs.synthetic import FORMS, jobs_of_spec
 from sar_agent.routing.routes import Routes
 from sar_agent.slurm.job_files import read_jobs_file
@@ -51,6 +52,8 @@ class SiteData:
     """The number of hosts of the jobs, whether they are in the fabric or not."""
     synthetic: bool = False
     """Whether the jobs are synthetic (`mix:SEED`, `blocks:SIZES`)."""
+    rails: Rails | None = None
+    """Where each rail of a job is a job of `mix`."""
 
 
 def read_site_data(
@@ -60,9 +63,11 @@ def read_site_data(
     routes: Path | None,
     topology: Path | None,
     stand_in: Sequence[str] = (),
+    rails: Rails | None = None,
 ) -> SiteData:
     """`jobs` is a job file, synthetic jobs (`mix:SEED`, …) or a history; without it, a moment of
-    `history` is used. `stand_in` are remarks on the fabric for the report.
+    `history` is used. `stand_in` are remarks on the fabric for the report. With `rails`, each rail
+    of a job is a job.
 
     Raises `InputError` where neither is given or one of them cannot be read.
     """
@@ -71,12 +76,13 @@ def read_site_data(
     left: list[LeftOut] = []
     remarks = list(stand_in)
     remarks += [f"{fabric.name}: {note}" for note in fabric.notes[:EXAMPLES]]
-    placed = place_history(read_history(history), fabric) if history else None
+    placed = replace(place_history(read_history(history), fabric), rails=rails) if history else None
     if placed:
         left += [*placed.history.left_out, *placed.left_out]
         remarks += placed.history.remarks
     if jobs:
         mix, count, moment, hosts = _snapshot(jobs, fabric, left)
+        mix = rails.split(mix) if rails else mix
     elif placed:
         hosts = len(placed.history.hosts)
         at = typical_moment(placed)
@@ -92,7 +98,7 @@ def read_site_data(
     synthetic = jobs is not None and jobs.startswith(FORMS)
     return SiteData(
         fabric, mix, count, moment, placed, today, differences, tuple(left), tuple(remarks),
-        hosts, synthetic,
+        hosts, synthetic, rails,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import typer
 
 from sar_agent.commands.announce import announce_compiling, progress
 from sar_agent.commands.host_options import with_host_options
-from sar_agent.commands.inputs import JsonOption, print_json
+from sar_agent.commands.inputs import JsonOption, TrafficOption, print_json
 
 
 @with_host_options
@@ -65,6 +65,7 @@ def assess(
             "between its two readings",
         ),
     ] = None,
+    traffic: TrafficOption = None,
     engine: Annotated[
         list[str] | None,
         typer.Option(
@@ -91,6 +92,7 @@ def assess(
 
     Exit code 1 if no answer is possible, because no job runs on this network.
     """
+    from sar_agent.jobs.rails import rails_for
     from sar_agent.routing import load_engine
     from sar_lab.assess import assess as run
     from sar_lab.assess.assess_page import write_assessment
@@ -107,7 +109,8 @@ def assess(
         load_engine(name)  # reports an unknown name before the long computation
     readings = read_dumps(counters, counter_seconds) if counters else None
     network, remarks = fabric_of(fabric)
-    given = read_site_data(network, jobs, history, routes, topology, remarks)
+    rails = rails_for(network, traffic)
+    given = read_site_data(network, jobs, history, routes, topology, remarks, rails)
     found = run(
         given,
         command=shlex.join(["sar-agent", *sys.argv[1:]]),

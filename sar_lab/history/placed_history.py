@@ -10,6 +10,7 @@ import numpy as np
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import Job, JobMix
 from sar_agent.jobs.model import make_job, multi_switch_mix
+from sar_agent.jobs.rails import Rails
 from sar_lab.history.job_history import EXAMPLES, F64, I64, JobHistory, LeftOut
 
 
@@ -22,6 +23,8 @@ class PlacedHistory:
     jobs: tuple[Job | None, ...]
     left_out: tuple[LeftOut, ...]
     """Hosts and jobs that are not in the fabric; `history.left_out` is separate."""
+    rails: Rails | None = None
+    """Where each rail of a job counts as a job of its own in mixes."""
 
     def mix_at(self, time: float) -> JobMix:
         """The multi-switch jobs that run at that time."""
@@ -29,7 +32,8 @@ class PlacedHistory:
 
     def mix_of(self, running: I64) -> JobMix:
         """The multi-switch ones of these jobs (int64[·], indices into the history)."""
-        return JobMix.of(job for j in running.tolist() if (job := self.jobs[j]) is not None)
+        mix = JobMix.of(job for j in running.tolist() if (job := self.jobs[j]) is not None)
+        return self.rails.split(mix) if self.rails else mix
 
     @cached_property
     def change_times(self) -> F64:
