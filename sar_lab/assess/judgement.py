@@ -111,7 +111,7 @@ def _judge(
             "unknown", "No answer is possible: no job runs on this network.",
             "None of the jobs' nodes is in the fabric. Do both files belong to the same cluster, "
             "and do the hosts in the fabric have their Slurm names?"
-            if given.jobs else "The list of jobs is empty.", 0.0,
+            if given.jobs else "No job in the list is running.", 0.0,
         )  # fmt: skip
     if lost := unknown_hosts(given):
         fabric = given.fabric

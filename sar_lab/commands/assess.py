@@ -139,6 +139,8 @@ def assess(
                 f"{name}: {change.before:.2f} → {change.after:.2f} times as long as on an empty "
                 "network" + (f", mean of {len(found.course.times)} moments" if found.course else "")
             )
+    if nothing_known:
+        raise typer.Exit(1)
     if found.ratings.assumed:
         typer.echo(
             f"before: {found.ratings.before.name}, as no tables were given (--routes); "
@@ -151,4 +153,3 @@ def assess(
     for left in given.left_out:
         typer.echo(f"left out: {left}")
     typer.echo(f"Open {page.resolve()}")
-    raise typer.Exit(int(nothing_known))
