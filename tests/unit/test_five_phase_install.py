@@ -14,12 +14,12 @@ from sar_agent.agent.outcome import Result
 from sar_agent.agent.update_strategy import UpdateMethod
 from sar_agent.errors import InputError, SarError
 from sar_agent.fabric.ibsim_net import write_ibsim_net
-from sar_agent.five_phase import storage as saved
 from sar_agent.five_phase.coordinator import UncoveredSubscriber
 from sar_agent.five_phase.messages import Acknowledge, BeginUpdate, GiveUp, Phase, Subscribe, Tick
 from sar_agent.formats.routes_file import read_generation, write_routes_file
 from sar_agent.jobs.source import Poll
 from sar_agent.opensm.plugin_client import PluginStatus
+from sar_agent.util import store
 from sar_lab.live.process import wait_until
 from tests.fake_opensm import job
 from tests.unit.test_five_phase import JOBS, NAME, Subscriber, World
@@ -58,10 +58,14 @@ def say(world: World, **status: Any) -> Callable[[], None]:
 
 
 def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(path: Path, text: str) -> None:
-        raise InputError("cannot be written (No space left on device)", file=path)
+    real = store.write_bytes
 
-    monkeypatch.setattr(saved, "_write", full)
+    def full(path: Path, data: bytes, mode: int) -> None:
+        if path.name == "update.json":
+            raise InputError("cannot be written (No space left on device)", file=path)
+        real(path, data, mode)
+
+    monkeypatch.setattr(store, "write_bytes", full)
 
 
 def cut(world: World) -> None:
