@@ -19,8 +19,8 @@ from sar_agent.formats.dump_tables import DumpTables
 from sar_agent.routing.routes import NO_ROUTE, Routes
 from sar_agent.util.text_files import read_text
 
-_SWITCH = re.compile(r"Unicast lids .* of switch .*guid (0x[0-9a-fA-F]{1,16})\b")
-_ENTRY = re.compile(r"(0x[0-9a-fA-F]{1,4})\s+(\d{1,3})\b(?:.*portguid (0x[0-9a-fA-F]{1,16}))?")
+_SWITCH = re.compile(r"Unicast lids .*? of switch .*?guid (0x[0-9a-fA-F]{1,16})\b")
+_ENTRY = re.compile(r"(0x[0-9a-fA-F]{1,4})\s+(\d{1,3})\b(?:.*?portguid (0x[0-9a-fA-F]{1,16}))?")
 _NO_PORT = re.compile(r"illegal port\)|node info not available|\(path #\d+ out of \d+\)")
 """What dump_fts and ibroute say of LIDs that no port of their scan has, and of invalid ones (-a).
 """
