@@ -46,6 +46,7 @@ _REMEDIES = {
     "a dump of forwarding tables": "give it as --routes; as --fabric, ibnetdiscover's output",
     "an error of ibnetdiscover": "run ibnetdiscover as root, or as a user who may open "
     "/dev/infiniband/umad*",
+    "another file of ibdiagnet": f"give its folder, or {', '.join(FOLDER_FILES[:3])}",
 }
 """For files that are given by mistake; for all others, `_REMEDY`."""
 _REMEDY = "save what ibnetdiscover prints"

@@ -31,7 +31,8 @@ SWITCHES = (
     "MF0;isw-r1:MQM8700/U1", "MF0;isw-r2:MQM8700/U1", "leaf 1 # a \\", 'the "quoted" one',
     "a,b[1-2]", "0c42a103007a1e0a", "0x0c42a103007a1e0b", "9" * 21, "LEAF7", "leaf7", "root",
     "island1", "s" * 90, "Nodes=n1", "SwitchName=x", "é", "twin", "twin", "sw.example.org", "12",
-    "13", "x1-9", "-", "x[",
+    "13", "x1-9", "-", "x[", "y portguid 0x0000000000000001: 'z')",
+    "z guid 0x0000000000000002 (y):", "7 valid lids dumped", "{ SW Ports:24 }",
 )  # fmt: skip
 HOSTS = (
     "cn{:02d}b", "cn{:02d}B", "r1-n{}-gpu", "n{:04d}", "n{}", "N{}", "a.b.c-{}", "0c42a1030{:x}",

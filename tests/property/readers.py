@@ -65,6 +65,7 @@ from tests.fabric_texts import SMALL
 from tests.fake_opensm import FakeBridge
 from tests.grids import by_dimension, routes_by, torus
 from tests.property import seeds as text
+from tests.unit.test_tables import as_far, as_ibdiagnet
 
 RING, TREE = torus((5,), hosts=1), load_fabric("xgft:2;4,4;1,2")
 
@@ -228,6 +229,11 @@ def _tables(folder: Path) -> Iterator[Reader]:
             other.unlink()
         seeds = ((home / file).read_bytes(),)
         yield Reader(name, seeds, _file(home / file, lambda p: _tables_of(p.parent, RING)))
+        if name == "fdbs":
+            plain_text = seeds[0].decode()
+            seeds = (as_far(plain_text).encode(), as_ibdiagnet(plain_text).encode())
+            far = folder / "far/ibdiagnet2.far"
+            yield Reader("far", seeds, _file(far, lambda p: _tables_of(p.parent, RING)))
 
 
 def _tables_of(folder: Path, fabric: Fabric) -> object:

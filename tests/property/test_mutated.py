@@ -21,6 +21,7 @@ NAMES = [
         "db_csv",
         "door",
         "fabric, any",
+        "far",
         "fdbs",
         "hints.json",
         "host list",

@@ -80,6 +80,16 @@ def test_lids_and_names_do_not_matter(dump: Path, fabric: Fabric, routes: Routes
     assert np.array_equal(read_lfts_dump(dump, fabric).egress, routes.egress)
 
 
+def test_names_that_look_like_the_dumps_own_words(
+    dump: Path, fabric: Fabric, routes: Routes
+) -> None:
+    text = dump.read_text().replace("HCA-1", "portguid 0x0000000000000001: 'z'")
+    assert "guid 0x0000000000000001" in text
+    text = text.replace(" (S1-0):", " (z guid 0x0000000000000002 (y):):")
+    dump.write_text(text)
+    assert np.array_equal(read_lfts_dump(dump, fabric).egress, routes.egress)
+
+
 def test_every_cut_line_is_an_error_or_a_whole_switch_less(dump: Path, fabric: Fabric) -> None:
     lines = dump.read_text().splitlines(keepends=True)
     for count in range(len(lines)):

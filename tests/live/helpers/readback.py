@@ -11,7 +11,7 @@ from sar_lab.live.ibsim import Ibsim
 from sar_lab.live.opensm import read_lids as lids
 from sar_lab.live.process import wait_until
 
-_SWITCH = re.compile(r"^Unicast lids .* guid (0x[0-9a-f]+)")
+_SWITCH = re.compile(r"^Unicast lids .*? guid (0x[0-9a-f]+)")
 _ENTRY = re.compile(r"^(0x[0-9a-f]{4}) (\d{3}) ")
 
 __all__ = ["installed", "lids", "wanted"]
