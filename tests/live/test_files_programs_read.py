@@ -11,13 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from prometheus_client import generate_latest
-from sar_agent.opensm.file_tables import parse_tables
 
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.ibsim_net import net_ids
 from sar_agent.formats.conversion import routes_to_file
 from sar_agent.formats.export import export_routes
-from sar_agent.formats.lfts_dump import read_lfts_dump
+from sar_agent.formats.lfts_dump import parse_tables, read_lfts_dump
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.quality.measures import measure
 from sar_agent.routing import Options, load_engine
