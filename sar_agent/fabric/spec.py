@@ -46,7 +46,7 @@ _LIKELY_MISTAKES = (
         "iblinkinfo's output", "save what ibnetdiscover prints",
     ),
     (
-        re.compile(r"^\d+[^|\n]*\|(?:RUNNING|PENDING|COMPLETING|[A-Z_]+)\|", re.MULTILINE),
+        re.compile(r"^\d[^|\n]*\|(?:RUNNING|PENDING|COMPLETING|[A-Z_]+)\|", re.MULTILINE),
         "squeue's output", "are --fabric and --jobs exchanged?",
     ),
     (

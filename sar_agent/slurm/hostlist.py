@@ -131,6 +131,7 @@ def _expand_by_hand(text: str) -> tuple[str, ...] | None:
             return None
         position = match.end()
         prefix, rest = match.groups()
+        _shallow(match[0].rstrip(","))
         names = [prefix]
         for ranges, suffix in _RANGES.findall(rest):
             expanded: list[str] = []
