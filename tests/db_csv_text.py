@@ -85,7 +85,7 @@ def _line(row: Sequence[object], escape: bool) -> str:
         return ",".join(map(str, row))
     out = io.StringIO()
     fields = [str(x)[1:-1] if str(x).startswith('"') else str(x) for x in row]
-    csv.writer(out, lineterminator="").writerow(fields)
+    csv.writer(out, lineterminator="", quoting=csv.QUOTE_NONNUMERIC).writerow(fields)
     return out.getvalue()
 
 

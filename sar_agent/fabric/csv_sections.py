@@ -24,7 +24,7 @@ from sar_agent.util.text_files import passed_over
 SEEN = re.compile(r"^START_(?:RUN_INFO|NODES|PORTS|LINKS|PM_INFO)[ \t]*$", re.MULTILINE)
 AGAIN = "run ibdiagnet again and copy ibdiagnet2.db_csv when it is done"
 _UNKNOWN = ("N/A", "NA", "ERR", "-1")
-_FIELD = re.compile(r'[ \t]*"(.*?)"[ \t]*,|([^,]*),')
+_OPEN, _CLOSE = re.compile(r'[ \t]*"'), re.compile(r'"[ \t]*,')
 _LONGEST = 1 << 16
 """Characters of a line; NVIDIA's own are at most some 2,000."""
 
@@ -104,8 +104,29 @@ def _fields(line: str, width: int) -> list[str]:
     """The fields of a line; `width` is how many there should be, 0 where that is not known."""
     if '"' not in line:
         return line.split(",")
-    fields = [text.replace('""', '"') or bare for text, bare in _FIELD.findall(line + ",")]
-    if width and len(fields) != width:  # the quotes may be escaped
+    fields, at, text = [], 0, line + ","
+    closes = [match.span() for match in _CLOSE.finditer(text)][::-1]
+    while at < len(text):
+        opened = _OPEN.match(text, at)
+        while opened and closes and closes[-1][0] < opened.end():
+            closes.pop()
+        if opened and closes:
+            end, after = closes.pop()
+            fields.append(text[opened.end() : end].replace('""', '"'))
+        else:
+            end = text.index(",", at)
+            after = end + 1
+            fields.append(text[at:end])
+        at = after
+    if width and len(fields) != width:
+        first, *rest = line.rsplit(",", width - 1)  # quotes and commas in the first column, a name
+        if (
+            len(rest) == width - 1
+            and '"' not in "".join(rest)
+            and first.startswith('"')
+            and first.endswith('"')
+        ):
+            return [first[1:-1].replace('""', '"'), *rest]
         fields = next(csv.reader([line]), fields)
     return fields
 

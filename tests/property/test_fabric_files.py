@@ -71,7 +71,7 @@ def test_db_csv_has_the_same_fabric(nodes: list[NodeRecord]) -> None:
     ids = {node.id: f"{node.kind}-{node.guid:016x}" for node in nodes}
     for node in nodes:
         node.id = ids[node.id]
-        node.description = re.sub(r"[\0\r\n\x1b\ufeff]", " ", node.description).strip()
+        node.description = re.sub(r"[\0\r\n\x1b\ufeff]", " ", node.description)
         node.ends = [
             end._replace(peer=ids[end.peer], rate=100.0 if end.rate == 123.0 else end.rate)
             for end in node.ends

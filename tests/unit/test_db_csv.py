@@ -68,7 +68,9 @@ def test_the_same_fabric_as_a_generated_ones(spec: str) -> None:
 
 
 @pytest.mark.parametrize("escape", [False, True])
-@pytest.mark.parametrize("name", ['a "b" c', "a, b", '"', 'end "x"', "", 'a ""'])
+@pytest.mark.parametrize(
+    "name", ['a "b" c', "a, b", 'a "b", c', 'x", "y', '"', 'end "x"', "", 'a ""']
+)
 def test_descriptions_with_quotes_and_commas(name: str, escape: bool) -> None:
     tables = tables_of(SMALL)
     tables["NODES"][1][0][0] = f'"{name}"'
