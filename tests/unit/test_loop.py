@@ -27,8 +27,6 @@ from sar_agent.install import plan as plan_module
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.filter import host_sets
 from sar_agent.jobs.jobmap import parse_jobmap
-from sar_agent.jobs.mapping import mix_of_records
-from sar_agent.quality import measure
 from sar_agent.routing import Options, load_engine
 from tests.fake_opensm import FakeBridge, FakeSource, job
 
@@ -384,29 +382,6 @@ def test_topology_conf_filters_and_its_edit_is_the_reason(world: World, tmp_path
     conf.write_text("nonsense")
     assert world.once().result is Result.NOTHING, "the last good one is kept"
     assert world.value("sar_agent_multi_switch_jobs") == 0
-
-
-def test_the_gain_stays_visible_beside_the_routes_of_opensms_engine(world: World) -> None:
-    def load(routes: str) -> float | None:
-        return world.value("sar_agent_channel_load_max", routes=routes)
-
-    world.once()
-    assert load("baseline") is None, "an install comes first"
-    assert world.once().result is Result.NOTHING
-    for records in (JOBS, JOBS[:1]):
-        world.source.records = records
-        world.once()
-        mix = mix_of_records(world.fabric, records).mix
-        routes = load_engine("ftree").route(world.fabric, JobMix(()), Options())
-        assert load("baseline") == measure(world.fabric, mix, routes).load_max
-        assert load("in_force") is not None
-    write_ibsim_net(load_fabric("torus:3x3,hosts=2"), world.net)
-    world.bridge.topology_changes += 1
-    for _ in range(2):
-        world.once()
-    routes = load_engine("minhop").route(world.fabric, JobMix(()), Options())
-    mix = mix_of_records(world.fabric, JOBS[:1]).mix
-    assert load("baseline") == measure(world.fabric, mix, routes).load_max
 
 
 def test_a_hold_keeps_the_routes_until_it_is_ended(world: World) -> None:

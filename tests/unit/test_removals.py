@@ -31,7 +31,7 @@ def copy_without(observer: str, tree: Path) -> None:
     listed.write_text(text.replace(line, ""))
 
 
-def tests_of_the_rest(observer: str, tree: Path) -> list[str]:
+def _rest_of_tests(observer: str, tree: Path) -> list[str]:
     """The unit tests of an agent that do not name the observer."""
     own = f"observers.{observer} ", f'observers["{observer}"]'
     texts = {path: path.read_text() for path in sorted((tree / "tests/unit").glob("test_*.py"))}
@@ -49,7 +49,7 @@ def tests_of_the_rest(observer: str, tree: Path) -> list[str]:
 @pytest.mark.parametrize("observer", OBSERVERS)
 def test_all_else_works_without_an_observer(observer: str, tmp_path: Path) -> None:
     copy_without(observer, tmp_path)
-    files = tests_of_the_rest(observer, tmp_path)
+    files = _rest_of_tests(observer, tmp_path)
     assert len(files) > 10
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not long", *files],
