@@ -16,6 +16,7 @@ from pathlib import Path
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.formats.dump_tables import DumpTables
+from sar_agent.formats.high_ports import require_high_ports
 from sar_agent.routing.routes import NO_ROUTE, Routes
 from sar_agent.util.text_files import read_text
 
@@ -39,15 +40,16 @@ def read_lfts_dump(
 
     Nodes that are not in the dump have no route (255). Nodes that are only in the dump are left
     out, or refused if `strict` and many; `say` is told of some. Raises `InputError` with the line
-    where the dump is cut short or of another format, and where it has none of the fabric's
-    switches.
+    where the dump is cut short or of another format, where it has none of the fabric's switches,
+    and where it lacks the ports above 127.
     """
     path = Path(path)
     tables = DumpTables(fabric, path, strict)
     _parse(read_text(path), tables)
     routes = tables.routes()
-    if say:
-        for note in tables.notes():
+    lost = require_high_ports(fabric, routes, str(path))
+    for note in (*tables.notes(), *([f"{path}: {lost}"] if lost else [])):
+        if say:
             say(note)
     return routes
 
