@@ -22,6 +22,7 @@ from sar_agent.fabric.align import Nodes, align
 from sar_agent.fabric.cabling import MAX_LID
 from sar_agent.fabric.lids import assign_lids
 from sar_agent.fabric.model import U8, U64
+from sar_agent.formats.high_ports import require_high_ports
 from sar_agent.formats.port_lines import PortLines
 from sar_agent.formats.table_order import by_destination
 from sar_agent.routing.routes import NO_ROUTE, Routes
@@ -181,10 +182,15 @@ def read_lfts_dump(
     Nodes that are not in the dump have no route (255), and nodes that are only in the dump are left
     out, of which `say` is told; with `strict`, switches that only one of them has are refused, and
     many such destinations. Raises `InputError` with the line where the dump is cut short or of
-    another format, and where it has none of the fabric's switches.
+    another format, where it has none of the fabric's switches, and where it lacks the ports above
+    127.
     """
     tables = parse_tables(read_text(Path(path)).encode(), Path(path), named=True)
-    return tables.on(fabric, whole=strict, strict=strict, say=say)
+    routes = tables.on(fabric, whole=strict, strict=strict, say=say)
+    lost = require_high_ports(fabric, routes, str(path))
+    if lost and say:
+        say(f"{path}: {lost}")
+    return routes
 
 
 def parse_tables(data: bytes, file: Path | str, *, named: bool = False) -> GuidTables:

@@ -12,7 +12,6 @@ from pathlib import Path
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.formats.fdbs import HEADINGS, read_fdbs
-from sar_agent.formats.high_ports import require_high_ports
 from sar_agent.formats.lane_files import with_lanes
 from sar_agent.formats.lfts_dump import read_lfts_dump
 from sar_agent.formats.routes_file import MAGIC, RoutesFile, read_routes_file
@@ -67,8 +66,6 @@ def _of_file(path: Path, fabric: Fabric, say: Callable[[str], None]) -> Routes:
             line=1,
             remedy=KNOWN,
         )
-    if note := require_high_ports(fabric, routes, str(path)):
-        say(f"{path}: {note}")
     return with_lanes(routes, fabric, path.parent / "psl", path.parent / "slvl")
 
 

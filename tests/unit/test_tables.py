@@ -19,6 +19,7 @@ from sar_agent.fabric.model import Kind
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.fabric.subnet_lst import read_subnet_lst
 from sar_agent.formats.export import export_routes
+from sar_agent.formats.lfts_dump import read_lfts_dump
 from sar_agent.formats.read_tables import read_tables
 from sar_agent.formats.routes_folder import write_routes_folder
 from sar_agent.jobs import JobMix
@@ -379,6 +380,8 @@ def test_ports_above_127(tmp_path: Path) -> None:
                 f"{path}: {said}; take OpenSM's opensm-lfts.dump (log_flags 0x40), a later "
                 "dump_fts, or ibroute"
             )
+            with pytest.raises(InputError, match="has no port above 127"):
+                read_lfts_dump(path, fabric)  # as in observe mode
         elif high == 129:
             assert told(path, fabric)[1] == [f"{path}: {said}"]
         else:
