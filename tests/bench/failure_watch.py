@@ -14,8 +14,9 @@ from sar_agent.opensm.plugin_client import PluginClient, PluginStatus
 from sar_lab.live.opensm import OpenSM
 
 COMPUTES = ("building", "waiting")
-QUIET = 3.0
-"""Seconds without news after which a failure is over: OpenSM sweeps more than once."""
+QUIET = 10.0
+"""Seconds without news after which a failure is over: OpenSM sweeps more than once, and packets of
+the tables before live for 7.6 s; a failure in that time waits for them."""
 _BUILDS = re.compile(r"building routing with '([^']+)'")
 
 
