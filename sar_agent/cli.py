@@ -16,6 +16,7 @@ from sar_agent import __version__
 from sar_agent.commands import (
     anonymize,
     ask,
+    cabling,
     compare_counters,
     config_file,
     engines,
@@ -24,11 +25,13 @@ from sar_agent.commands import (
     routes,
     service,
     topology,
+    what_if,
 )
 from sar_agent.errors import SarError
 from sar_agent.util.extensions import extensions, load_point
 
 OPERATE = "Operate the agent"
+LOOK = "Look at a site (from two files; nothing is installed)"
 ROUTES = "Look at routes and topology (nothing is installed)"
 APPLICATIONS = "For applications"
 
@@ -50,6 +53,9 @@ COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     (OPERATE, "resume", service.resume),
     (OPERATE, "warm-up", service.warm_up),
     (OPERATE, "fetch-state", service.fetch_state),
+    (LOOK, "cables", cabling.cables),
+    (LOOK, "link", cabling.link),
+    (LOOK, "what-if", what_if.what_if),
     (ROUTES, "route", routes.route),
     (ROUTES, "measure", routes.measure),
     (ROUTES, "check", routes.check),

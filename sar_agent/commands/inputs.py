@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sar_agent.fabric import Fabric
     from sar_agent.jobs import JobMix
     from sar_agent.jobs.partitions import Partitions
+    from sar_agent.jobs.record import JobRecord
     from sar_agent.routing import Routes
 
 CONFIG_PATH = Path("/etc/sar-agent/sar-agent.toml")
@@ -91,12 +92,17 @@ def read_fabric(spec: str) -> Fabric:
 def read_mix(spec: str, fabric: Fabric) -> JobMix:
     """The multi-switch jobs of `--jobs`. Hosts that the fabric does not have are named on stderr
     and left out."""
+    return read_jobs(spec, fabric)[1]
+
+
+def read_jobs(spec: str, fabric: Fabric) -> tuple[tuple[JobRecord, ...], JobMix]:
+    """All jobs of `--jobs` (none for synthetic ones), and the multi-switch jobs as `read_mix`."""
     from sar_agent.jobs.mapping import mix_of_records
     from sar_agent.jobs.synthetic import FORMS, mix_of_spec
     from sar_agent.slurm.job_files import read_jobs_file
 
     if spec.startswith(FORMS):
-        return mix_of_spec(spec, fabric)
+        return (), mix_of_spec(spec, fabric)
     records = read_jobs_file(Path(spec))
     mapped = mix_of_records(fabric, records)
     if not records:
@@ -115,7 +121,7 @@ def read_mix(spec: str, fabric: Fabric) -> JobMix:
             f"{len(mapped.unknown_hosts)} hosts of jobs are not in the fabric and are "
             f"left out: {listed}{dots}"
         )
-    return mapped.mix
+    return records, mapped.mix
 
 
 def read_partitions(path: Path | None, fabric: Fabric, mix: JobMix) -> Partitions | None:

@@ -49,9 +49,9 @@ from sar_agent.util.text_files import first_readable, passed_over, read_text
 
 REMEDY = "give the output of perfquery -x, or ibdiagnet2.pm or ibdiagnet2.db_csv of ibdiagnet"
 FOLDER_FILES = ("ibdiagnet2.db_csv", "ibdiagnet2.pm")
-_PERFQUERY = re.compile(r"# Port (extended )?counters: Lid (\d{1,6}) port (\d{1,4})\b")
-_IBDIAGNET = re.compile(r"Port=(\d{1,4}) Lid=\w{1,10} GUID=0x([0-9a-fA-F]{1,16})\b")
-_VALUE = re.compile(r"(\w+)(?::\.*|=)(0x[0-9a-fA-F]+|\d+)$")
+PERFQUERY_PORT = re.compile(r"# Port (extended )?counters: Lid (\d{1,6}) port (\d{1,4})\b")
+IBDIAGNET_PORT = re.compile(r"Port=(\d{1,4}) Lid=\w{1,10} GUID=0x([0-9a-fA-F]{1,16})\b")
+VALUE = re.compile(r"(\w+)(?::\.*|=)(0x[0-9a-fA-F]+|\d+)$")
 _DATE = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \S* ?([+-]\d{4})")
 _PAUSE = re.compile(r"-pm_pause_time[ =](\d{1,6})\b")
 _MOST = (1 << 64) - 1
@@ -179,15 +179,15 @@ def _of_lines(text: str) -> _Ports:
     ports, here, extended = _Ports(), None, ""  # type: _Ports, dict[str, int] | None, str
     for number, line in enumerate(text.splitlines(), 1):
         line = line.strip()
-        if match := _PERFQUERY.match(line):
+        if match := PERFQUERY_PORT.match(line):
             here = ports.at((0, int(match[2]), int(match[3])))
             extended = " extended" if match[1] else ""
-        elif match := _IBDIAGNET.match(line):
+        elif match := IBDIAGNET_PORT.match(line):
             here, extended = ports.at((int(match[2], 16), 0, int(match[1]))), ""
         elif line.startswith(("# Port ", "Port=")):
             here = None
             ports.bad.append((number, "names no port"))
-        elif here is not None and (value := _VALUE.match(line)) and value[1] in _NAMES:
+        elif here is not None and (value := VALUE.match(line)) and value[1] in _NAMES:
             key = _NAMES[value[1]]
             try:
                 count = number_of(value[2], _MOST)

@@ -2,7 +2,8 @@
 
 Cables between switches are alike if their ends are at the same two levels. Something is odd if it
 is less than what most of its like have, and at most a quarter of these are: slower or narrower
-cables, pairs of switches with fewer parallel cables, leaf switches with fewer ways up.
+cables, pairs of switches with fewer parallel cables, leaf switches with fewer ways up, slower
+cables of hosts, and hosts with fewer ports.
 
 **Weak spot:** a fabric that was built uneven (an island with half the uplinks) is reported, too, as
 far as the uneven part is small.
@@ -10,13 +11,14 @@ far as the uneven part is small.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sar_agent.fabric.levels import levels_of
-from sar_agent.fabric.model import Fabric
+from sar_agent.fabric.model import Fabric, Kind
 from sar_agent.fabric.rates import rate_name
 
 FEW = 0.25
@@ -24,34 +26,51 @@ FEW = 0.25
 
 
 @dataclass(frozen=True)
-class OddCables:
-    """What differs, a sentence each, and the fabric with all slow cables as fast as their like."""
+class Odd:
+    """One thing that differs, and the cables that it concerns."""
 
-    sentences: tuple[str, ...]
+    sentence: str
+    channels: tuple[int, ...] = ()
+    terminals: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class OddCables:
+    """What differs, and the fabric with all slow cables between switches as fast as their like."""
+
+    odd: tuple[Odd, ...]
     slow: int
-    """The number of slow cables."""
+    """The number of slow cables between switches, which come first."""
     repaired: Fabric
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """One for each."""
+        return tuple(each.sentence for each in self.odd)
 
 
 def odd_cables(fabric: Fabric) -> OddCables:
-    """What is odd among live cables between switches."""
+    """What is odd among live cables."""
     live = np.flatnonzero(fabric.channel_up)
     source, target = fabric.channel_source, fabric.channel_target
     level = levels_of(fabric).astype(np.int64)
-    kind = np.zeros(fabric.channels, np.int64)
     low, high = np.minimum(level[source], level[target]), np.maximum(level[source], level[target])
-    kind[:] = low * 256 + high
-    rate, said = fabric.channel_rate.copy(), []
+    kind = low * 256 + high
+    rate, found = fabric.channel_rate.copy(), list[Odd]()
     for k in np.unique(kind[live]):
         alike = live[kind[live] == k]
         usual, odd = _below_most(fabric.channel_rate[alike])
         rate[alike[odd]] = usual
-        once = [c for c in alike[odd] if c < fabric.channel_reverse[c]]
-        said += [
-            f"{_cable(fabric, c)} is {_speed(fabric.channel_rate[c])} among {_speed(usual)}"
-            for c in once
+        found += [
+            Odd(
+                f"{cable_name(fabric, c)} is {_speed(fabric.channel_rate[c])} among "
+                f"{_speed(usual)}",
+                (int(c),),
+            )
+            for c in alike[odd]
+            if c < fabric.channel_reverse[c]
         ]
-    slow = len(said)
+    slow = len(found)
     pair = source[live].astype(np.int64) * fabric.switches + target[live]
     pairs, first, count = np.unique(pair, return_index=True, return_counts=True)
     for k in np.unique(kind[live[first]]):
@@ -60,20 +79,56 @@ def odd_cables(fabric: Fabric) -> OddCables:
         for i in at[odd]:
             a, b = divmod(int(pairs[i]), fabric.switches)
             if a < b:
-                said.append(
+                sentence = (
                     f"{_switch(fabric, a)} and {_switch(fabric, b)} are joined by "
-                    f"{_cables(count[i])}, most of their like by {usual:g}"
+                    f"{_count(count[i], 'cable')}, most of their like by {usual:g}"
                 )
+                found.append(Odd(sentence, tuple(live[pair == pairs[i]].tolist())))
     leaves = np.asarray(fabric.leaves)
-    up = np.bincount(source[live], weights=level[target[live]] > level[source[live]],
-                     minlength=fabric.switches)[leaves]  # fmt: skip
+    leads_up = level[target] > level[source]
+    up = np.bincount(source[live], weights=leads_up[live], minlength=fabric.switches)[leaves]
     usual, odd = _below_most(up)
-    said += [
-        f"{_switch(fabric, s)} has {_cables(up[i])} up, most leaf switches have {usual:g}"
-        for i, s in enumerate(leaves)
-        if odd[i]
-    ]
-    return OddCables(tuple(said), slow, replace(fabric, channel_rate=rate))
+    for i in np.flatnonzero(odd):
+        ways = live[(source[live] == leaves[i]) & leads_up[live]]
+        sentence = (
+            f"{_switch(fabric, leaves[i])} has {_count(up[i], 'cable')} up, most leaf switches "
+            f"have {usual:g}"
+        )
+        found.append(Odd(sentence, tuple(ways.tolist())))
+    return OddCables((*found, *_odd_hosts(fabric)), slow, replace(fabric, channel_rate=rate))
+
+
+def _odd_hosts(fabric: Fabric) -> Iterator[Odd]:
+    """Hosts of jobs with slower cables, or fewer ports, than most."""
+    compute = np.flatnonzero(fabric.is_host_port & (fabric.terminal_kind == Kind.COMPUTE))
+    usual, odd = _below_most(fabric.terminal_rate[compute])
+    for t in compute[odd]:
+        yield Odd(
+            f"{host_cable_name(fabric, t)} is {_speed(fabric.terminal_rate[t])} among "
+            f"{_speed(usual)}",
+            (),
+            (int(t),),
+        )
+    up = set(compute.tolist())
+    ports = {host: [t for t in of if t in up] for host, of in fabric.job_ports.items()}
+    hosts = [host for host, of in ports.items() if of]
+    count = np.array([len(ports[host]) for host in hosts])
+    usual, odd = _below_most(count)
+    for i in np.flatnonzero(odd):
+        yield Odd(
+            f"{hosts[i]} has {_count(count[i], 'port')} in the fabric, most hosts have {usual:g}",
+            (),
+            tuple(ports[hosts[i]]),
+        )
+
+
+def host_cable_name(fabric: Fabric, terminal: int) -> str:
+    """`"S1-0"[3] – "n004 mlx5_0"[1]`."""
+    switch = int(fabric.terminal_switch[terminal])
+    return (
+        f"{_switch(fabric, switch)}[{fabric.terminal_switch_port[terminal]}] – "
+        f'"{fabric.terminal_description[terminal]}"[{fabric.terminal_port_number[terminal]}]'
+    )
 
 
 def _below_most(values: NDArray[np.generic]) -> tuple[float, NDArray[np.bool_]]:
@@ -86,7 +141,8 @@ def _below_most(values: NDArray[np.generic]) -> tuple[float, NDArray[np.bool_]]:
     return float(usual), odd if odd.sum() <= FEW * len(values) else np.zeros(len(values), np.bool_)
 
 
-def _cable(fabric: Fabric, c: int) -> str:
+def cable_name(fabric: Fabric, c: int) -> str:
+    """`"S1-0"[8] – "S2-2"[1]`."""
     a, b, back = fabric.channel_source[c], fabric.channel_target[c], fabric.channel_reverse[c]
     return (
         f"{_switch(fabric, a)}[{fabric.channel_port[c]}] – "
@@ -101,8 +157,8 @@ def _switch(fabric: Fabric, s: int) -> str:
     return f'"{name}"{guid}'
 
 
-def _cables(count: float) -> str:
-    return "1 cable" if count == 1 else f"{count:g} cables"
+def _count(count: float, what: str) -> str:
+    return f"{count:g} {what}" + ("" if count == 1 else "s")
 
 
 def _speed(rate: float) -> str:

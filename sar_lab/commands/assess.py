@@ -97,7 +97,7 @@ def assess(
     from sar_lab.assess import assess as run
     from sar_lab.assess.assess_page import write_assessment
     from sar_lab.assess.compile_ahead import compile_ahead
-    from sar_lab.assess.counted_links import read_dumps
+    from sar_lab.assess.counted_links import read_window_of
     from sar_lab.assess.rate import ENGINES
     from sar_lab.assess.site_data import read_site_data
     from sar_lab.mixes.replay_inputs import fabric_of
@@ -107,7 +107,7 @@ def assess(
     names = tuple(engine or ENGINES)
     for name in names:
         load_engine(name)  # reports an unknown name before the long computation
-    readings = read_dumps(counters, counter_seconds) if counters else None
+    readings = read_window_of(counters, counter_seconds) if counters else None
     network, remarks = fabric_of(fabric)
     rails = rails_for(network, traffic)
     given = read_site_data(network, jobs, history, routes, topology, remarks, rails)

@@ -1,0 +1,84 @@
+"""`cables`, `link`: what is wrong with cables, and what a link carries; nothing is installed."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from sar_agent.commands.announce import note
+from sar_agent.commands.host_options import with_host_options
+from sar_agent.commands.inputs import FabricOption, JsonOption, print_json, read_fabric
+from sar_agent.commands.site_dumps import (
+    AssumedOption,
+    CountersOption,
+    OptionalJobs,
+    TodayOption,
+    read_dumps,
+)
+
+FINDINGS_SHOWN, LINKS_SHOWN = 20, 10
+
+
+@with_host_options
+def cables(
+    fabric: FabricOption,
+    jobs: OptionalJobs = None,
+    routes: TodayOption = None,
+    engine: AssumedOption = "minhop",
+    counters: CountersOption = None,
+    before: Annotated[
+        str | None,
+        typer.Option("--before", help="an earlier dump of the fabric: list what has changed since"),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="print all findings")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Report cables that are slow, missing or faulty, and the jobs that each of them hurts."""
+    from sar_agent.fabric.cable_changes import cable_changes
+    from sar_agent.reports.cables import cable_report
+
+    dumps = read_dumps(fabric, jobs, routes, engine, counters)
+    changes = cable_changes(read_fabric(before), dumps.fabric) if before else None
+    report = cable_report(dumps, changes)
+    if as_json:
+        print_json(report.json())
+        return
+    typer.echo(report.words(len(report.findings) + len(changes or ()) if every else FINDINGS_SHOWN))
+    if dumps.assumed and dumps.mix.jobs:
+        note(f"note: no tables were given (--routes); those of {dumps.assumed} are assumed")
+
+
+@with_host_options
+def link(
+    named: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="LINK…",
+            help="a port (LEAF[21] or LEAF:21), a host, or a switch for all of its cables",
+        ),
+    ],
+    fabric: FabricOption,
+    jobs: OptionalJobs = None,
+    routes: TodayOption = None,
+    engine: AssumedOption = "minhop",
+    counters: CountersOption = None,
+    every: Annotated[bool, typer.Option("--all", help="print all cables of a switch")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the jobs on a link, its predicted load, what it carried, and its errors."""
+    from sar_agent.reports.link import links
+    from sar_agent.reports.places import find_places
+
+    dumps = read_dumps(fabric, jobs, routes, engine, counters)
+    found = links(dumps, find_places(dumps.fabric, named).cables_of(dumps.fabric))
+    found = tuple(sorted(found, key=lambda each: -max(way.load or 0 for way in each.directions)))
+    if as_json:
+        print_json({"links": [each.json() for each in found], "assumed": dumps.assumed})
+        return
+    shown = found if every else found[:LINKS_SHOWN]
+    typer.echo("\n".join(each.words() for each in shown))
+    if len(found) > len(shown):
+        typer.echo(f"and {len(found) - len(shown)} more cables (--all)")
+    if dumps.assumed and dumps.mix.jobs:
+        note(f"note: no tables were given (--routes); those of {dumps.assumed} are assumed")

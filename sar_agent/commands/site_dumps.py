@@ -1,0 +1,92 @@
+"""Options of commands that report on a site from its dumps, and the dumps themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sar_agent.commands.announce import note
+from sar_agent.commands.inputs import JobsOption, read_fabric, read_jobs, read_routes
+
+if TYPE_CHECKING:
+    from sar_agent.counters.readings import PortReadings
+    from sar_agent.reports.site_dumps import SiteDumps
+
+OptionalJobs = Annotated[str | None, JobsOption.__metadata__[0]]
+TodayOption = Annotated[
+    Path | None,
+    typer.Option("--routes", help="the tables in force: opensm-lfts.dump, as for `measure`"),
+]
+AssumedOption = Annotated[
+    str,
+    typer.Option("--engine", help="without --routes: the engine whose routes are assumed"),
+]
+CountersOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--counters",
+        help="what ports counted: a dump of perfquery or ibdiagnet2, or ibdiagnet2.db_csv; give it "
+        "twice, the earlier one first, for what was added and carried between them",
+    ),
+]
+
+
+def read_dumps(
+    fabric: str,
+    jobs: str | None,
+    routes: Path | None,
+    engine: str,
+    counters: Sequence[Path] | None = None,
+) -> SiteDumps:
+    """The dumps of a site. Raises `InputError` for a file that cannot be used."""
+    from sar_agent.jobs import JobMix
+    from sar_agent.reports.site_dumps import SiteDumps
+    from sar_agent.routing import Options, load_engine
+    from sar_agent.routing.lanes import routed
+
+    chosen = load_engine(engine)  # reports an unknown name before the files are read
+    network = read_fabric(fabric)
+    records, mix = read_jobs(jobs, network) if jobs else ((), JobMix.of([]))
+    if routes:
+        tables, assumed = read_routes(routes, network), ""
+    else:
+        tables, assumed = routed(chosen, network, mix, Options()), engine
+    dumps = SiteDumps(network, records, mix, tables, assumed)
+    return _with_counters(dumps, counters) if counters else dumps
+
+
+def _with_counters(dumps: SiteDumps, files: Sequence[Path]) -> SiteDumps:
+    from sar_agent.counters import WindowLeftOut, align
+    from sar_agent.counters.port_errors import added, read_port_errors
+    from sar_agent.errors import InputError
+
+    if len(files) > 2:
+        raise InputError(f"--counters names {len(files)} files", remedy="give it once or twice")
+    errors = [read_port_errors(file) for file in files]
+    dumps = replace(dumps, errors=added(*errors) if len(errors) == 2 else errors[0])
+    try:
+        if readings := read_window(files):
+            dumps = replace(dumps, window=align(dumps.fabric, readings))
+    except WindowLeftOut as why:
+        note(f"note: {why}")
+    return dumps
+
+
+def read_window(files: Sequence[Path], seconds: float | None = None) -> PortReadings | None:
+    """The window between two files of perfquery or ibdiagnet2, or of one `ibdiagnet2.db_csv` with
+    PM_DELTA; None for another single file. `seconds`: its length; None takes it from the files.
+    Raises `InputError` and `WindowLeftOut`."""
+    from sar_agent.counters.counter_files import read_counter_file, read_growth
+    from sar_agent.counters.readings import difference
+
+    if len(files) == 1:
+        return read_growth(files[0], seconds)
+    before, after = (read_counter_file(path) for path in files)
+    if seconds is not None:
+        before = replace(before, at=before.at * 0.0)
+        after = replace(after, at=after.at * 0.0 + seconds)
+    return difference(before, after, float(after.at.max()))

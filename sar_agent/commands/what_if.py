@@ -1,0 +1,93 @@
+"""`what-if`: what a failure, a maintenance or one switch more would bring; nothing is installed."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from sar_agent.commands.announce import note, progress
+from sar_agent.commands.host_options import with_host_options
+from sar_agent.commands.inputs import EngineOption, FabricOption, JsonOption, print_json
+from sar_agent.commands.site_dumps import OptionalJobs, TodayOption, read_dumps
+
+SHOWN = 10
+
+
+@with_host_options
+def what_if(
+    fabric: FabricOption,
+    jobs: OptionalJobs = None,
+    routes: TodayOption = None,
+    engine: EngineOption = "minhop",
+    down: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--down",
+            metavar="PLACE",
+            help="what is pulled: a switch, a port (SPINE[3]), or a pattern of switch names "
+            "(rack12-*); may be repeated",
+        ),
+    ] = None,
+    add: Annotated[
+        str | None,
+        typer.Option("--add", metavar="SWITCH", help="one more switch, cabled like this one"),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what jobs lose if switches or cables are pulled, or gain from one switch more.
+
+    Without --down and --add, all single failures are ranked by an estimate; the worst 50, and more
+    on smaller fabrics, are routed and proved.
+    """
+    from sar_agent.errors import InputError
+    from sar_agent.fabric.one_more import with_one_more
+    from sar_agent.reports.places import find_places
+    from sar_agent.reports.screening import ranked_failures, worst_failures
+    from sar_agent.reports.what_if import pulled
+    from sar_agent.reports.what_if import what_if as changed
+    from sar_agent.routing import load_engine
+
+    if down and add:
+        raise InputError("--down and --add are two questions", remedy="ask one after the other")
+    dumps, chosen = read_dumps(fabric, jobs, routes, engine), load_engine(engine)
+    if down or add:
+        places = find_places(dumps.fabric, down or [add or ""])
+        if down:
+            found = pulled(dumps, chosen, places)
+        else:
+            if len(places.switches) != 1 or places.channels or places.terminals:
+                raise InputError(f"--add {add} is not one switch", remedy="name a switch")
+            more = with_one_more(dumps.fabric, places.switches[0])
+            full = [f'"{name}" has no free port in the dump' for name in more.full]
+            name = f'one more switch, cabled like "{dumps.fabric.switch_name[places.switches[0]]}"'
+            found = changed(dumps, chosen, more.fabric, (name,), notes=tuple(full))
+        if as_json:
+            print_json(found.json())
+        else:
+            typer.echo(found.words())
+    else:
+        ranked = ranked_failures(dumps)
+        worst = worst_failures(ranked, dumps.fabric)
+        routed = []
+        for i, each in enumerate(worst):
+            if i % 50 == 0:
+                progress(f"failures routed: {i} of {len(worst)}")
+            routed.append(pulled(dumps, chosen, each.places))
+        routed.sort(key=lambda each: each.harm, reverse=True)
+        if as_json:
+            print_json({"failures": len(ranked), "worst": [each.json() for each in routed]})
+        else:
+            typer.echo(f"{len(ranked)} single failures, {len(routed)} of them routed")
+            for head, some in (
+                ("hosts of jobs are lost with", [each for each in routed if each.harm[0]]),
+                ("all hosts of jobs stay without", [each for each in routed if not each.harm[0]]),
+            ):
+                if some:
+                    typer.echo("\n  ".join([f"{head}:", *(each.line() for each in some[:SHOWN])]))
+            unproved = sum(not each.proved for each in routed)
+            typer.echo(
+                f"{unproved} of {len(routed)} without proved routes" if unproved else "all proved"
+            )
+    if dumps.assumed and dumps.mix.jobs:
+        note(f"note: no tables were given (--routes); those of {dumps.assumed} are assumed")

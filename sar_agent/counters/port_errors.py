@@ -1,0 +1,131 @@
+"""Errors that ports have counted, from the files that `counter_files.py` reads.
+
+What counts is what a bad cable, connector or transceiver does: links that went down or had to
+recover, symbols and packets that arrived broken, packets that were thrown away. Names are those of
+`perfquery` (PortCounters of IBA, 16.1.3.5), of `ibdiagnet2.pm` and of PM_INFO in a db_csv.
+
+A reading holds totals since somebody cleared the counters. Two readings give what was added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from sar_agent.counters.counter_files import (
+    FOLDER_FILES,
+    IBDIAGNET_PORT,
+    PERFQUERY_PORT,
+    REMEDY,
+    VALUE,
+    Place,
+)
+from sar_agent.counters.readings import MOST_PORTS
+from sar_agent.errors import InputError
+from sar_agent.fabric.csv_sections import SEEN, Row, guid_of, known, number_of, read_sections
+from sar_agent.util.text_files import first_readable, passed_over, read_text
+
+ERRORS = {
+    "link_downed": ("LinkDownedCounter", "link_down_counter"),
+    "link_recoveries": ("LinkErrorRecoveryCounter", "link_error_recovery_counter"),
+    "symbol_errors": ("SymbolErrorCounter", "symbol_error_counter"),
+    "receive_errors": ("PortRcvErrors", "port_rcv_errors"),
+    "discards": ("PortXmitDiscards", "port_xmit_discard"),
+}
+"""Our name, the worst first, to perfquery's (also db_csv's) and to that of `ibdiagnet2.pm`."""
+_NAMES = {theirs: ours for ours, names in ERRORS.items() for theirs in names}
+_COLUMNS = tuple(names[0] for names in ERRORS.values())
+_SECTIONS = {"PM_INFO": ("NODEGUID", "PORTNUMBER", *_COLUMNS)}
+_MOST = (1 << 64) - 1
+
+
+@dataclass(frozen=True)
+class PortErrors:
+    """Counts above 0 by port: (GUID, LID, port number), GUID or LID 0 where it is not known."""
+
+    source: str
+    counts: Mapping[Place, Mapping[str, int]]
+    notes: tuple[str, ...] = ()
+    """What could not be read, one sentence each."""
+
+    def at(self, guids: tuple[int, ...], lid: int, port: int) -> dict[str, int]:
+        """The errors of a port that is known by one of these GUIDs or by its LID."""
+        places = [(guid, 0, port) for guid in guids] + ([(0, lid, port)] if lid else [])
+        found = next((self.counts[place] for place in places if place in self.counts), {})
+        return dict(found)
+
+
+def read_port_errors(path: str | Path) -> PortErrors:
+    """The errors in a file, or in ibdiagnet's folder. Raises `InputError` where it is unreadable or
+    names no port."""
+    path = Path(path)
+    if path.is_dir() and (found := first_readable(path, FOLDER_FILES, read_port_errors)):
+        return found[0]
+    text, bad = read_text(path), []  # type: str, list[tuple[int, str]]
+    ports = _of_section(text, bad) if SEEN.search(text) else _of_lines(text, bad)
+    if not ports or len(ports) > MOST_PORTS:
+        raise InputError("names no port", file=path, remedy=REMEDY)
+    notes = tuple(f"{path}: {note}" for note in passed_over(bad))
+    return PortErrors(
+        str(path), {place: counts for place, counts in ports.items() if counts}, notes
+    )
+
+
+def added(before: PortErrors, after: PortErrors) -> PortErrors:
+    """What was added between two readings. A counter that is lower was cleared: it counts whole."""
+    counts: dict[Place, dict[str, int]] = {}
+    for place, now in after.counts.items():
+        then = before.counts.get(place, {})
+        more = {
+            name: count - (then.get(name, 0) if then.get(name, 0) <= count else 0)
+            for name, count in now.items()
+        }
+        if more := {name: count for name, count in more.items() if count}:
+            counts[place] = more
+    return PortErrors(after.source, counts, tuple(dict.fromkeys(before.notes + after.notes)))
+
+
+def words(errors: Mapping[str, int]) -> str:
+    """`2 link_downed, 14 symbol_errors`, the worst first."""
+    return ", ".join(
+        f"{errors[name]} {name.replace('_', ' ')}" for name in ERRORS if name in errors
+    )
+
+
+def _of_lines(text: str, bad: list[tuple[int, str]]) -> dict[Place, dict[str, int]]:
+    ports: dict[Place, dict[str, int]] = {}
+    here: dict[str, int] | None = None
+    for number, line in enumerate(text.splitlines(), 1):
+        line = line.strip()
+        if match := PERFQUERY_PORT.match(line):
+            here = ports.setdefault((0, int(match[2]), int(match[3])), {})
+        elif match := IBDIAGNET_PORT.match(line):
+            here = ports.setdefault((int(match[2], 16), 0, int(match[1])), {})
+        elif here is not None and (value := VALUE.match(line)) and value[1] in _NAMES:
+            try:
+                if count := number_of(value[2], _MOST):
+                    here[_NAMES[value[1]]] = count
+            except ValueError:
+                bad.append((number, f"{value[1]} is no counter of 64 bits"))
+        if len(ports) > MOST_PORTS:
+            break
+    return ports
+
+
+def _of_section(text: str, bad: list[tuple[int, str]]) -> dict[Place, dict[str, int]]:
+    ports: dict[Place, dict[str, int]] = {}
+    sections = read_sections(text, _SECTIONS)
+
+    def add(row: Row) -> None:
+        guid, port, *texts = row.values
+        counts = {
+            name: number_of(text, _MOST)
+            for name, text in zip(ERRORS, texts, strict=True)
+            if known(text)
+        }
+        ports[guid_of(guid), 0, number_of(port, 255)] = {n: c for n, c in counts.items() if c}
+
+    sections.each("PM_INFO", add)
+    bad += [(line, why) for line, why in sections.bad if "PM_INFO" in why]
+    return ports

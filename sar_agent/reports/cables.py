@@ -1,0 +1,173 @@
+"""The cabling report: what is odd or has counted errors, and the jobs that each thing hurts."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from sar_agent.counters.port_errors import ERRORS
+from sar_agent.counters.port_errors import words as error_words
+from sar_agent.fabric.model import Kind
+from sar_agent.fabric.odd_cables import cable_name, host_cable_name, odd_cables
+from sar_agent.quality import measure
+from sar_agent.reports.site_dumps import SiteDumps
+
+JOBS_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class CableFinding:
+    """One thing to look at."""
+
+    kind: str
+    """`odd` (unlike most of its like) or `errors`."""
+    sentence: str
+    load: float
+    """The largest predicted load of the cables that it concerns; 0 for cables of hosts."""
+    counted: float | None
+    """The largest share of its speed that one of them carried; None where not known."""
+    jobs: tuple[str, ...]
+    """Jobs with routes over these cables, or on these hosts."""
+
+    def words(self) -> str:
+        """A line."""
+        known = []
+        if self.jobs:
+            named = ", ".join(self.jobs[:JOBS_SHOWN])
+            more = len(self.jobs) - JOBS_SHOWN
+            known.append(
+                f"job{'s' * (len(self.jobs) > 1)} {named}" + (f" and {more} more" * (more > 0))
+            )
+        if self.load:
+            known.append(f"predicted load {self.load:.2f}")
+        if self.counted is not None:
+            known.append(f"carried {self.counted:.1%}")
+        return self.sentence + (f" ({', '.join(known)})" if known else "")
+
+
+@dataclass(frozen=True)
+class CableReport:
+    """All findings: odd ones first, then errors, the worst first."""
+
+    findings: tuple[CableFinding, ...]
+    cables: int
+    """Live cables, those of hosts too."""
+    with_errors: int | None
+    """Cables of which a port has counted errors; None without counters."""
+    repair: str
+    """What slow cables cost now, by the same routes; empty where there are none."""
+    changes: tuple[str, ...] | None
+    """What changed since an earlier dump; None without one."""
+    notes: tuple[str, ...]
+
+    def json(self) -> dict[str, Any]:
+        """For `--json`."""
+        return asdict(self)
+
+    def words(self, shown: int) -> str:
+        """For people: at most `shown` findings of each kind, and changes."""
+        lines = [
+            f"{self.cables} cables"
+            + ("" if any(f.kind == "odd" for f in self.findings) else ", none unlike its like")
+            + ("" if self.with_errors is None else f", {self.with_errors} with errors")
+        ]
+        for kind, head in (("odd", "unlike their like"), ("errors", "errors counted")):
+            lines += _section(head, [f.words() for f in self.findings if f.kind == kind], shown)
+        if self.repair:
+            lines.append(self.repair)
+        if self.changes is not None:
+            lines += _section("changed since", list(self.changes), shown) or [
+                "nothing changed since"
+            ]
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+
+def _section(head: str, lines: list[str], shown: int) -> list[str]:
+    more = [f"  and {len(lines) - shown} more (--all)"] if len(lines) > shown else []
+    return [f"{head}:", *(f"  {line}" for line in lines[:shown]), *more] if lines else []
+
+
+def cable_report(dumps: SiteDumps, changes: tuple[str, ...] | None = None) -> CableReport:
+    """Findings on all live cables. `changes`: of `cable_changes`, if there is an earlier dump."""
+    fabric, odd = dumps.fabric, odd_cables(dumps.fabric)
+    findings = [
+        _finding(dumps, "odd", each.sentence, each.channels, each.terminals) for each in odd.odd
+    ]
+    erring = _with_errors(dumps)
+    findings += [
+        _finding(dumps, "errors", sentence, channels, terminals)
+        for _, sentence, channels, terminals in erring
+    ]
+    repair = ""
+    if odd.slow and dumps.mix.jobs:
+        now = float(dumps.traffic.load[fabric.channel_up].max(initial=0.0))
+        then = measure(odd.repaired, dumps.mix, dumps.routes).load_max
+        if then < now:
+            repair = (
+                f"with the {odd.slow} slow cable{'s' * (odd.slow > 1)} as fast as most, the "
+                f"fullest link would carry {then:.2f} instead of {now:.2f} times its capacity"
+            )
+    return CableReport(
+        tuple(findings),
+        int(fabric.channel_up.sum()) // 2 + int(fabric.is_host_port.sum()),
+        None if dumps.errors is None else len(erring),
+        repair,
+        changes,
+        dumps.errors.notes if dumps.errors else (),
+    )
+
+
+_Erring = tuple[tuple[int, ...], str, tuple[int, ...], tuple[int, ...]]
+
+
+def _with_errors(dumps: SiteDumps) -> list[_Erring]:
+    """(order, sentence, channels, terminals) of cables with errors: links that went down first."""
+    fabric, found = dumps.fabric, []  # type: Any, list[_Erring]
+    if dumps.errors is None:
+        return []
+    for c in np.flatnonzero(fabric.channel_up).tolist():
+        back = int(fabric.channel_reverse[c])
+        if c < back:
+            ends = dumps.channel_errors(c), dumps.channel_errors(back)
+            found += _erring(cable_name(fabric, c), ends, (c, back), ())
+    for t in np.flatnonzero(fabric.terminal_up & (fabric.terminal_kind != Kind.IN_SWITCH)).tolist():
+        found += _erring(host_cable_name(fabric, t), dumps.terminal_errors(t)[::-1], (), (t,))
+    return sorted(found)
+
+
+def _erring(
+    name: str,
+    ends: tuple[dict[str, int], dict[str, int]],
+    channels: tuple[int, ...],
+    terminals: tuple[int, ...],
+) -> list[_Erring]:
+    if not any(ends):
+        return []
+    order = tuple(-sum(end.get(error, 0) for end in ends) for error in ERRORS)
+    sides = [
+        f"{error_words(end)} at {side}"
+        for end, side in zip(ends, name.split(" – "), strict=True)
+        if end
+    ]
+    return [(order, f"{name}: {'; '.join(sides)}", channels, terminals)]
+
+
+def _finding(
+    dumps: SiteDumps,
+    kind: str,
+    sentence: str,
+    channels: tuple[int, ...],
+    terminals: tuple[int, ...],
+) -> CableFinding:
+    both = {w for c in channels for w in (c, int(dumps.fabric.channel_reverse[c]))}
+    ways = np.array(sorted(both), np.int64)
+    jobs = [job for c in ways for job in dumps.jobs_over(int(c))]
+    names = [job.job for job in sorted(jobs, key=lambda job: (-job.routes, job.job))]
+    names += [job.job for t in terminals for job in dumps.jobs_on(t)]
+    window, counted = dumps.window, None
+    if window is not None and len(ways) and window.known[ways].any():
+        counted = float(window.share[ways].max())
+    load = float(dumps.traffic.load[ways].max(initial=0.0))
+    return CableFinding(kind, sentence, load, counted, tuple(dict.fromkeys(names)))

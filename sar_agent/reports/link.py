@@ -1,0 +1,128 @@
+"""Links by name: the jobs on them, what is predicted, what was counted, and errors."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from sar_agent.counters.port_errors import words as error_words
+from sar_agent.fabric.odd_cables import cable_name, host_cable_name
+from sar_agent.fabric.rates import rate_name
+from sar_agent.reports.places import Places
+from sar_agent.reports.site_dumps import JobOnLink, SiteDumps
+
+JOBS_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Direction:
+    """One direction of a cable."""
+
+    name: str
+    load: float | None
+    """Predicted, 1.0 is its speed while all jobs send at once; None for the cable of a host."""
+    counted: float | None
+    """The share of its speed that it carried in the window; None where not known."""
+    waits_per_second: float | None
+    """Ticks in which the port had to wait (PortXmitWait); None where not known."""
+    errors: Mapping[str, int]
+    """Counts above 0 of the port at its begin."""
+    jobs: tuple[JobOnLink, ...]
+
+
+@dataclass(frozen=True)
+class Link:
+    """A cable and both of its directions, or the cable of a host."""
+
+    name: str
+    speed: str
+    up: bool
+    directions: tuple[Direction, ...]
+
+    def json(self) -> dict[str, Any]:
+        """For `--json`."""
+        jobs = [[job._asdict() for job in way.jobs] for way in self.directions]
+        ways = asdict(self)["directions"]
+        return {
+            **asdict(self),
+            "directions": [{**w, "jobs": j} for w, j in zip(ways, jobs, strict=True)],
+        }
+
+    def words(self) -> str:
+        """For people."""
+        lines = [f"{self.name}: {self.speed}" + ("" if self.up else ", down")]
+        for way in self.directions:
+            parts = [] if way.load is None else [f"predicted load {way.load:.2f}"]
+            if way.counted is not None:
+                parts.append(f"carried {way.counted:.1%} of its speed")
+            if way.waits_per_second:
+                parts.append(f"waited {way.waits_per_second:.0f} ticks a second")
+            if way.errors:
+                parts.append(error_words(way.errors))
+            lines.append(f"  {way.name}: " + (", ".join(parts) or "nothing known"))
+            lines += [f"    {_job(job)}" for job in way.jobs[:JOBS_SHOWN]]
+            if not way.jobs:
+                lines.append("    no job")
+            if (more := len(way.jobs) - JOBS_SHOWN) > 0:
+                lines.append(f"    and {more} more jobs")
+        return "\n".join(lines)
+
+
+def links(dumps: SiteDumps, places: Places) -> tuple[Link, ...]:
+    """A `Link` for each cable, those of switches first."""
+    fabric, found, seen = dumps.fabric, [], set[int]()
+    for c in places.channels:
+        back = int(fabric.channel_reverse[c])
+        if back not in seen:
+            seen.add(c)
+            speed = _speed(fabric.channel_rate[c])
+            ways = (_channel(dumps, c), _channel(dumps, back))
+            found.append(Link(cable_name(fabric, c), speed, bool(fabric.channel_up[c]), ways))
+    for t in places.terminals:
+        own, switch = dumps.terminal_errors(t)
+        share = float(dumps.window.terminal_share[t]) if dumps.window else np.nan
+        host, jobs = fabric.terminal_host[t], dumps.jobs_on(t)
+        ways = (
+            Direction(f"from {host}", None, None if np.isnan(share) else share, None, own, jobs),
+            Direction(f"to {host}", None, None, None, switch, jobs),
+        )
+        speed = _speed(fabric.terminal_rate[t])
+        found.append(Link(host_cable_name(fabric, t), speed, bool(fabric.terminal_up[t]), ways))
+    return tuple(found)
+
+
+def _channel(dumps: SiteDumps, c: int) -> Direction:
+    window, counted, waits = dumps.window, None, None
+    if window is not None and window.known[c]:
+        counted = float(window.share[c])
+        waits = None if np.isnan(window.waits[c]) else float(window.waits[c])
+    return Direction(
+        dumps.fabric.channel_name(c),
+        float(dumps.traffic.load[c]),
+        counted,
+        waits,
+        dumps.channel_errors(c),
+        dumps.jobs_over(c),
+    )
+
+
+def _job(job: JobOnLink) -> str:
+    since = (
+        ""
+        if job.start is None
+        else time.strftime(", since %Y-%m-%d %H:%M", time.localtime(job.start))
+    )
+    return (
+        f"job {job.job}"
+        + (f" ({job.user})" if job.user else "")
+        + (f": {job.routes} routes" if job.routes else "")
+        + since
+    )
+
+
+def _speed(rate: float) -> str:
+    return rate_name(float(rate)) or f"{rate:g} Gbit/s"

@@ -1,0 +1,212 @@
+"""`sar-agent cables` and `link`: what they say of a fabric, its jobs and its counters."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sar_agent.cli import app
+from sar_agent.counters.port_errors import added, read_port_errors
+from sar_agent.errors import InputError
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.cable_changes import cable_changes
+from sar_agent.fabric.odd_cables import odd_cables
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.mapping import mix_of_records
+from sar_agent.jobs.record import JobRecord
+from sar_agent.reports.cables import cable_report
+from sar_agent.reports.link import links
+from sar_agent.reports.places import find_places
+from sar_agent.reports.site_dumps import SiteDumps
+from sar_agent.routing import Options, load_engine
+
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+
+
+@pytest.fixture(scope="module")
+def tree() -> Fabric:
+    return load_fabric("xgft:2;4,8;1,4")
+
+
+def site(fabric: Fabric, jobs: dict[str, list[int]], **more: object) -> SiteDumps:
+    """A site whose jobs run on the hosts of these terminals."""
+    records = tuple(
+        JobRecord(job, tuple(fabric.terminal_host[t] for t in terminals), "RUNNING", user="ada")
+        for job, terminals in jobs.items()
+    )
+    mix = mix_of_records(fabric, records).mix
+    routes = load_engine("dmodk").route(fabric, mix, Options())
+    return SiteDumps(fabric, records, mix, routes, **more)  # type: ignore[arg-type]
+
+
+def first_up(fabric: Fabric) -> int:
+    """A channel from a leaf switch to a spine."""
+    return int(fabric.channel_offset[fabric.leaves[0]])
+
+
+def test_a_link_names_the_jobs_whose_routes_cross_it_and_their_number(tree: Fabric) -> None:
+    dumps = site(tree, {"7": [0, 1, 4, 5], "8": [2, 6]})
+    for c in range(tree.channels):
+        over = {job.job: job.routes for job in dumps.jobs_over(c)}
+        assert sum(over.values()) == dumps.traffic.efi[c]
+        assert set(over) <= {"7", "8"}
+    (link,) = links(dumps, find_places(tree, [f"{tree.switch_name[tree.leaves[0]]}[5]"]))
+    out, back = link.directions
+    assert link.up and link.speed and out.name != back.name
+    assert out.load == dumps.traffic.load[first_up(tree)]
+    assert {job.user for job in (*out.jobs, *back.jobs)} <= {"ada"}
+
+
+def test_both_directions_of_a_cable_are_one_link(tree: Fabric) -> None:
+    dumps = site(tree, {"7": [0, 4]})
+    leaf = int(tree.leaves[0])
+    places = find_places(tree, [tree.switch_name[leaf]]).cables_of(tree)
+    found = links(dumps, places)
+    assert len(found) == 8  # four hosts, four spines
+    assert len({each.name for each in found}) == 8
+
+
+@pytest.mark.parametrize("form", ["{0}[{1}]", "{0}:{1}", '"{0}"[{1}]', "0x{2:x}[{1}]"])
+def test_a_port_may_be_written_in_several_ways(tree: Fabric, form: str) -> None:
+    leaf = int(tree.leaves[3])
+    channel = int(tree.channel_offset[leaf])
+    text = form.format(tree.switch_name[leaf], tree.channel_port[channel], tree.switch_guid[leaf])
+    assert find_places(tree, [text]).channels == (channel,)
+
+
+def test_a_cable_may_be_written_as_our_reports_print_it(tree: Fabric) -> None:
+    name = tree.channel_name(3).replace("->", "–")
+    assert find_places(tree, [name]).channels == (3,)
+
+
+def test_a_pattern_names_several_switches_and_a_host_its_cables(tree: Fabric) -> None:
+    assert find_places(tree, ["S1-*"]).switches == tuple(tree.leaves.tolist())
+    assert find_places(tree, [tree.terminal_host[9]]).terminals == (9,)
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ("S1-99", "did you mean S1-"),
+        ("S1-0[99]", "no cable is at port 99"),
+        ("S9*[1]", "no switch or host"),
+        ("S1-*[1]", "name one by its GUID"),
+    ],
+)
+def test_what_is_not_there_is_refused_with_a_remedy(tree: Fabric, named: str, said: str) -> None:
+    with pytest.raises(InputError) as refused:
+        find_places(tree, [named])
+    assert said in str(refused.value)
+
+
+def test_odd_cables_are_reported_with_the_jobs_on_them(tree: Fabric) -> None:
+    slow, rate = first_up(tree), tree.channel_rate.copy()
+    rate[[slow, tree.channel_reverse[slow]]] /= 2
+    dumps = site(replace(tree, channel_rate=rate), {"7": list(range(0, 32, 2))})
+    finding = cable_report(dumps).findings[0]
+    assert "is 2xEDR among 4xEDR" in finding.sentence or "among" in finding.sentence
+    assert finding.jobs == ("7",)
+    assert finding.load == pytest.approx(
+        max(dumps.traffic.load[slow], dumps.traffic.load[tree.channel_reverse[slow]])
+    )
+    assert "instead of" in cable_report(dumps).repair
+
+
+def test_a_host_with_a_slow_cable_and_one_with_fewer_ports_are_odd() -> None:
+    fabric = load_fabric("xgft:2;4,8;1,4")
+    rate = fabric.terminal_rate.copy()
+    rate[5] /= 4
+    host = tuple(fabric.terminal_host[t - t % 2] for t in range(32))
+    assert [each.terminals for each in odd_cables(replace(fabric, terminal_rate=rate)).odd] == [
+        (5,)
+    ]
+    twin = replace(fabric, terminal_host=host).with_links_down(terminals=[9])
+    said = [each for each in odd_cables(twin).odd if "in the fabric" in each.sentence]
+    assert [each.terminals for each in said] == [(8,)]
+    assert "has 1 port in the fabric, most hosts have 2" in said[0].sentence
+
+
+def test_errors_are_read_from_perfquery_ibdiagnet_and_db_csv(tmp_path: Path, tree: Fabric) -> None:
+    leaf = int(tree.leaves[0])
+    guid = int(tree.switch_guid[leaf])
+    texts = {
+        "perfquery": "# Port counters: Lid 6 port 5 (CapMask: 0x1200)\nSymbolErrorCounter:.....7\n"
+        "LinkDownedCounter:.........2\nPortXmitData:.....1\n",
+        "ibdiagnet2.pm": f"Port=5 Lid=0x0006 GUID=0x{guid:x} Device=1 Port Name=x\n---\n"
+        "link_down_counter=2\nsymbol_error_counter=7\n",
+        "ibdiagnet2.db_csv": "START_PM_INFO\nNodeGUID,PortGUID,PortNumber,LinkDownedCounter,"
+        f"SymbolErrorCounter,PortRcvErrors\n0x{guid:016x},0x{guid:016x},5,2,7,N/A\nEND_PM_INFO\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+        errors = read_port_errors(tmp_path / name)
+        assert errors.at((guid,), 6, 5) == {"link_downed": 2, "symbol_errors": 7}, name
+    fabric = replace(tree, switch_lid=np.where(np.arange(tree.switches) == leaf, 6, 0).astype("i4"))
+    dumps = site(fabric, {"7": [0, 4]}, errors=read_port_errors(tmp_path / "perfquery"))
+    report = cable_report(dumps)
+    assert report.with_errors == 1
+    assert "2 link downed, 7 symbol errors at" in report.findings[-1].sentence
+
+
+def test_two_readings_give_what_was_added_and_a_cleared_counter_counts_whole(
+    tmp_path: Path,
+) -> None:
+    def reading(name: str, downed: int, symbols: int) -> Path:
+        path = tmp_path / name
+        path.write_text(
+            f"# Port counters: Lid 6 port 5 (CapMask: 0x1200)\nSymbolErrorCounter:..{symbols}\n"
+            f"LinkDownedCounter:...{downed}\n"
+        )
+        return path
+
+    before, after = (read_port_errors(reading(*each)) for each in (("a", 2, 9), ("b", 3, 4)))
+    assert added(before, after).counts == {(0, 6, 5): {"link_downed": 1, "symbol_errors": 4}}
+
+
+def test_a_file_without_a_port_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("nothing here\n")
+    with pytest.raises(InputError, match="names no port"):
+        read_port_errors(tmp_path / "x")
+
+
+def test_changes_between_two_dumps(tree: Fabric) -> None:
+    slow, rate = first_up(tree), tree.channel_rate.copy()
+    rate[[slow, tree.channel_reverse[slow]]] /= 2
+    assert cable_changes(tree, tree) == ()
+    (said,) = cable_changes(tree, replace(tree, channel_rate=rate))
+    assert "was 4xEDR" in said
+    (said,) = cable_changes(tree, tree.with_links_down([slow]))
+    assert said.endswith("is gone")
+    (said,) = cable_changes(tree.with_links_down([slow]), tree)
+    assert said.endswith("is new")
+    assert cable_changes(tree, tree.with_links_down(terminals=[3])) == (
+        f'"{tree.terminal_description[3]}" is gone',
+    )
+
+
+def test_commands_on_the_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    given = [
+        "--fabric",
+        str(EXAMPLES / "cluster.ibnetdiscover"),
+        "--jobs",
+        str(EXAMPLES / "squeue.txt"),
+    ]
+    app(
+        ["link", "S1-0[8]", *given, "--routes", str(EXAMPLES / "opensm-lfts.dump"), "--json"],
+        standalone_mode=False,
+    )
+    (link,) = json.loads(capsys.readouterr().out)["links"]
+    assert [job["user"] for job in link["directions"][0]["jobs"]] == ["grace"]
+    app(["cables", *given, "--before", given[1], "--json"], standalone_mode=False)
+    report = json.loads(capsys.readouterr().out)
+    assert report["findings"] == [] and report["changes"] == [] and report["cables"] == 60
+
+
+def test_without_jobs_a_report_says_nothing_of_them(tree: Fabric) -> None:
+    dumps = replace(site(tree, {}), mix=JobMix.of([]))
+    assert cable_report(dumps).words(5) == "64 cables, none unlike its like"
