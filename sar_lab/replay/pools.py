@@ -160,8 +160,7 @@ def _slurm_client(address: str) -> AbstractContextManager[Client]:
         except (ValueError, TypeError) as error:
             raise InputError(
                 f"Dask cannot start Slurm jobs ({error})",
-                remedy="set cores and memory in ~/.config/dask/jobqueue.yaml "
-                "(docs/research/replay.md)",
+                remedy="set cores and memory in ~/.config/dask/jobqueue.yaml (docs/replay.md)",
             ) from error
         cluster.scale(jobs=int(number))
         client = stack.enter_context(Client(cluster))

@@ -113,7 +113,7 @@ def read_result(folder: Path) -> pa.Table:
         raise InputError(
             f"the replay cannot be read ({str(error).splitlines()[0]})",
             file=path,
-            remedy="run sar-agent replay with this --out",
+            remedy="run sar-lab replay with this --out",
         ) from error
 
 

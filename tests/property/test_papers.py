@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sar_agent.check import check_routes
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options
-from sar_lab.papers import (
+from sar_lab.research.papers import (
     oblivious_fig3,
     oblivious_fig4,
     oblivious_patterns,
@@ -22,17 +22,17 @@ from sar_lab.papers import (
     pftree_fig12,
     pftree_table3,
 )
-from sar_lab.papers.claims import Claim, order, times_as_much, told_apart, value, verdict
-from sar_lab.papers.keys_runs import SMALL as SMALL_CLUSTER
-from sar_lab.papers.keys_runs import Setup
-from sar_lab.papers.oblivious_permutations import LARGE, SMALL, histograms
-from sar_lab.papers.pftree_delays import ENGINES, EXT, PATTERNS, PLAIN, delays
-from sar_lab.papers.pftree_examples import hosts_by_link, shared_down
-from sar_lab.papers.pftree_printed import PFTreeAsPrinted
-from sar_lab.papers.pftree_trees import TREES, Table3Tree, draw_victims, routed
-from sar_lab.papers.receivers import contention_counts, interference
-from sar_lab.papers.registry import Experiment
-from sar_lab.papers.xgft_slowdown import program, slimmed, times
+from sar_lab.research.papers.claims import Claim, order, times_as_much, told_apart, value, verdict
+from sar_lab.research.papers.keys_runs import SMALL as SMALL_CLUSTER
+from sar_lab.research.papers.keys_runs import Setup
+from sar_lab.research.papers.oblivious_permutations import LARGE, SMALL, histograms
+from sar_lab.research.papers.pftree_delays import ENGINES, EXT, PATTERNS, PLAIN, delays
+from sar_lab.research.papers.pftree_examples import hosts_by_link, shared_down
+from sar_lab.research.papers.pftree_printed import PFTreeAsPrinted
+from sar_lab.research.papers.pftree_trees import TREES, Table3Tree, draw_victims, routed
+from sar_lab.research.papers.receivers import contention_counts, interference
+from sar_lab.research.papers.registry import Experiment
+from sar_lab.research.papers.xgft_slowdown import program, slimmed, times
 from tests.examples import examples
 from tests.property.test_pftree import partitioned, roots
 from tests.property.test_pftree import tree as tree_of
@@ -187,7 +187,7 @@ def test_shared_links_worked_by_hand() -> None:
 )
 def test_the_papers_rules_separate_two_partitions(tree: Table3Tree, seed: int, engine: str) -> None:
     """Algorithms 2-4 to the letter, and ours; pFTree-Wt where all hosts weigh the same. The paper
-    measured interference here: docs/research/not-reproduced.md."""
+    measured interference here: sar_lab/research/pages/not-reproduced.md."""
     draw = draw_victims(tree, seed)
     assert interference(draw, routed(draw, engine)) == 0
 

@@ -333,9 +333,9 @@ def _cli(capsys, *words):
     """(exit code, standard error)"""
     from unittest.mock import patch
 
-    from sar_agent.cli import main
+    from sar_lab.cli import main
 
-    with patch.object(sys, "argv", ["sar-agent", "replay", *map(str, words)]):
+    with patch.object(sys, "argv", ["sar-lab", "replay", *map(str, words)]):
         try:
             main()
         except SystemExit as end:
