@@ -7,7 +7,6 @@ import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -15,15 +14,16 @@ from sar_agent.errors import InputError
 from sar_lab.cli import app
 from sar_lab.research.papers import routing_keys_fig4 as fig4
 from sar_lab.research.papers.claims import Claim, verdict
+from sar_lab.research.papers.outcome import Outcome
 from sar_lab.research.papers.registry import (
     CLASSES,
-    ExperimentResult,
+    Experiment,
     experiment,
     experiments,
     peer_studies,
 )
 from sar_lab.research.papers.reproduction_page import write_page
-from sar_lab.research.papers.result_store import stored_result
+from sar_lab.research.papers.result_store import run_row, stored_result
 from tests.unit.test_cli import lab_said, sar_lab
 
 
@@ -31,8 +31,8 @@ def test_each_says_what_it_is() -> None:
     found = experiments()
     assert "routing-keys-fig4" in found
     for name, one in found.items():
-        assert name == one.NAME and one.CLASS in CLASSES and one.WHERE and one.PUBLISHED
-        assert callable(one.run) and one.SEEDS >= 0
+        assert name == one.name and one.kind in CLASSES and one.where and one.published
+        assert callable(one.run) and one.seeds >= 0
     with pytest.raises(InputError, match=r"no experiment is called 'magic'; use one of .*fig4"):
         experiment("magic")
 
@@ -53,7 +53,7 @@ def test_they_are_listed() -> None:
 
 def test_one_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fig4, "SIDES", (4, 16))
-    command = ("lab", "run", fig4.NAME, "--seeds", "2", "--out", str(tmp_path))
+    command = ("lab", "run", "routing-keys-fig4", "--seeds", "2", "--out", str(tmp_path))
     [row] = lab_said(*command, "--json")["rows"]  # type: ignore[misc, attr-defined]
     assert row["class"] == "S" and row["seeds"] == [0, 1] and len(row["ours"]["claims"]) == 3
     assert (tmp_path / row["picture"]).stat().st_size > 1000
@@ -69,14 +69,14 @@ def test_all_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.Mo
     """A row that is kept is not run again, unless asked for, or asked for by name."""
     ran: list[str] = []
 
-    def row(name: str) -> SimpleNamespace:
-        def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+    def row(name: str) -> Experiment:
+        def run(seeds: Sequence[int]) -> Outcome:
             ran.append(name)
             if name == "b" and len(ran) == 2:
                 raise RuntimeError("killed")
-            return ExperimentResult({"drawn": list(seeds)}, "reproduced")
+            return Outcome([], f"drawn: {list(seeds)}")
 
-        return SimpleNamespace(NAME=name, WHERE=name, CLASS="E", PUBLISHED="x", SEEDS=20, run=run)
+        return Experiment(name, name, "E", "x", 20, run)
 
     rows = {name: row(name) for name in "ab"}
     for module in ("registry", "reproduction_page"):
@@ -88,7 +88,9 @@ def test_all_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.Mo
     run_here(*command)
     assert ran == ["a", "b", "b", "c"]
     kept = json.loads((tmp_path / "reproduction" / "c.json").read_text())
-    assert kept["ours"]["drawn"] == [0, 1], "a quick run has two seeds, and studies are of all"
+    assert kept["ours"]["how"] == "drawn: [0, 1]", (
+        "a quick run has two seeds, and studies are of all"
+    )
     run_here(*command)
     assert len(ran) == 4
     run_here(*command, "--rerun")
@@ -97,7 +99,7 @@ def test_all_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.Mo
     run_here("lab", "run", "all", "--seeds", "3", "--out", str(tmp_path))
     assert ran[8:] == ["a", "b", "c"], "other seeds are another run"
     kept = json.loads((tmp_path / "reproduction" / "b.json").read_text())
-    assert kept["ours"]["drawn"] == [0, 1, 2]
+    assert kept["ours"]["how"] == "drawn: [0, 1, 2]"
     (tmp_path / "reproduction" / "b.json").write_text("{")
     with pytest.raises(InputError, match=r"b\.json: is not a result"):
         run_here(*command)
@@ -109,8 +111,8 @@ def run_here(*words: str) -> None:
 
 
 def test_figure_2_is_as_printed(tmp_path: Path) -> None:
-    result = experiment("routing-keys-fig2").run([0], tmp_path)
-    assert result.verdict.startswith("reproduced (") and result.picture and result.picture.exists()
+    row = run_row(experiment("routing-keys-fig2"), [0], tmp_path)
+    assert row["verdict"].startswith("reproduced (") and (tmp_path / row["picture"]).exists()
 
 
 def test_nrk_keeps_what_dmodk_lets_grow() -> None:

@@ -25,7 +25,10 @@ RESEARCH_COMMANDS = ("simulate-trace", "make-trace", "count-congestion", '"lab"'
 
 
 def copy_to(tree: Path) -> None:
-    """The repository at `tree`."""
+    """The repository at `tree`; what no test changes is the same."""
+    for other in ROOT.iterdir():
+        if other.name not in (*KEPT, "out") and not other.name.startswith("."):
+            (tree / other.name).symlink_to(other)
     for name in KEPT:
         if (ROOT / name).is_dir():  # kernels that are compiled already come along
             shutil.copytree(ROOT / name, tree / name)

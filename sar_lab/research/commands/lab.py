@@ -24,7 +24,7 @@ def list_experiments(as_json: JsonOption = False) -> None:
         print_json(
             {
                 kind: [
-                    {"name": e.NAME, "where": e.WHERE, "class": e.CLASS, "published": e.PUBLISHED}
+                    {"name": e.name, "where": e.where, "class": e.kind, "published": e.published}
                     for e in some.values()
                 ]
                 for kind, some in kinds.items()
@@ -32,9 +32,9 @@ def list_experiments(as_json: JsonOption = False) -> None:
         )
         return
     known = [*experiments().values(), *peer_studies().values()]
-    width = max(len(e.NAME) for e in known)
+    width = max(len(e.name) for e in known)
     for e in known:
-        typer.echo(f"{e.NAME:{width}}  {e.CLASS}  {e.WHERE}: {e.PUBLISHED}")
+        typer.echo(f"{e.name:{width}}  {e.kind}  {e.where}: {e.published}")
     typer.echo("; ".join(f"{letter}: {meaning}" for letter, meaning in CLASSES.items()))
 
 
@@ -80,7 +80,7 @@ def run(
     results = []
     for each in chosen:
         drawn = seeds_of(each, first, seeds, quick)
-        earlier = stored_result(out, each.NAME) if run_all and not rerun else None
+        earlier = stored_result(out, each.name) if run_all and not rerun else None
         if earlier and earlier["seeds"] == list(drawn):
             results.append(earlier)
             continue
@@ -88,7 +88,7 @@ def run(
         write_page(out)
         if not as_json:
             result = results[-1]
-            typer.echo(f"{each.WHERE}\npublished: {each.PUBLISHED}\n{result['table']}")
+            typer.echo(f"{each.where}\npublished: {each.published}\n{result['table']}")
             typer.echo(f"verdict: {result['verdict']} ({result['seconds']} s)\n")
     page = write_page(out)
     if as_json:

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -55,9 +54,6 @@ class Claim:
     def answer(self) -> str:
         """The cell of a table."""
         return "not told apart" if self.holds is None else "yes" if self.holds else "**no**"
-
-    def json(self) -> dict[str, Any]:
-        return dict(vars(self))
 
 
 def value(says: str, published: float, ours: float, near: float = EXACT, digits: int = 2) -> Claim:
@@ -94,6 +90,18 @@ def told_apart(estimate: Estimate, least: float = 1.0) -> bool | None:
     if estimate.n < 2 or estimate.low <= least <= estimate.high:
         return None
     return estimate.low > least
+
+
+def more(
+    says: str,
+    one: Sequence[float],
+    other: Sequence[float],
+    digits: int = 2,
+    what: str = "times",
+) -> Claim:
+    """The claim that `one` is above `other` on the same seeds."""
+    ratio = times_as_much(one, other)
+    return order(says, told_apart(ratio), f"{ratio.words(digits)} {what}")
 
 
 def verdict(claims: Sequence[Claim], because: str = "") -> str:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from sar_lab.research.papers.claims import Claim, times_as_much
 from sar_lab.research.papers.keys_runs import CONGA, ENGINES, ROUND, Setup
-from sar_lab.research.papers.outcome import ResultTable
-from sar_lab.research.papers.pictures import COLOURS, LABELS
+from sar_lab.research.papers.outcome import Axes, Figure, Outcome, ResultTable, median_table
+from sar_lab.research.papers.pictures import COLOURS, LABELS, band, legend
 from sar_lab.research.papers.worded_claims import judged
 from sar_lab.research.statistics import Estimate, median_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 UTILIZATIONS = (0.1, 0.3, 0.5, 0.7, 0.9)
 HOW = (
@@ -61,11 +56,34 @@ def by_label(results: Curves) -> dict[str, list[list[float]]]:
     return {LABELS[engine]: list(by_x.values()) for engine, by_x in results.items()}
 
 
-def table(title: str, results: Curves, words: Callable[[float], str]) -> ResultTable:
+def table(title: str, results: Curves) -> ResultTable:
     """A row for each engine, a column for each x."""
-    some = list(results[ENGINES[0]])
-    rows = [[LABELS[e], *(median_of(results[e][x]).words(3) for x in some)] for e in ENGINES]
-    return ResultTable([f"{title}, ms", *map(words, some)], rows)
+    columns = {f"{x:g}": x for x in results[REFERENCE]}
+    rows = {LABELS[engine]: results[engine] for engine in ENGINES}
+    return median_table(f"{title}, ms", columns, rows, lambda by_x, x: by_x[x], 3)
+
+
+def figure_of(
+    claims: Sequence[Claim],
+    results: Mapping[int, Curves],
+    x: str,
+    unit: str = "",
+    *,
+    how: str = HOW,
+    because: str = "",
+    published: Mapping[str, tuple[float, float]] | None = None,
+) -> Outcome:
+    """A panel and a table for each number of applications, over `x`, which is a utilization if it
+    has no unit; with one, sizes on a logarithmic axis."""
+    panels = {f"{apps} applications": each for apps, each in results.items()}
+    return Outcome(
+        claims,
+        how,
+        because,
+        [table(f"{title}, {unit or x}", each) for title, each in panels.items()],
+        lambda figure: draw(figure, panels, x, log=bool(unit), published=published),
+        size=(9.0, 5.0),
+    )
 
 
 def draw(
@@ -97,17 +115,11 @@ def draw(
             below.set_xticks(ticks, [f"{value:g}" for value in ticks])
     places[0][0].set_ylabel("worst application, ms")
     places[1][0].set_ylabel(f"times as long as {LABELS[REFERENCE]}")
-    names = dict(zip(*reversed(places[0][0].get_legend_handles_labels()), strict=True))
-    names |= dict(zip(*reversed(places[1][0].get_legend_handles_labels()), strict=True))
-    figure.legend(names.values(), names.keys(), loc="outside upper center", ncols=len(names))
+    legend(figure, ncols=len(results) + bool(published))
 
 
 def _curve(axes: Axes, engine: str, by_x: Mapping[float, Estimate]) -> None:
     """A line with its 95 % intervals as a band; NRK dashed, since it may cover ARK."""
-    x, each = list(by_x), list(by_x.values())
-    style = "--" if engine == REFERENCE else "-"
-    axes.plot(x, [e.value for e in each], style, color=COLOURS[engine], label=LABELS[engine],
-              marker=".", zorder=3 if engine == REFERENCE else 2)  # fmt: skip
-    axes.fill_between(
-        x, [e.low for e in each], [e.high for e in each], color=COLOURS[engine], alpha=0.2, lw=0
-    )
+    style, above = ("--", 3) if engine == REFERENCE else ("-", 2)
+    band(axes, list(by_x), list(by_x.values()), style, color=COLOURS[engine],
+         label=LABELS[engine], marker=".", zorder=above)  # fmt: skip

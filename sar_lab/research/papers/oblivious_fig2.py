@@ -4,21 +4,14 @@ one."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sar_lab.research.papers.claims import NEAR, value
-from sar_lab.research.papers.outcome import ResultTable, outcome
+from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable, median_table
 from sar_lab.research.papers.pictures import LABELS
-from sar_lab.research.papers.registry import ExperimentResult
 from sar_lab.research.papers.slimmed_trees import ROOTS, Slowdowns, curves, slowdowns
 from sar_lab.research.papers.worded_claims import MEDIANS, Draws, judged
 from sar_lab.research.statistics import median_of
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-NAME = "oblivious-fig2"
 WHERE = "oblivious-xgft-2009, Fig. 2"
 CLASS = "S"
 PUBLISHED = (
@@ -29,7 +22,7 @@ SEEDS = 60
 ENGINES = ("smodk", "dmodk", "random", "colored")
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """Slowdowns compared with a crossbar."""
     wrf = slowdowns("WRF-256", ENGINES, seeds)
     cg = slowdowns("CG.D-128", ENGINES, seeds)
@@ -51,8 +44,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         judged("CG.D-128: Random better than D-mod-k at all but 2 w2", by_label(cg), MEDIANS),
         judged("CG.D-128: pattern-aware never worse than Random", by_label(cg), MEDIANS),
     ]  # fmt: skip
-    return outcome(
-        out / f"{NAME}.png",
+    return Outcome(
         claims,
         "Messages of a phase share links max-min fairly; ranks are mapped in order; a phase begins "
         "when the previous one has ended. The paper ran traces in a flit simulator and shows "
@@ -80,9 +72,8 @@ def no_roots(roots: list[int]) -> str:
 
 def slowdown_table(by_engine: Slowdowns, title: str) -> ResultTable:
     """A row for each engine, a column for some w2."""
-    shown = [r for r in ROOTS if r in (16, 12, 10, 8, 4, 2, 1)]
-    rows = [[name, *(median_of(by_engine[name][r]).words() for r in shown)] for name in ENGINES]
-    return ResultTable([f"{title}, w2 =", *map(str, shown)], rows)
+    shown = {str(roots): roots for roots in (16, 12, 10, 8, 4, 2, 1)}
+    return median_table(f"{title}, w2 =", shown, by_engine, lambda of, roots: of[roots])
 
 
 def draw_curves(figure: Figure, wrf: Slowdowns, cg: Slowdowns) -> None:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sar_lab.research.packets import PacketModel
 from sar_lab.research.papers.claims import NEAR, value
 from sar_lab.research.papers.oblivious_fig2 import ENGINES, by_label, draw_curves, slowdown_table
-from sar_lab.research.papers.outcome import outcome
-from sar_lab.research.papers.registry import ExperimentResult
+from sar_lab.research.papers.outcome import Figure, Outcome
 from sar_lab.research.papers.slimmed_trees import slowdowns
 from sar_lab.research.papers.worded_claims import PLAIN, judged
 from sar_lab.research.papers.xgft_slowdown import RATE
 from sar_lab.research.statistics import median_of
 
-NAME = "oblivious-fig2-packets"
 WHERE = "oblivious-xgft-2009, Fig. 2, in packets"
 CLASS = "S"
 PUBLISHED = (
@@ -26,11 +22,8 @@ PUBLISHED = (
 SEEDS = 20
 MODEL = PacketModel()
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
-
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """Slowdowns compared with a crossbar."""
     wrf = slowdowns("WRF-256", ENGINES, seeds, MODEL)
     cg = slowdowns("CG.D-128", ENGINES, seeds, MODEL)
@@ -56,8 +49,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     def draw(figure: Figure) -> None:
         draw_curves(figure, wrf, cg)
 
-    return outcome(
-        out / f"{NAME}.png",
+    return Outcome(
         claims,
         f"{len(seeds)} seeds. Packets, not a fluid: links of {RATE:g} Gbit/s, flits of "
         f"{MODEL.flit_bytes} bytes, segments of {MODEL.segment_bytes:,}, messages of a host in "

@@ -4,19 +4,12 @@ roots only."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sar_lab.research.papers.claims import value
-from sar_lab.research.papers.outcome import ResultTable, outcome
+from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import COLOURS, LABELS
-from sar_lab.research.papers.registry import ExperimentResult
 from sar_lab.research.papers.xgft_slowdown import program, slimmed, times
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-NAME = "oblivious-fig3"
 WHERE = "oblivious-xgft-2009, Section VII-A and Fig. 3"
 CLASS = "E"
 PUBLISHED = (
@@ -27,7 +20,7 @@ SEEDS = 0
 ENGINES = ("smodk", "dmodk", "colored")
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """The slowdown of each phase."""
     fabric, view = slimmed(16)
     by_engine = {name: times(name, fabric, view, program("cgd128").phases) for name in ENGINES}
@@ -45,8 +38,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         [LABELS[name], *(f"{t:.2f}" for t in each), f"{sum(each) / 5:.2f}"]
         for name, each in by_engine.items()
     ]
-    return outcome(
-        out / f"{NAME}.png",
+    return Outcome(
         claims,
         "Exact, no seeds. The pattern is that of the NAS source, 8 rows of 16 processes. The "
         "comparison is with the fluid numbers of ERRATA, since the paper's 8 counts the process "

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sar_agent.routing.path_routes import PathRoutes
 from sar_lab.research.papers.claims import value
-from sar_lab.research.papers.outcome import ResultTable, outcome
+from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import COLOURS, LABELS
-from sar_lab.research.papers.registry import ExperimentResult
 from sar_lab.research.papers.slimmed_trees import DRAWN
 from sar_lab.research.papers.worded_claims import MEDIANS, PLAIN, Draws, judged
 from sar_lab.research.papers.xgft_slowdown import choice_of, slimmed
 from sar_lab.research.statistics import median_of
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-NAME = "oblivious-fig4"
 WHERE = "oblivious-xgft-2009, Fig. 4"
 CLASS = "E"
 PUBLISHED = (
@@ -47,7 +40,7 @@ def routes_per_root(name: str, roots: int, seed: int = 0) -> Counts:
     return np.bincount(paths.nca(source[far], destination[far]), minlength=roots)
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """The counts for both trees."""
     counts = {
         (name, roots): [routes_per_root(name, roots, s) for s in (seeds if name in DRAWN else (0,))]
@@ -90,8 +83,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         ]
         for (name, roots), draws in counts.items()
     ]
-    return outcome(
-        out / f"{NAME}.png",
+    return Outcome(
         claims,
         "All ordered pairs of the 256 hosts that a root joins. The paper's H-Rand-U and -D are "
         "our r-NCA-u and -d; that the published tree is XGFT(2;16,16;1,10) is in ERRATA.",

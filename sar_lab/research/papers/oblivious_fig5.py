@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from sar_lab.research.papers.oblivious_fig2 import by_label
-from sar_lab.research.papers.outcome import ResultTable, outcome
+from sar_lab.research.papers.oblivious_fig2 import by_label, slowdown_table
+from sar_lab.research.papers.outcome import Axes, Figure, Outcome
 from sar_lab.research.papers.pictures import COLOURS, LABELS
-from sar_lab.research.papers.registry import ExperimentResult
 from sar_lab.research.papers.slimmed_trees import DRAWN, ROOTS, Slowdowns, slowdowns
 from sar_lab.research.papers.worded_claims import MEANS, MEDIANS, judged
-from sar_lab.research.statistics import median_of
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-NAME = "oblivious-fig5"
 WHERE = "oblivious-xgft-2009, Fig. 5"
 CLASS = "S"
 PUBLISHED = (
@@ -34,7 +28,7 @@ NEW = ("rnca-u", "rnca-d")
 LINES: tuple[tuple[str, Literal["--", ":"]], ...] = (("dmodk", "--"), ("colored", ":"))
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """The slowdowns over seeds."""
     wrf = slowdowns("WRF-256", ENGINES, seeds)
     cg = slowdowns("CG.D-128", ENGINES, seeds)
@@ -59,24 +53,18 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
                 ours=", ".join(f"{np.mean(phase[n][16]):.2f}" for n in (name, "random", "dmodk")),
             ),
         ]
-    return outcome(
-        out / f"{NAME}.png",
+    return Outcome(
         claims,
         "As Fig. 2. Boxes: the middle half of the seeds; whiskers: least and most, as in the "
         "paper. Better means that 95 % bootstrap intervals of the means do not overlap; medians "
         "on CG.D-128 mostly tie.",
-        tables=[_table(wrf, "WRF-256"), _table(cg, "CG.D-128")],
+        tables=[
+            slowdown_table({LABELS[name]: each for name, each in by_engine.items()}, title)
+            for by_engine, title in ((wrf, "WRF-256"), (cg, "CG.D-128"))
+        ],
         draw=lambda figure: _draw(figure, wrf, cg),
         size=(8.0, 6.5),
     )
-
-
-def _table(by_engine: Slowdowns, title: str) -> ResultTable:
-    shown = [r for r in ROOTS if r in (16, 12, 10, 8, 4, 2, 1)]
-    rows = [
-        [LABELS[name], *(median_of(by_engine[name][r]).words() for r in shown)] for name in ENGINES
-    ]
-    return ResultTable([f"{title}, w2 =", *map(str, shown)], rows)
 
 
 def _draw(figure: Figure, wrf: Slowdowns, cg: Slowdowns) -> None:

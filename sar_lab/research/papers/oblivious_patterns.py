@@ -9,26 +9,16 @@ S-mod-k then treats a pattern as D-mod-k treats its inverse.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sar_agent.fabric.model import I32
 from sar_agent.fabric.xgft import xgft_fabric
-from sar_agent.fabric.xgft_view import recognise_xgft
-from sar_agent.routing.path_routes import PathRoutes
 from sar_lab.research.papers.claims import value
-from sar_lab.research.papers.oblivious_permutations import LARGE, Histogram
-from sar_lab.research.papers.outcome import ResultTable, outcome
+from sar_lab.research.papers.oblivious_permutations import LARGE, Histogram, all_paths
+from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import COLOURS, LABELS
-from sar_lab.research.papers.registry import ExperimentResult
-from sar_lab.research.papers.xgft_slowdown import choice_of
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-NAME = "oblivious-patterns"
 WHERE = "oblivious-xgft-2009, Section VII-C"
 CLASS = "E"
 PUBLISHED = (
@@ -57,11 +47,7 @@ def network_contention(spec: str, name: str, patterns: I32) -> Histogram:
     """int64[P]: on the worst channel, the messages without those that share an end: the smaller of
     its numbers of sources and destinations."""
     fabric = xgft_fabric(spec)
-    hosts = np.arange(fabric.terminals, dtype=np.int32)
-    view = recognise_xgft(fabric)
-    paths = PathRoutes(name, fabric, view, choice_of(name, fabric, view))
-    pairs = np.stack(np.meshgrid(hosts, hosts, indexing="ij"), axis=-1).reshape(-1, 2)
-    known = paths.channels(pairs[:, 0].copy(), pairs[:, 1].copy())
+    hosts, known = all_paths(fabric, name)
     size = fabric.terminals
     worst = np.empty(len(patterns), np.int64)
     for p, pattern in enumerate(patterns):
@@ -78,7 +64,7 @@ def network_contention(spec: str, name: str, patterns: I32) -> Histogram:
     return worst
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """Unions of permutations on the paper's tree, and on a slimmed one of three levels."""
     claims, rows, drawn = [], [], {}
     for spec in (LARGE, SLIMMED):
@@ -101,8 +87,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
                 )
             ]
     head = ["tree", "contention of the patterns", "least", "mean", "most"]
-    return outcome(
-        out / f"{NAME}.png",
+    return Outcome(
         claims,
         f"{SAMPLE:,} random unions of permutations for each line; each pattern is compared with "
         "its own inverse. On the same patterns the two engines differ by chance only.",

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import permutations
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,15 +20,10 @@ from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.fabric.xgft_view import recognise_xgft
 from sar_agent.routing.path_routes import PathRoutes
 from sar_lab.research.papers.claims import value
-from sar_lab.research.papers.outcome import ResultTable, outcome
+from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import COLOURS, LABELS
-from sar_lab.research.papers.registry import ExperimentResult
 from sar_lab.research.papers.xgft_slowdown import choice_of
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-NAME = "oblivious-permutations"
 WHERE = "oblivious-xgft-2009, Section VII-B"
 CLASS = "E"
 PUBLISHED = (
@@ -43,15 +36,20 @@ SAMPLE = 20_000
 Histogram = NDArray[np.int64]
 
 
+def all_paths(fabric: Fabric, name: str) -> tuple[I32, I32]:
+    """int32[T], all hosts; int32[T T, hops]: the channels from s to d in row s T + d, and -1."""
+    hosts = np.arange(fabric.terminals, dtype=np.int32)
+    view = recognise_xgft(fabric)
+    paths = PathRoutes(name, fabric, view, choice_of(name, fabric, view))
+    source, destination = (each.ravel() for each in np.meshgrid(hosts, hosts, indexing="ij"))
+    return hosts, paths.channels(source, destination)
+
+
 def contention(fabric: Fabric, name: str, rows: I32) -> NDArray[np.int64]:
     """int64[P]: most flows on a channel under each permutation, int32[P, T]: rows[p, s] is the
     destination of s. Every host sends and receives one message, so all contention is in the
     network."""
-    hosts = np.arange(fabric.terminals, dtype=np.int32)
-    view = recognise_xgft(fabric)
-    paths = PathRoutes(name, fabric, view, choice_of(name, fabric, view))
-    pairs = np.stack(np.meshgrid(hosts, hosts, indexing="ij"), axis=-1).reshape(-1, 2)
-    known = paths.channels(pairs[:, 0].copy(), pairs[:, 1].copy())
+    hosts, known = all_paths(fabric, name)
     counts = np.empty(len(rows), np.int64)
     for p, row in enumerate(rows):
         crossed = known[hosts * fabric.terminals + row]
@@ -69,7 +67,7 @@ def histograms(spec: str, rows: I32, other: I32) -> dict[str, Histogram]:
     return {name: np.bincount(each, minlength=size) for name, each in both.items()}
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """All permutations on a small tree, and a sample on the tree of the paper."""
     everything = np.array(list(permutations(range(8))), np.int32)
     random = np.random.default_rng(list(seeds))
@@ -95,8 +93,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         )
         for name in ("smodk", "dmodk")
     ]  # fmt: skip
-    return outcome(
-        out / f"{NAME}.png",
+    return Outcome(
         claims,
         "Contention is the largest number of flows on a channel. In the last two lines both "
         "engines route the same draws: there they differ, but only by chance.",

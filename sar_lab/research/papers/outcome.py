@@ -1,18 +1,22 @@
-"""Makes an `ExperimentResult` from claims, tables and a drawing."""
+"""What a row found: claims, tables and a drawing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sar_lab.research.papers.claims import Claim, verdict
-from sar_lab.research.papers.pictures import save
-from sar_lab.research.papers.registry import ExperimentResult
+from sar_lab.research.statistics import median_of
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.figure import Figure as Figure
+else:  # matplotlib is imported when something is drawn, if it is there
+    Axes = Figure = Any
+
+Row = TypeVar("Row")
+Column = TypeVar("Column")
 
 
 @dataclass(frozen=True)
@@ -33,35 +37,56 @@ def _cells(cells: Iterable[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def outcome(
-    path: Path,
-    claims: Sequence[Claim],
-    how: str,
-    *,
-    because: str = "",
-    tables: Sequence[ResultTable] = (),
-    draw: Callable[[Figure], None] | None = None,
-    size: tuple[float, float] = (8.0, 4.0),
-) -> ExperimentResult:
-    """`how` describes the setup for the reader. `because` is the known reason why a claim does not
-    hold. `draw` fills the picture `path` of `size` inches."""
-    drawn = draw is not None and save(draw, path, size)
-    if draw and not drawn:
-        how += " The picture needs `pip install 'sar-lab[papers]'`."
-    ours = {
-        "claims": [claim.json() for claim in claims],
-        "how": how,
-        "tables": [{"head": list(t.head), "rows": [list(r) for r in t.rows]} for t in tables],
-    }
-    if because:
-        ours["because"] = because
-    summary = ResultTable(
-        ["", "published", "ours", "holds"],
-        [[c.says, c.published, c.ours, c.answer] for c in claims],
-    )
-    return ExperimentResult(
-        ours,
-        verdict(claims, because),
-        "\n".join(summary.lines()) if claims else "",
-        path if drawn else None,
-    )
+def median_table(
+    title: str,
+    columns: Mapping[str, Column],
+    rows: Mapping[str, Row],
+    draws: Callable[[Row, Column], Sequence[float]],
+    digits: int = 2,
+) -> ResultTable:
+    """The medians of the draws of each row and column, which have their labels as keys."""
+    cells = [
+        [label, *(median_of(draws(row, column)).words(digits) for column in columns.values())]
+        for label, row in rows.items()
+    ]
+    return ResultTable([title, *columns], cells)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of one run."""
+
+    claims: Sequence[Claim]
+    how: str
+    """The setup, for the reader."""
+    because: str = ""
+    """The known reason why a claim does not hold."""
+    tables: Sequence[ResultTable] = ()
+    draw: Callable[[Figure], None] | None = None
+    """Fills the row's picture."""
+    size: tuple[float, float] = (8.0, 4.0)
+    """Of the picture, in inches."""
+
+    @property
+    def verdict(self) -> str:
+        """One line: `reproduced`, `same shape` or `not`, and why."""
+        return verdict(self.claims, self.because)
+
+    @property
+    def table(self) -> str:
+        """Our numbers beside the published ones, as text."""
+        rows = [[c.says, c.published, c.ours, c.answer] for c in self.claims]
+        return "\n".join(
+            ResultTable(["", "published", "ours", "holds"], rows).lines() if rows else ()
+        )
+
+    def json(self) -> dict[str, Any]:
+        """Our numbers."""
+        found = {
+            "claims": [asdict(claim) for claim in self.claims],
+            "how": self.how,
+            "tables": [
+                {"head": list(t.head), "rows": [list(r) for r in t.rows]} for t in self.tables
+            ],
+        }
+        return found | ({"because": self.because} if self.because else {})

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,11 +18,9 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.partitions import Partition, Partitions, Policy, make_partitions
 from sar_agent.routing.engine import Options, load_engine
 from sar_agent.routing.routes import Routes
+from sar_lab.research.papers.outcome import Axes, Figure
 from sar_lab.research.papers.pftree_printed import PFTreeAsPrinted
 from sar_lab.research.papers.receivers import routes_over
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 TINTS = {"1": "#228833", "2": "#ee6677", "3": "#aa3377"}
 """Colours of the partitions, near those of the paper."""
@@ -149,6 +146,13 @@ def draw_links(axes: Axes, example: Example, links: LinkHosts, title: str) -> No
     axes.set(title=title, xticks=[], yticks=[], ylim=(-0.2, 2.8))
     axes.set_xlim(-1.0, 2.0 * leaves - 1.0)
     axes.spines[["left", "bottom"]].set_visible(False)
+
+
+def draw_all(figure: Figure, example: Example, links: Mapping[str, LinkHosts]) -> None:
+    """`draw_links` for each title, side by side."""
+    places = figure.subplots(1, len(links), squeeze=False)[0]
+    for axes, (title, each) in zip(places, links.items(), strict=True):
+        draw_links(axes, example, each, title)
 
 
 def described(links: LinkHosts, leaves: Sequence[str]) -> list[str]:

@@ -4,26 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sar_lab.research.papers import worded_claims
 from sar_lab.research.papers.claims import NEAR, Claim, times_as_much, value
-from sar_lab.research.papers.outcome import ResultTable, outcome
+from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pftree_delays import ENGINES, EXT, PATTERNS, PLAIN, Delays, delays
 from sar_lab.research.papers.pftree_table4 import NO_NOISE
 from sar_lab.research.papers.pftree_trees import TREES
-from sar_lab.research.papers.pictures import COLOURS, LABELS
-from sar_lab.research.papers.registry import ExperimentResult
+from sar_lab.research.papers.pictures import COLOURS, LABELS, spans
 from sar_lab.research.papers.worded_claims import Draws, judged
 from sar_lab.research.statistics import Estimate
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-NAME = "pftree-fig10"
 WHERE = "pftree-2016, Fig. 10"
 CLASS = "S"
 PUBLISHED = (
@@ -42,7 +35,7 @@ Key = tuple[str, int, str, str]
 """Pattern, nodes, engine, noise."""
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """Draws of victims on nine trees."""
     results: dict[Key, Delays] = {}
     for tree in TREES:
@@ -128,8 +121,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         )
     )  # fmt: skip
     words = ", ".join(f"{n}: {each.words()}" for n, each in halves.items())
-    return outcome(
-        out / f"{NAME}.png",
+    return Outcome(
         claims,
         f"{len(seeds)} draws of victims, each routed and simulated {RUNS} times. Scatter is "
         "shown, but not judged (ERRATA). Ratios are of the same draws. pFTree-Ext has no quota of "
@@ -167,14 +159,10 @@ def _draw(figure: Figure, results: dict[Key, Delays]) -> None:
             where = at + 0.15 * (place - 2)
             for noise, fill in (("alltoall", COLOURS[engine]), ("null", "white")):
                 each = [results[pattern, t.nodes, engine, noise].mean for t in TREES]
-                means = np.array([estimate.value for estimate in each])
-                bars = [
-                    means - [estimate.low for estimate in each],
-                    np.array([estimate.high for estimate in each]) - means,
-                ]
                 label = f"{LABELS[engine]}, {'noise' if noise != 'null' else 'no noise'}"
-                axes.errorbar(where, means, bars, fmt="o", ms=3.5, color=COLOURS[engine], mfc=fill,
-                              capsize=1.5, lw=0.8, label=label)  # fmt: skip
+                axes.errorbar(where, [e.value for e in each], spans(each), fmt="o", ms=3.5,
+                              color=COLOURS[engine], mfc=fill, capsize=1.5, lw=0.8,
+                              label=label)  # fmt: skip
         for nodes, number, noisy in PRINTED.get(pattern, ()):
             where = np.array([[t.nodes for t in TREES].index(nodes)])
             axes.plot(where, [number], "k*" if noisy else "kD", mfc="black" if noisy else "none",

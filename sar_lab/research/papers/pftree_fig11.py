@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sar_lab.research.orcs import schedule_of, simulate
 from sar_lab.research.papers import worded_claims
 from sar_lab.research.papers.claims import NEAR, value
-from sar_lab.research.papers.outcome import ResultTable, outcome
+from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pftree_delays import ENGINES, EXT, PLAIN, network_of
 from sar_lab.research.papers.pftree_trees import TREES, Table3Tree
-from sar_lab.research.papers.pictures import COLOURS, LABELS
-from sar_lab.research.papers.registry import ExperimentResult
+from sar_lab.research.papers.pictures import COLOURS, LABELS, bars
 from sar_lab.research.papers.worded_claims import Draws, judged
 from sar_lab.research.statistics import Estimate, median_of
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-NAME = "pftree-fig11"
 WHERE = "pftree-2016, Fig. 11"
 CLASS = "S"
 PUBLISHED = (
@@ -58,7 +51,7 @@ def bandwidth(tree: Table3Tree, engine: str, seeds: Sequence[int]) -> Estimate:
     return median_of(means)
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """10 draws of victims on nine trees."""
     results = {
         (engine, tree.nodes): bandwidth(tree, engine, seeds) for tree in TREES for engine in ENGINES
@@ -87,8 +80,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         [LABELS[engine], *(results[engine, tree.nodes].words() for tree in TREES)]
         for engine in ENGINES
     ]
-    return outcome(
-        out / f"{NAME}.png",
+    return Outcome(
         claims,
         f"{len(seeds)} draws of victims, {RUNS} random bisections of the others each. pFTree-Ext "
         "without a quota lets a `phy` partition take a way up for each of its hosts at a leaf, "
@@ -105,14 +97,9 @@ def _draw(figure: Figure, results: dict[tuple[str, int], Estimate]) -> None:
     at = np.arange(len(TREES))
     for place, engine in enumerate(ENGINES):
         each = [results[engine, tree.nodes] for tree in TREES]
-        means = np.array([estimate.value for estimate in each])
-        bars = [
-            means - [estimate.low for estimate in each],
-            np.array([estimate.high for estimate in each]) - means,
-        ]
         where = at + WIDTH * (place - 2)
-        axes.bar(where, means, 0.95 * WIDTH, color=COLOURS[engine], label=LABELS[engine])
-        axes.errorbar(where, means, bars, fmt="none", ecolor="black", capsize=2, lw=0.8)
+        bars(axes, where, each, 0.95 * WIDTH, color=COLOURS[engine], label=LABELS[engine],
+             capsize=2)  # fmt: skip
     for place, (printed, mark, label) in enumerate(
         ((PRINTED, "kD", "pFTree"), (PRINTED_EXT, "ks", "pFTree-Ext"))
     ):

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sar_lab.research.papers import pftree_fig4
 from sar_lab.research.papers.claims import value
-from sar_lab.research.papers.outcome import ResultTable, outcome
+from sar_lab.research.papers.outcome import Outcome, ResultTable
 from sar_lab.research.papers.pftree_examples import (
     described,
     down_to,
@@ -18,12 +16,7 @@ from sar_lab.research.papers.pftree_examples import (
     shared_down,
 )
 from sar_lab.research.papers.pictures import LABELS
-from sar_lab.research.papers.registry import ExperimentResult
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-NAME = "pftree-fig12"
 WHERE = "pftree-2016, Fig. 12"
 CLASS = "E"
 PUBLISHED = (
@@ -32,10 +25,11 @@ PUBLISHED = (
 )
 SEEDS = 0
 EXAMPLE = replace(pftree_fig4.EXAMPLE, weights={h: 100.0 if h == "a" else 1.0 for h in "abcdefgh"})
+NAME = LABELS["pftree-wt"]
 PLACES = {("R1", "L1"): "a", ("R2", "L1"): "bcd", ("R1", "L2"): "gh", ("R2", "L2"): "ef"}
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """Routes the example with weights."""
     links = hosts_by_link(EXAMPLE, EXAMPLE.routed("pftree-wt"))
     claims = [
@@ -47,20 +41,10 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         for (root, leaf), hosts in PLACES.items()
     ]
     claims.append(value("links down with hosts of both partitions", 1, len(shared_down(links))))
-    return outcome(
-        out / f"{NAME}.png",
+    return Outcome(
         claims,
         "The tree and partitions of Fig. 4; a weighs 100, the others 1. A claim of 1 is a yes.",
-        tables=[
-            ResultTable(
-                ["down", "to L1", "to L2"],
-                [[LABELS["pftree-wt"], *described(links, ["L1", "L2"])]],
-            )
-        ],
-        draw=lambda figure: _draw(figure, links),
+        tables=[ResultTable(["down", "to L1", "to L2"], [[NAME, *described(links, ["L1", "L2"])]])],
+        draw=lambda figure: draw_links(figure.subplots(), EXAMPLE, links, f"{NAME}, a weighs 100"),
         size=(4.4, 3.2),
     )
-
-
-def _draw(figure: Figure, links: dict[tuple[str, str], dict[str, str]]) -> None:
-    draw_links(figure.subplots(), EXAMPLE, links, f"{LABELS['pftree-wt']}, a weighs 100")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from sar_lab.research.papers.claims import NEAR, value
+from sar_lab.research.papers.outcome import Outcome
 from sar_lab.research.papers.pftree_trees import TREES
 from sar_lab.research.papers.receivers import HOW, by_label, over_trees, panels_outcome
-from sar_lab.research.papers.registry import ExperimentResult
 from sar_lab.research.papers.worded_claims import PLAIN, judged
 
-NAME = "pftree-fig13"
 WHERE = "pftree-2016, Fig. 13"
 CLASS = "E"
 PUBLISHED = (
@@ -24,7 +22,7 @@ PRINTED = {("pftree-printed", 32): 2.0, ("pftree-printed", 1024): 8.6, ("pftree-
 """(engine, nodes) → mean contention down."""
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """Experiments with 1 … all victims of a leaf switch as receivers."""
     down, up = (over_trees(seeds, field) for field in ("down", "up"))
     more = {
@@ -49,7 +47,6 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         value("up, 1,024 nodes: pFTree above pFTree-Wt, %", 14.64, more[1024], NEAR),
     ]  # fmt: skip
     return panels_outcome(
-        out / f"{NAME}.png",
         claims,
         f"{HOW} The printed mean of 8.6 cannot be: for the same experiments Fig. 14 prints 41.1 "
         "contended links on average, and each adds at least 1 (pages/not-reproduced.md).",

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from sar_lab.research.papers.claims import NEAR, value
+from sar_lab.research.papers.outcome import Outcome
 from sar_lab.research.papers.pftree_trees import TREES
 from sar_lab.research.papers.receivers import HOW, by_label, over_trees, panels_outcome
-from sar_lab.research.papers.registry import ExperimentResult
 from sar_lab.research.papers.worded_claims import PLAIN, judged
 
-NAME = "pftree-fig14"
 WHERE = "pftree-2016, Fig. 14"
 CLASS = "S"
 PUBLISHED = (
@@ -23,7 +21,7 @@ PRINTED = {("pftree-printed", 1024): 41.1, ("pftree-wt", 1024): 0.0}
 """(engine, nodes) → mean contended links down."""
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """The experiments of Fig. 13."""
     down, up = (over_trees(seeds, field) for field in ("links_down", "links_up"))
     worst = max(down["pftree-wt", t.nodes].most for t in TREES)
@@ -36,7 +34,6 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
                by_label(up), PLAIN),
     ]  # fmt: skip
     return panels_outcome(
-        out / f"{NAME}.png",
         claims,
         HOW,
         [

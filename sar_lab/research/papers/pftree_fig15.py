@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 
 from sar_lab.research.papers.claims import NEAR, value
+from sar_lab.research.papers.outcome import Outcome
 from sar_lab.research.papers.pftree_table4 import NO_NOISE
 from sar_lab.research.papers.pftree_trees import TREES
 from sar_lab.research.papers.receivers import HOW, by_label, over_trees, panels_outcome
-from sar_lab.research.papers.registry import ExperimentResult
 from sar_lab.research.papers.worded_claims import PLAIN, judged
 
-NAME = "pftree-fig15"
 WHERE = "pftree-2016, Fig. 15"
 CLASS = "S"
 PUBLISHED = (
@@ -26,7 +24,7 @@ PRINTED = {("pftree-printed", 32): 192.0, ("pftree-wt", 32): 293.0}
 NODES = [tree.nodes for tree in TREES]
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """The experiments of Fig. 13."""
     results = over_trees(seeds, "interference")
     means = {n: (results["pftree-printed", n].mean, results["pftree-wt", n].mean) for n in NODES}
@@ -42,7 +40,6 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         value("1,024 nodes: pFTree-Wt above pFTree, %", 86.76, last, NEAR),
     ]
     return panels_outcome(
-        out / f"{NAME}.png",
         claims,
         f"{HOW} Interference is counted per link and flow, as in the text: occurrences of a flow "
         "that shares a link with a flow of the other partition.",

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sar_lab.research.papers.claims import Claim, value
-from sar_lab.research.papers.outcome import ResultTable, outcome
+from sar_lab.research.papers.outcome import Outcome, ResultTable
 from sar_lab.research.papers.pftree_examples import (
     Example,
     LinkHosts,
     described,
     down_to,
-    draw_links,
+    draw_all,
     hosts_by_link,
     shared_down,
 )
 from sar_lab.research.papers.pictures import LABELS
-from sar_lab.research.papers.registry import ExperimentResult
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-NAME = "pftree-fig4"
 WHERE = "pftree-2016, Fig. 4"
 CLASS = "E"
 PUBLISHED = (
@@ -36,18 +29,21 @@ ENGINES = ("pftree-printed", "pftree")
 PLACES = {("R1", "L1"): "ad", ("R2", "L1"): "bc", ("R1", "L2"): "gh", ("R2", "L2"): "ef"}
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """Routes the example with the printed algorithms and with our engine."""
     links = {name: hosts_by_link(EXAMPLE, EXAMPLE.routed(name)) for name in ENGINES}
     claims = [claim for name in ENGINES for claim in _claims(name, links[name])]
     rows = [[LABELS[name], *described(links[name], ["L1", "L2"])] for name in ENGINES]
-    return outcome(
-        out / f"{NAME}.png",
+    return Outcome(
         claims,
         "The partitions of a to d are in the text, those of e to h follow from Fig. 12 of the same "
         "tree. R1 has the highest GUID, which the paper takes first.",
         tables=[ResultTable(["down", "to L1", "to L2"], rows)],
-        draw=lambda figure: _draw(figure, links),
+        draw=lambda figure: draw_all(
+            figure,
+            EXAMPLE,
+            {f"{LABELS[n]}: hosts reached down each link": links[n] for n in ENGINES},
+        ),
         size=(8.0, 3.2),
     )
 
@@ -61,8 +57,3 @@ def _claims(engine: str, links: LinkHosts) -> list[Claim]:
         value(f"{name}: most hosts on a link (max)", 2, most),
         value(f"{name}: links of both partitions", 0, len(shared_down(links))),
     ]
-
-
-def _draw(figure: Figure, links: dict[str, LinkHosts]) -> None:
-    for axes, (name, each) in zip(figure.subplots(1, 2), links.items(), strict=True):
-        draw_links(axes, EXAMPLE, each, f"{LABELS[name]}: hosts reached down each link")

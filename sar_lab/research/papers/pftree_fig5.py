@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sar_lab.research.papers.claims import value
-from sar_lab.research.papers.outcome import ResultTable, outcome
+from sar_lab.research.papers.outcome import Outcome, ResultTable
 from sar_lab.research.papers.pftree_examples import (
     Example,
     LinkHosts,
     described,
-    draw_links,
+    draw_all,
     hosts_by_link,
 )
 from sar_lab.research.papers.pictures import LABELS
-from sar_lab.research.papers.registry import ExperimentResult
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-NAME = "pftree-fig5"
 WHERE = "pftree-2016, Figs. 5 and 6"
 CLASS = "E"
 PUBLISHED = (
@@ -51,7 +44,7 @@ def partners(links: LinkHosts, partition: str) -> set[str]:
     }
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """Routes the example without and with isolation."""
     links = {engine: links_of(engine) for engine in CASES}
     claims = []
@@ -80,18 +73,12 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         ),
     ]
     rows = [[LABELS[e], *described(links[e], ["L1", "L2", "L3"])] for e in CASES]
-    return outcome(
-        out / f"{NAME}.png",
+    return Outcome(
         claims,
         "A and E are partition 1, B, F and I exchange flows in partition 2, C is of partition 3. "
         "That D is too follows from E's partner; G and H, of which the text says nothing, are "
         "counted to partition 3. The text's four switches are five in the figure.",
         tables=[ResultTable(["down", "to L1", "to L2", "to L3"], rows)],
-        draw=lambda figure: _draw(figure, links),
+        draw=lambda figure: draw_all(figure, EXAMPLE, {LABELS[e]: links[e] for e in CASES}),
         size=(11.0, 3.2),
     )
-
-
-def _draw(figure: Figure, links: dict[str, LinkHosts]) -> None:
-    for axes, (name, each) in zip(figure.subplots(1, len(links)), links.items(), strict=True):
-        draw_links(axes, EXAMPLE, each, LABELS[name])

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,16 +12,11 @@ from sar_lab.fluid.flow_paths import routed_links
 from sar_lab.fluid.flow_steps import Flows
 from sar_lab.research.packets import packet_times
 from sar_lab.research.papers.claims import NEAR, Claim, value
-from sar_lab.research.papers.outcome import ResultTable, outcome
+from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pftree_fig5 import EXAMPLE
 from sar_lab.research.papers.pictures import LABELS
-from sar_lab.research.papers.registry import ExperimentResult
 from sar_lab.research.papers.worded_claims import PLAIN, judged
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-NAME = "pftree-fig7"
 WHERE = "pftree-2016, Fig. 7"
 CLASS = "Q"
 PUBLISHED = (
@@ -61,7 +54,7 @@ def _victims_time(routes: Routes, flows: Sequence[str], packets: bool) -> float:
     return float(found[0])
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """The flows of the figure under both engines, as a fluid and as packets."""
     tables = {
         e: (EXAMPLE.with_isolated("1") if e == "pftree-ext" else EXAMPLE).routed(e) for e in ENGINES
@@ -81,8 +74,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
             *((f"{LABELS[e]}, packets", packets[e]) for e in ENGINES),
         )
     ]
-    return outcome(
-        out / f"{NAME}.png",
+    return Outcome(
         _claims(fluid),
         "The tree and partitions of Fig. 5, all links alike; bandwidths as shares of what the "
         "victim has alone. Claims are about the max-min fair fluid model, as in sar-fig8, another "

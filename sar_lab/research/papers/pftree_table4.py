@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sar_lab.research.papers.claims import EXACT, NEAR, Claim, value
-from sar_lab.research.papers.outcome import ResultTable, outcome
+from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pftree_delays import ENGINES, EXT, PLAIN, Delays, delays
 from sar_lab.research.papers.pftree_trees import TREES
 from sar_lab.research.papers.pictures import COLOURS, LABELS
-from sar_lab.research.papers.registry import ExperimentResult
 from sar_lab.research.papers.worded_claims import MEDIANS, Draws, judged
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-NAME = "pftree-table4"
 WHERE = "pftree-2016, Table 4"
 CLASS = "S"
 PUBLISHED = (
@@ -54,7 +47,7 @@ NO_NOISE = (
 SOME = [tree for tree in TREES if tree.nodes in (128, 192, 256)]
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """25 draws of victims, 2,000 runs each: 50,000, as in the paper."""
     results = {
         (pattern, tree.nodes, engine): delays(tree, engine, pattern, "alltoall", seeds, RUNS)
@@ -87,8 +80,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         cells = [_cell(results[pattern, nodes, engine]) for engine in ENGINES]
         words = [" / ".join(f"{number:g}" for number in numbers) for numbers in printed]
         rows.append([pattern, str(nodes), *words, *cells])
-    return outcome(
-        out / f"{NAME}.png",
+    return Outcome(
         claims,
         f"{len(seeds)} draws of victims, each routed and simulated {RUNS:,} times; least / mean / "
         "most of all. The Nodes column is read as 128, 192, 256 (ERRATA). ORCS's `dep_max_delay`. "

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +19,10 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32
 from sar_agent.routing.routes import Routes
 from sar_lab.research.papers.claims import Claim
-from sar_lab.research.papers.outcome import ResultTable, outcome
+from sar_lab.research.papers.outcome import Axes, Figure, Outcome, ResultTable
 from sar_lab.research.papers.pftree_trees import TREES, Table3Tree, VictimDraw, draw_victims, routed
-from sar_lab.research.papers.pictures import COLOURS, LABELS
-from sar_lab.research.papers.registry import ExperimentResult
+from sar_lab.research.papers.pictures import COLOURS, LABELS, legend
 from sar_lab.research.papers.worded_claims import Draws
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 ENGINES = ("pftree-printed", "pftree-wt", "pftree")
 WEIGHT = 100.0
@@ -158,32 +151,26 @@ def by_label(results: Mapping[tuple[str, int], MeanAndRange]) -> dict[str, list[
 
 
 def panels_outcome(
-    path: Path,
     claims: Sequence[Claim],
     how: str,
     panels: Sequence[tuple[str, Spreads, str, Printed]],
     *,
     because: str = DRAWS,
     size: tuple[float, float] = (9.5, 4.2),
-) -> ExperimentResult:
-    """`outcome` with a picture of panels. A panel has the title of its table, its values, the title
-    of its picture, and published means."""
+) -> Outcome:
+    """With a picture of panels. A panel has the title of its table, its values, the title of its
+    picture, and published means."""
 
     def draw(figure: Figure) -> None:
         for axes, (_, values, title, printed) in zip(
             figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True
         ):
             _ranges(axes, values, title, printed)
-        found = [axes.get_legend_handles_labels() for axes in figure.axes]
-        names = {
-            name: line for lines, some in found for line, name in zip(lines, some, strict=True)
-        }
         title = "mean, least and most of all experiments"
-        figure.legend(names.values(), names.keys(), loc="outside upper center", ncols=3,
-                      fontsize="small", title=title)  # fmt: skip
+        legend(figure, ncols=3, fontsize="small", title=title)
 
     tables = [_table(title, values) for title, values, *_ in panels]
-    return outcome(path, claims, how, because=because, tables=tables, draw=draw, size=size)
+    return Outcome(claims, how, because=because, tables=tables, draw=draw, size=size)
 
 
 def _ranges(axes: Axes, values: Spreads, title: str, printed: Printed) -> None:

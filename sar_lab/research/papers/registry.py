@@ -1,16 +1,15 @@
-"""The contents of an experiment's module, and the list of all experiments."""
+"""The list of all experiments."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any, Protocol, cast
 
 from sar_agent.errors import InputError
+from sar_lab.research.papers.outcome import Outcome
 
 CLASSES = {
     "E": "the same numbers",
@@ -21,34 +20,20 @@ CLASSES = {
 
 
 @dataclass(frozen=True)
-class ExperimentResult:
-    """The result of one run."""
+class Experiment:
+    """A table or figure, which one module reproduces: its constants, and its function `run`."""
 
-    ours: dict[str, Any]
-    """Our numbers, for JSON."""
-    verdict: str
-    """One line: `reproduced`, `same shape` or `not`, and why."""
-    table: str = ""
-    """Our numbers beside the published ones, as text."""
-    picture: Path | None = None
-
-
-class Experiment(Protocol):
-    """A module that reproduces a table or figure."""
-
-    NAME: str
-    """Its name on the command line, such as `routing-keys-fig4`."""
-    WHERE: str
-    """The paper and the figure."""
-    CLASS: str
-    """A key of `CLASSES`."""
-    PUBLISHED: str
-    """One line on the result in the paper."""
-    SEEDS: int
-    """The default number of seeds; 0 where nothing is random."""
-
-    def run(self, seeds: Sequence[int], out: Path) -> ExperimentResult:
-        """Runs the experiment; writes pictures to the existing folder `out`."""
+    name: str
+    """Its name on the command line, such as `routing-keys-fig4`: that of the module."""
+    where: str
+    """`WHERE`: the paper and the figure."""
+    kind: str
+    """`CLASS`, a key of `CLASSES`."""
+    published: str
+    """`PUBLISHED`: one line on the result in the paper."""
+    seeds: int
+    """`SEEDS`: the default number of seeds; 0 where nothing is random."""
+    run: Callable[[Sequence[int]], Outcome]
 
 
 def experiments() -> dict[str, Experiment]:
@@ -62,15 +47,16 @@ def peer_studies() -> dict[str, Experiment]:
 
 
 def _in_package(package: str) -> dict[str, Experiment]:
-    modules = {}
+    found = {}
     for module in iter_modules(import_module(package).__path__):
         here = import_module(f"{package}.{module.name}")
-        if hasattr(here, "NAME"):
-            modules[here.NAME] = cast(Experiment, here)
-    numbered = sorted(
-        modules, key=lambda name: [part.zfill(4) for part in re.split(r"(\d+)", name)]
-    )
-    return {name: modules[name] for name in numbered}
+        if hasattr(here, "PUBLISHED"):
+            name = module.name.replace("_", "-")
+            found[name] = Experiment(
+                name, here.WHERE, here.CLASS, here.PUBLISHED, here.SEEDS, here.run
+            )
+    numbered = sorted(found, key=lambda name: [part.zfill(4) for part in re.split(r"(\d+)", name)])
+    return {name: found[name] for name in numbered}
 
 
 def experiment(name: str) -> Experiment:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from sar_lab.research.papers.claims import NEAR, RULES
+from sar_lab.research.papers.claims import NEAR
 from sar_lab.research.papers.outcome import ResultTable
 from sar_lab.research.papers.registry import CLASSES, experiments
 from sar_lab.research.papers.result_store import StoredResult, stored_result
@@ -81,12 +81,6 @@ def _lines(rows: Sequence[StoredResult], missing: Sequence[str]) -> Iterable[str
         yield ""
     for row in rows:
         yield from _section(row)
-    if old := [row["name"] for row in rows if row.get("rules", 1) < RULES]:
-        yield (
-            f"Not run again since the rules for verdicts changed: {', '.join(old)}. Their orders "
-            "are judged by medians over seeds, not by pairs, and baselines are our engines."
-        )
-        yield ""
     minutes = sum(row["seconds"] for row in rows) / 60
     yield f"All rows together took {minutes:.0f} minutes of one process."
 
@@ -108,15 +102,11 @@ def _section(row: StoredResult) -> Iterable[str]:
         "",
     )
     ours = row["ours"]
-    if "claims" in ours:
-        yield from (row["table"], "")
-    elif row["table"]:
-        yield from ("```", row["table"], "```", "")
+    yield from (row["table"], "")
     if row["picture"]:
         yield from (f"![{row['name']}]({row['picture']})", "")
-    if ours.get("how"):
-        yield from (ours["how"], "")
-    for table in ours.get("tables", []):
+    yield from (ours["how"], "")
+    for table in ours["tables"]:
         yield from (*ResultTable(table["head"], table["rows"]).lines(), "")
     text = caption(row["command"], row["seeds"])
     yield f"*{text[0].upper()}{text[1:]}, {row['seconds']:.0f} s.*"

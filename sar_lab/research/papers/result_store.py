@@ -11,6 +11,7 @@ from typing import Any
 
 from sar_agent.errors import InputError
 from sar_lab.research.papers.claims import RULES
+from sar_lab.research.papers.pictures import save
 from sar_lab.research.papers.registry import Experiment
 
 StoredResult = dict[str, Any]
@@ -24,14 +25,14 @@ confidence interval, so a quick run's numbers are no results."""
 
 def seeds_of(experiment: Experiment, first: int, wanted: int | None, quick: bool) -> range:
     """The requested number of seeds, or else the row's own."""
-    usual = min(experiment.SEEDS, QUICK) if quick else experiment.SEEDS
-    return range(first, first + (wanted if wanted and experiment.SEEDS else usual))
+    usual = min(experiment.seeds, QUICK) if quick else experiment.seeds
+    return range(first, first + (wanted if wanted and experiment.seeds else usual))
 
 
 def command(experiment: Experiment, seeds: Sequence[int]) -> str:
     """The command that computes these numbers again."""
-    words = ["sar-lab lab run", experiment.NAME]
-    words += [f"--seeds {len(seeds)}"] if len(seeds) != experiment.SEEDS else []
+    words = ["sar-lab lab run", experiment.name]
+    words += [f"--seeds {len(seeds)}"] if len(seeds) != experiment.seeds else []
     words += [f"--seed {seeds[0]}"] if seeds and seeds[0] else []
     return " ".join(words)
 
@@ -39,24 +40,26 @@ def command(experiment: Experiment, seeds: Sequence[int]) -> str:
 def run_row(experiment: Experiment, seeds: Sequence[int], folder: Path) -> StoredResult:
     """Runs a row and stores its result in `folder`."""
     began = time.perf_counter()
-    pictures = folder / PICTURES
-    pictures.mkdir(parents=True, exist_ok=True)
-    result = experiment.run(seeds, pictures)
+    result = experiment.run(seeds)
+    ours, picture = result.json(), PICTURES / f"{experiment.name}.png"
+    drawn = result.draw is not None and save(result.draw, folder / picture, result.size)
+    if result.draw and not drawn:
+        ours["how"] += " The picture needs `pip install 'sar-lab[papers]'`."
     row: StoredResult = {
-        "name": experiment.NAME,
-        "where": experiment.WHERE,
-        "class": experiment.CLASS,
+        "name": experiment.name,
+        "where": experiment.where,
+        "class": experiment.kind,
         "rules": RULES,
-        "published": experiment.PUBLISHED,
+        "published": experiment.published,
         "verdict": result.verdict,
         "table": result.table,
-        "ours": result.ours,
-        "picture": result.picture.relative_to(folder).as_posix() if result.picture else "",
+        "ours": ours,
+        "picture": picture.as_posix() if drawn else "",
         "seeds": list(seeds),
         "command": command(experiment, seeds),
         "seconds": round(time.perf_counter() - began, 1),
     }
-    path = _file(folder, experiment.NAME)
+    path = _file(folder, experiment.name)
     path.parent.mkdir(parents=True, exist_ok=True)
     # A rename is atomic: after a kill the row is complete or missing.
     part = path.with_suffix(".part")

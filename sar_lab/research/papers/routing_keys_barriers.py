@@ -9,21 +9,15 @@ a fit.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 from sar_lab.research.papers.claims import times_as_much
 from sar_lab.research.papers.keys_runs import KILO, LARGE, ROUND, Setup
-from sar_lab.research.papers.outcome import ResultTable, outcome
-from sar_lab.research.papers.pictures import COLOURS, LABELS
-from sar_lab.research.papers.registry import ExperimentResult
+from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
+from sar_lab.research.papers.pictures import COLOURS, LABELS, band
 from sar_lab.research.statistics import Estimate
 from sar_lab.research.trace.play_trace import barrier_rounds
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-NAME = "routing-keys-barriers"
 WHERE = "routing-keys-2017, Figs. 7 to 9, over the cost of barriers"
 CLASS = "Q"
 PUBLISHED = (
@@ -40,24 +34,26 @@ ALIKE, BIG, SMALLER = "32 KB: D-mod-k against ARK", 256, 16
 """The claim of Fig. 8 that does not hold with 2 applications, and the sizes of Fig. 9."""
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """Two applications under each engine and cost."""
-    against: dict[str, list[Estimate]] = {}
-    for other in OTHERS:
-        against[f"{LABELS[other]} against ARK"] = [
-            times_as_much(_worst(other, seeds, cost), _worst("ark", seeds, cost)) for cost in ROUNDS
+
+    def compared(*sides: tuple[str, Setup]) -> list[Estimate]:
+        return [
+            times_as_much(*(_worst(engine, setup, seeds, cost) for engine, setup in sides))
+            for cost in ROUNDS
         ]
-    against[ALIKE] = [
-        times_as_much(*(_one_size(engine, seeds, cost) for engine in ("dmodk", "ark")))
-        for cost in ROUNDS
-    ]
-    against["ARK: 16 KB against 256 KB"] = [
-        times_as_much(*(_same_data("ark", seeds, cost, size) for size in (SMALLER, BIG)))
-        for cost in ROUNDS
-    ]
+
+    mixed = Setup(LARGE, APPLICATIONS, UTILIZATION)
+    one_size = replace(mixed, sizes=(32 * KILO, 32 * KILO))
+    against = {
+        f"{LABELS[other]} against ARK": compared((other, mixed), ("ark", mixed)) for other in OTHERS
+    }
+    against[ALIKE] = compared(("dmodk", one_size), ("ark", one_size))
+    against["ARK: 16 KB against 256 KB"] = compared(
+        *(("ark", _same_data(size)) for size in (SMALLER, BIG))
+    )
     rows = [[what, *(each.words() for each in line)] for what, line in against.items()]
-    return outcome(
-        out / f"{NAME}.png",
+    return Outcome(
         [],
         f"{len(seeds)} seeds, pairs of the same seed. A barrier of {RANKS} ranks has "
         f"{barrier_rounds(RANKS)} rounds. Sizes are mixed in the first two lines, at "
@@ -71,32 +67,22 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     )
 
 
-def _worst(engine: str, seeds: Sequence[int], cost: float) -> list[float]:
-    setup = Setup(LARGE, APPLICATIONS, UTILIZATION, round_seconds=cost * 1e-6)
-    return [setup.worst(engine, seed) for seed in seeds]
+def _worst(engine: str, setup: Setup, seeds: Sequence[int], cost: float) -> list[float]:
+    costly = replace(setup, round_seconds=cost * 1e-6)
+    return [costly.worst(engine, seed) for seed in seeds]
 
 
-def _one_size(engine: str, seeds: Sequence[int], cost: float) -> list[float]:
-    """Fig. 8 at its lowest utilization."""
-    sizes = (32 * KILO, 32 * KILO)
-    setup = Setup(LARGE, APPLICATIONS, UTILIZATION, sizes, round_seconds=cost * 1e-6)
-    return [setup.worst(engine, seed) for seed in seeds]
-
-
-def _same_data(engine: str, seeds: Sequence[int], cost: float, kilobytes: int) -> list[float]:
+def _same_data(kilobytes: int) -> Setup:
     """Fig. 9: the same data in messages of one size."""
     sizes = (kilobytes * KILO, kilobytes * KILO)
-    setup = Setup(LARGE, APPLICATIONS, 0.3, sizes, BIG // kilobytes, cost * 1e-6)
-    return [setup.worst(engine, seed) for seed in seeds]
+    return Setup(LARGE, APPLICATIONS, 0.3, sizes, BIG // kilobytes)
 
 
 def _draw(figure: Figure, against: dict[str, list[Estimate]]) -> None:
     axes = figure.subplots()
     colours = (*(COLOURS[other] for other in OTHERS), "#aa3377", COLOURS["ark"])
     for (what, line), colour in zip(against.items(), colours, strict=True):
-        axes.plot(ROUNDS, [each.value for each in line], ".-", color=colour, label=what)
-        low, high = [each.low for each in line], [each.high for each in line]
-        axes.fill_between(ROUNDS, low, high, color=colour, alpha=0.2, linewidth=0)
+        band(axes, ROUNDS, line, ".-", color=colour, label=what)
     axes.axhline(2.7, color="#888888", lw=0.8, ls="--", label="published, Fig. 7, against ARK")
     axes.axvline(1e6 * ROUND, color="#888888", lw=0.8, ls=":", label="Figs. 6 to 9 here")
     draws = next(iter(against.values()))[0].n

@@ -8,8 +8,6 @@ leaf switch 0 and switch 4, and the most flows on any link.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,13 +18,8 @@ from sar_agent.keys.routes import choose_shift, key_tree, make_key, unshifted
 from sar_agent.keys.routes.key import digit_channels
 from sar_agent.routing.oblivious import modulo_labels
 from sar_lab.research.papers.claims import value
-from sar_lab.research.papers.outcome import outcome
-from sar_lab.research.papers.registry import ExperimentResult
+from sar_lab.research.papers.outcome import Figure, Outcome
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-NAME = "routing-keys-fig2"
 WHERE = "routing-keys-2017, Fig. 2"
 CLASS = "E"
 PUBLISHED = "flows on the leftmost link: 3 where routes ignore patterns, 2 with ARK, 1 with NRK"
@@ -36,7 +29,7 @@ TITLES = {"dmodk": "(a) D-mod-k", "ark": "(b) ARK", "nrk": "(c) NRK"}
 TINT = {"A": "#4477aa", "B": "#ee6677"}
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """Runs the printed example; nothing is random."""
     fabric = load_fabric("xgft:2;4,4;1,4")
     ways = routed(fabric)
@@ -50,8 +43,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
             value(f"{name}: flows on the leftmost link", published, float(count[leftmost])),
             value(f"{name}: most flows on a link", published, float(count.max())),
         ]
-    return outcome(
-        out / f"{NAME}.png",
+    return Outcome(
         claims,
         "The example as printed. B is routed first, so that A's key is the one that is shifted.",
         draw=lambda figure: _draw(figure, fabric, ways),

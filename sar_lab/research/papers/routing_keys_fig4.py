@@ -10,8 +10,6 @@ its key unchanged, and NRK shifts the key for the applications that are already 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,16 +18,11 @@ from sar_agent.keys.routes import KeyTree, choose_shift, key_tree, make_key, uns
 from sar_agent.keys.routes.key import digit_channels
 from sar_agent.routing.oblivious import modulo_labels
 from sar_lab.research.papers.claims import RESAMPLES
-from sar_lab.research.papers.outcome import ResultTable, outcome
+from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import COLOURS, LABELS
-from sar_lab.research.papers.registry import ExperimentResult
 from sar_lab.research.papers.worded_claims import MEANS, Draws, judged
 from sar_lab.research.statistics import Estimate, bootstrap_of, median_of
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-NAME = "routing-keys-fig4"
 WHERE = "routing-keys-2017, Fig. 4"
 CLASS = "S"
 PUBLISHED = "D-mod-k's largest contention grows with n, NRK's stays low (a curve, no numbers)"
@@ -40,7 +33,7 @@ ENGINES = ("dmodk", "ark", "nrk")
 Rows = dict[str, dict[int, Estimate]]
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """Networks of n = 64 … 4,096 hosts."""
     results: dict[tuple[str, int], list[int]] = {}
     for side in SIDES:
@@ -84,8 +77,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         [f"{n:,}", *(f"{rows[e][n].words(1)} · {mean[e][place]:.2f}" for e in ENGINES)]
         for place, n in enumerate(sizes)
     ]
-    return outcome(
-        out / f"{NAME}.png",
+    return Outcome(
         claims,
         f"Flows on the fullest link, median [95 %] · mean of {len(seeds)} draws. The paper does "
         "not say how flows are distributed over applications; here each flow belongs to any "

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import product
-from pathlib import Path
 
 from sar_lab.research.papers.claims import times_as_much
 from sar_lab.research.papers.keys_curves import (
@@ -19,13 +18,11 @@ from sar_lab.research.papers.keys_curves import (
     table,
 )
 from sar_lab.research.papers.keys_runs import KILO, SMALL, Setup
-from sar_lab.research.papers.outcome import ResultTable, outcome
-from sar_lab.research.papers.registry import ExperimentResult
+from sar_lab.research.papers.outcome import Outcome, ResultTable
 from sar_lab.research.papers.routing_keys_fig7 import BECAUSE
 from sar_lab.research.papers.worded_claims import PLAIN, judged
 from sar_lab.research.trace.adaptive import AdaptiveRouting
 
-NAME = "routing-keys-fig6"
 WHERE = "routing-keys-2017, Fig. 6"
 CLASS = "Q"
 PUBLISHED = (
@@ -35,7 +32,7 @@ PUBLISHED = (
 SEEDS = 10
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """Runs with messages of 4 to 256 KB and four rounds of six phases."""
     setups = {u: Setup(SMALL, 6, u, iterations=4) for u in UTILIZATIONS}
     results = curves(setups, seeds)
@@ -55,12 +52,11 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
             ours=", ".join(f"{gain:.2f}" for gain in gains),
         ),
     ]
-    return outcome(
-        out / f"{NAME}.png",
+    return Outcome(
         claims,
         HOW,
         because=BECAUSE,
-        tables=[table("utilization", results, "{:g}".format), peers(setups, results, seeds)],
+        tables=[table("utilization", results), peers(setups, results, seeds)],
         draw=lambda figure: draw(figure, {"216 hosts, 6 applications": results}, "utilization"),
         size=(6.0, 5.0),
     )

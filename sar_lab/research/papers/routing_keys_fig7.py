@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from sar_lab.research.papers.claims import NEAR, value
 from sar_lab.research.papers.keys_curves import (
-    HOW,
     UTILIZATIONS,
-    Curves,
     by_label,
     curves,
-    draw,
     faster,
+    figure_of,
     ratio,
-    table,
 )
 from sar_lab.research.papers.keys_runs import LARGE, Setup
-from sar_lab.research.papers.outcome import outcome
+from sar_lab.research.papers.outcome import Outcome
 from sar_lab.research.papers.pictures import LABELS
-from sar_lab.research.papers.registry import ExperimentResult
 from sar_lab.research.papers.worded_claims import PLAIN, judged
 
-NAME = "routing-keys-fig7"
 WHERE = "routing-keys-2017, Fig. 7"
 CLASS = "Q"
 PUBLISHED = (
@@ -38,7 +32,7 @@ BECAUSE = (
 )
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """Runs with messages of 4 to 256 KB."""
     results = {
         apps: curves({u: Setup(LARGE, apps, u) for u in UTILIZATIONS}, seeds)
@@ -71,22 +65,5 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         *(faster(results[apps], "nrk", "conga", f"{apps} applications") for apps in APPLICATIONS),
         *(faster(results[a], "nrk", "ark", f"{a} applications") for a in APPLICATIONS[1:]),
     ]
-    return outcome(
-        out / f"{NAME}.png",
-        claims,
-        HOW,
-        because=BECAUSE,
-        tables=[
-            table(f"{apps} applications, utilization", results[apps], "{:g}".format)
-            for apps in APPLICATIONS
-        ],
-        draw=lambda figure: draw(
-            figure, panels(results), "utilization", published={"2 applications": (0.1, 2.7)}
-        ),
-        size=(9.0, 5.0),
-    )
-
-
-def panels(results: dict[int, Curves]) -> dict[str, Curves]:
-    """The titles of panels (a), (b) and (c) of the paper, with their curves."""
-    return {f"{apps} applications": each for apps, each in results.items()}
+    printed = {"2 applications": (0.1, 2.7)}
+    return figure_of(claims, results, "utilization", because=BECAUSE, published=printed)

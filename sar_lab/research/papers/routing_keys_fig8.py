@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from sar_lab.research.papers.keys_curves import (
-    HOW,
     UTILIZATIONS,
     by_label,
     curves,
-    draw,
     faster,
+    figure_of,
     ratio,
-    table,
 )
 from sar_lab.research.papers.keys_runs import KILO, LARGE, Setup
-from sar_lab.research.papers.outcome import outcome
-from sar_lab.research.papers.registry import ExperimentResult
-from sar_lab.research.papers.routing_keys_fig7 import APPLICATIONS, panels
+from sar_lab.research.papers.outcome import Outcome
+from sar_lab.research.papers.routing_keys_fig7 import APPLICATIONS
 from sar_lab.research.papers.worded_claims import judged
 
-NAME = "routing-keys-fig8"
 WHERE = "routing-keys-2017, Fig. 8"
 CLASS = "Q"
 PUBLISHED = "one message size, 32 KB: D-mod-k about as fast as ARK, NRK faster"
@@ -29,7 +24,7 @@ SEEDS = 6
 SIZES = (32 * KILO, 32 * KILO)
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """Runs with 2, 8 and 32 applications."""
     results = {
         apps: curves({u: Setup(LARGE, apps, u, SIZES) for u in UTILIZATIONS}, seeds)
@@ -47,17 +42,11 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         )
     claims += [faster(results[a], "nrk", "dmodk", f"{a} applications") for a in APPLICATIONS]
     claims += [faster(results[a], "nrk", "ark", f"{a} applications") for a in APPLICATIONS[1:]]
-    return outcome(
-        out / f"{NAME}.png",
+    return figure_of(
         claims,
-        HOW,
+        results,
+        "utilization",
         because="with 2 applications almost all contention is between messages of one phase (NRK "
         "takes as long as ARK), which ARK removes whatever their size; barriers hide it only where "
         "applications are smaller",
-        tables=[
-            table(f"{apps} applications, utilization", results[apps], "{:g}".format)
-            for apps in APPLICATIONS
-        ],
-        draw=lambda figure: draw(figure, panels(results), "utilization"),
-        size=(9.0, 5.0),
     )

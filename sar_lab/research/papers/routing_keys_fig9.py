@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from sar_lab.research.papers.claims import times_as_much
-from sar_lab.research.papers.keys_curves import HOW, curves, draw, faster, table
+from sar_lab.research.papers.keys_curves import HOW, curves, faster, figure_of
 from sar_lab.research.papers.keys_runs import ENGINES, KILO, LARGE, Setup
-from sar_lab.research.papers.outcome import outcome
+from sar_lab.research.papers.outcome import Outcome
 from sar_lab.research.papers.pictures import LABELS
-from sar_lab.research.papers.registry import ExperimentResult
-from sar_lab.research.papers.routing_keys_fig7 import APPLICATIONS, panels
+from sar_lab.research.papers.routing_keys_fig7 import APPLICATIONS
 from sar_lab.research.papers.worded_claims import judged
 
-NAME = "routing-keys-fig9"
 WHERE = "routing-keys-2017, Fig. 9"
 CLASS = "Q"
 PUBLISHED = (
@@ -28,7 +25,7 @@ UTILIZATION = 0.3
 """The paper does not give it."""
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """Runs with 2, 8 and 32 applications."""
     results = {
         apps: curves({float(size): _setup(apps, size) for size in SIZES}, seeds)
@@ -51,16 +48,8 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
             for other in ("conga", "dmodk", "ark")
             if (apps, other) != (2, "ark")  # Fig. 7: with 2 applications the two are alike
         ]
-    return outcome(
-        out / f"{NAME}.png",
-        claims,
-        f"{HOW} Utilization {UTILIZATION:g}, which the paper does not say.",
-        tables=[
-            table(f"{apps} applications, KB", results[apps], "{:g}".format) for apps in APPLICATIONS
-        ],
-        draw=lambda figure: draw(figure, panels(results), "KB a message", log=True),
-        size=(9.0, 5.0),
-    )
+    how = f"{HOW} Utilization {UTILIZATION:g}, which the paper does not say."
+    return figure_of(claims, results, "KB a message", "KB", how=how)
 
 
 def _setup(applications: int, size: int) -> Setup:

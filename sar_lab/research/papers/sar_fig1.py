@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,15 +11,10 @@ from sar_lab.history import place_history
 from sar_lab.history.job_history import F64
 from sar_lab.mixes.synthetic_histories import BEGIN, synthetic_history
 from sar_lab.research.papers.history_marks import DAY, Marks, marks_of
-from sar_lab.research.papers.outcome import ResultTable, outcome
-from sar_lab.research.papers.registry import ExperimentResult
+from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.sar_history import SYSTEMS
 from sar_lab.research.statistics import median_of
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-NAME = "sar-fig1"
 WHERE = "sar-2016, Fig. 1 and Section 1"
 CLASS = "S"
 PUBLISHED = "a month of multi-switch jobs; they are more than 66 % (Taurus) and 50 % (Tsubame2.5)"
@@ -32,7 +25,7 @@ EVERY = 600.0
 LEAST_SHARE = {"taurus": 66, "tsubame": 50}
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """The histories that sar-table1 and sar-fig7 replay."""
     found = {system: [_month(system, seed) for seed in seeds] for system in SYSTEMS}
     rows = []
@@ -51,8 +44,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         )
     head = ["stand-in", "published: multi-switch jobs, %", "ours", "hosts of such a job",
             "its leaf switches", "nodes in such jobs, %"]  # fmt: skip
-    return outcome(
-        out / f"{NAME}.png",
+    return Outcome(
         [],
         "Nothing is claimed: the histories were fitted to these two shares (sar_lab/research/pages/"
         f"replay.md), which makes them inputs. {DAYS} days, ten minutes a sample.",

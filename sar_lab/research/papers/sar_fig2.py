@@ -8,8 +8,6 @@ of full bandwidth gives. So the row sweeps oversubscription and job size, and sh
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,15 +19,11 @@ from sar_agent.routing import Options, Routes
 from sar_lab.demo.three_jobs import three_equal_jobs
 from sar_lab.opensm_tables import lab_engine
 from sar_lab.research.papers.claims import NEAR, times_as_much, value
-from sar_lab.research.papers.outcome import ResultTable, outcome
-from sar_lab.research.papers.registry import ExperimentResult
+from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
+from sar_lab.research.papers.pictures import COLOURS, LABELS, spans
 from sar_lab.research.papers.worded_claims import judged
 from sar_lab.research.statistics import Estimate, median_of
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-NAME = "sar-fig2"
 WHERE = "sar-2016, Fig. 2"
 CLASS = "Q"
 PUBLISHED = "the largest effective EFI falls from more than 160 to 60; fewer links are dark"
@@ -39,11 +33,7 @@ TREES = {"1:1": "xgft:2;36,18;1,36", "2:1": "xgft:2;36,18;1,18", "3:1": "xgft:2;
 HOSTS = (18, 43, 72, 108, 216)
 """Hosts of each of three jobs: 8 to 100 % of the tree."""
 FIGURE = "3:1", 43
-_LABELS = {"opensm-dfsssp": "DFSSSP", "opensm-ftree": "fat-tree", "sar": "SAR",
-           "sar-plus": "sar-plus (ours)"}  # fmt: skip
-_COLOURS = {
-    "opensm-dfsssp": "#ee6677", "opensm-ftree": "#228833", "sar": "#4477aa", "sar-plus": "#66ccee",
-}  # fmt: skip
+ENGINES = {e: LABELS[e] for e in ("opensm-dfsssp", "opensm-ftree", "sar", "sar-plus")}
 _TREE_COLOURS = {"1:1": "#aa3377", "2:1": "#ccbb44", "3:1": "#000000"}
 MORE_THAN, LEFT = 160, 60
 """The published peaks: "more than 160" is left at 60."""
@@ -53,7 +43,7 @@ Point = dict[str, list[Measures]]
 """Engine → the measures of each seed."""
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """Runs every engine on the jobs of each seed; sar-plus for the figure only."""
     points: dict[tuple[str, int], Point] = {}
     for ratio, spec in TREES.items():
@@ -68,8 +58,8 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     for name in OBLIVIOUS:
         claims += [
             judged(
-                f"{what}: SAR lower than {_LABELS[name]}",
-                {_LABELS[e]: [draws] for e, draws in each.items()},
+                f"{what}: SAR lower than {ENGINES[name]}",
+                {ENGINES[e]: [draws] for e, draws in each.items()},
                 ours=f"{times_as_much(each[name], each['sar']).words()} times as much",
             )
             for what, each in (("the largest effective EFI", peaks), ("dark fiber", dark))
@@ -78,11 +68,10 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     claims.append(value("share of DFSSSP's peak that is left", LEFT / MORE_THAN, left.value, NEAR))
     rows = [
         [label, median_of(peaks[n]).words(0), median_of(dark[n]).words(1)]
-        for n, label in _LABELS.items()
+        for n, label in ENGINES.items()
     ]
     sweep = [[r, *(_share(points[r, hosts]).words() for hosts in HOSTS)] for r in TREES]
-    return outcome(
-        out / f"{NAME}.png",
+    return Outcome(
         claims,
         f"{TREES['3:1']}, three jobs of {FIGURE[1]} hosts drawn at random; tree and sizes are not "
         "in the text and were chosen because they come near its numbers. The last table is the "
@@ -102,7 +91,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
 def _point(
     fabric: Fabric, fixed: dict[str, Routes], hosts: int, seeds: Sequence[int], ours: bool
 ) -> Point:
-    results: Point = {name: [] for name in _LABELS if ours or name != "sar-plus"}
+    results: Point = {name: [] for name in ENGINES if ours or name != "sar-plus"}
     for seed in seeds:
         mix = three_equal_jobs(fabric, hosts, seed)
         for name, measures in results.items():
@@ -139,30 +128,27 @@ def _draw(figure: Figure, fabric: Fabric, points: dict[tuple[str, int], Point]) 
         axes.set_xticks(range(0, leaves, 3))
         axes.set_yticks([(roots - 1) / 2, roots + (roots - 1) / 2], ["up", "down"])
         peak = found[name][0].effective_efi_max
-        axes.set(title=f"{_LABELS[name]}, seed 0, most {peak:.0f}", xlabel="leaf switch")
+        axes.set(title=f"{ENGINES[name]}, seed 0, most {peak:.0f}", xlabel="leaf switch")
         axes.title.set_fontsize("small")
     above[0].set_ylabel(f"links to and from {roots} roots")
     figure.colorbar(image, ax=above, label="effective EFI")
     peaks, sweep = below
-    at = np.arange(len(_LABELS))
-    for x, name in zip(at, _LABELS, strict=True):
+    at = np.arange(len(ENGINES))
+    for x, name in zip(at, ENGINES, strict=True):
         draws = _peaks(found[name])
-        peaks.plot(np.full(len(draws), x), draws, ".", color=_COLOURS[name], alpha=0.6)
+        peaks.plot(np.full(len(draws), x), draws, ".", color=COLOURS[name], alpha=0.6)
         middle = median_of(draws)
-        peaks.errorbar([x + 0.2], [middle.value],
-                       [[middle.value - middle.low], [middle.high - middle.value]],
-                       fmt="o", color=_COLOURS[name], capsize=3)  # fmt: skip
+        peaks.errorbar([x + 0.2], [middle.value], spans([middle]), fmt="o",
+                       color=COLOURS[name], capsize=3)  # fmt: skip
     peaks.plot([0, 2], [MORE_THAN, LEFT], "kD", ms=8, mfc="none",
                label=f"published: above {MORE_THAN}, and {LEFT}")  # fmt: skip
-    peaks.set_xticks(at, list(_LABELS.values()))
+    peaks.set_xticks(at, list(ENGINES.values()))
     peaks.set(ylabel="largest effective EFI", ylim=0,
               title=f"{FIGURE[0]}, 3 x {FIGURE[1]} hosts, n = {len(draws)}")  # fmt: skip
     for ratio, marker in zip(TREES, "os^", strict=True):
         each = [_share(points[ratio, hosts]) for hosts in HOSTS]
-        middles = np.array([e.value for e in each])
-        spread = [middles - [e.low for e in each], [e.high for e in each] - middles]
-        sweep.errorbar(HOSTS, middles, spread, marker=marker, capsize=2, label=f"{ratio} tree",
-                       color=_TREE_COLOURS[ratio])  # fmt: skip
+        sweep.errorbar(HOSTS, [e.value for e in each], spans(each), marker=marker, capsize=2,
+                       label=f"{ratio} tree", color=_TREE_COLOURS[ratio])  # fmt: skip
     sweep.axhline(1.0, color="black", lw=0.8)
     sweep.plot([FIGURE[1]], [LEFT / MORE_THAN], "kD", ms=8, mfc="none")
     sweep.set(xlabel="hosts of each of three jobs", ylabel="SAR's peak / best oblivious peak",

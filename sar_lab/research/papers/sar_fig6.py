@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sar_agent.fabric.spec import load_fabric
 from sar_lab.research.papers.claims import Claim, order
-from sar_lab.research.papers.outcome import ResultTable, outcome
-from sar_lab.research.papers.registry import ExperimentResult
+from sar_lab.research.papers.outcome import Axes, Figure, Outcome, ResultTable
+from sar_lab.research.papers.pictures import legend
 from sar_lab.research.recorded_update import (
     TESTBED,
     RecordedUpdate,
@@ -18,11 +16,6 @@ from sar_lab.research.recorded_update import (
     recorded_update,
 )
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-NAME = "sar-fig6"
 WHERE = "sar-2016, Fig. 6"
 CLASS = "Q"
 PUBLISHED = (
@@ -43,7 +36,7 @@ def ranks(update: RecordedUpdate) -> list[str]:
     return list(dict.fromkeys(seen))
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """Judges the record; `tests/live/test_five_phase.py` judges new runs the same way."""
     update = recorded_update()
     rows = [[what, f"{1e3 * at:.1f}"] for what, at in _steps(update)]
@@ -52,8 +45,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         for offset, name in enumerate(("baseLIDs", "highLIDs"))
         for when in ("before", "after")
     ]
-    return outcome(
-        out / f"{NAME}.png",
+    return Outcome(
         _claims(update),
         "One update on the testbed of sar-fig9 (two switches, two cables, four hosts): a stock "
         "OpenSM 3.3.23 with our plugin over ibsim, the agent, and two ranks whose queue pairs are "
@@ -149,9 +141,7 @@ def _draw(figure: Figure, update: RecordedUpdate) -> None:
     axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
     axes.set(xlabel="ms after the update began (one recorded update)", xlim=(-15, over * 1.02))
-    handles = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
-    figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=4,
-                  fontsize="small")  # fmt: skip
+    legend(figure, ncols=4, fontsize="small")
 
 
 def _rank(axes: Axes, update: RecordedUpdate, one: str, place: int, over: float) -> None:

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sar_lab.history.job_history import F64
 from sar_lab.replay.table1 import METRICS, column
 from sar_lab.research.papers.claims import Claim
-from sar_lab.research.papers.outcome import ResultTable, outcome
-from sar_lab.research.papers.registry import ExperimentResult
+from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
+from sar_lab.research.papers.pictures import COLOURS
 from sar_lab.research.papers.sar_history import BECAUSE, HOW, LABELS, OTHERS, SYSTEMS, month
 from sar_lab.research.papers.worded_claims import PLAIN, judged
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-NAME = "sar-fig7"
 WHERE = "sar-2016, Fig. 7"
 CLASS = "S"
 PUBLISHED = (
@@ -27,15 +21,11 @@ PUBLISHED = (
     "its dark fiber is least, its jobs have most links"
 )
 SEEDS = 1
-_COLOURS = {
-    "opensm-dfsssp": "#ee6677", "opensm-ftree": "#228833", "opensm-updn": "#ccbb44",
-    "sar": "#4477aa",
-}  # fmt: skip
 Series = dict[str, dict[str, F64]]
 """Engine → metric → float64[samples]."""
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """Runs one month of each machine with the first seed."""
     results: dict[str, Series] = {}
     for system in SYSTEMS:
@@ -55,8 +45,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         for system in SYSTEMS
         for e, label in LABELS.items()
     ]
-    return outcome(
-        out / f"{NAME}.png",
+    return Outcome(
         claims,
         f"{HOW} A claim holds if it holds at most samples.",
         because=BECAUSE,
@@ -91,7 +80,7 @@ def _draw(figure: Figure, results: dict[str, Series]) -> None:
             for engine, label in LABELS.items():
                 values = series[engine][metric] * (100.0 if metric == "dark_fiber_ratio" else 1.0)
                 days = np.arange(len(values)) / 24.0
-                here.plot(days, values, lw=0.8, color=_COLOURS[engine], label=label)
+                here.plot(days, values, lw=0.8, color=COLOURS[engine], label=label)
             here.set_ylabel(name)
             here.set_ylim(bottom=0)
         axes[0][column_].set_title(f"{SYSTEMS[system]} stand-in, synthetic jobs")

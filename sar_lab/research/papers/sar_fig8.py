@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,15 +14,10 @@ from sar_agent.routing import Options, load_engine
 from sar_lab.fluid import PATTERNS, job_times
 from sar_lab.opensm_tables import lab_engine
 from sar_lab.research.papers.claims import Claim, times_as_much
-from sar_lab.research.papers.outcome import ResultTable, outcome
-from sar_lab.research.papers.registry import ExperimentResult
+from sar_lab.research.papers.outcome import Figure, Outcome, median_table
+from sar_lab.research.papers.pictures import COLOURS, LABELS, bars
 from sar_lab.research.papers.worded_claims import PLAIN, judged
-from sar_lab.research.statistics import median_of
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-NAME = "sar-fig8"
 WHERE = "sar-2016, Fig. 8"
 CLASS = "Q"
 PUBLISHED = (
@@ -35,13 +28,7 @@ SEEDS = 40
 HOSTS, LEAVES = 28, 10
 PRINTED = (("DFSSSP", "fat-tree", 7.1), ("DFSSSP", "SAR", 21.4), ("fat-tree", "SAR", 13.3))
 """The slower, the faster, and by how many per cent."""
-_LABELS = {
-    "opensm-ftree": "fat-tree", "opensm-dfsssp": "DFSSSP", "sar": "SAR",
-    "sar-plus": "sar-plus (ours)",
-}  # fmt: skip
-_COLOURS = {
-    "opensm-ftree": "#228833", "opensm-dfsssp": "#ee6677", "sar": "#4477aa", "sar-plus": "#66ccee",
-}  # fmt: skip
+ENGINES = {e: LABELS[e] for e in ("opensm-ftree", "opensm-dfsssp", "sar", "sar-plus")}
 _SHOWN = {"shift-free": "one after the other", "alltoall": "all at once"}
 """Open MPI's fixed rule sends blocks from 3,000 bytes in pairs, one after the other: these are the
 claims. The other order is shown for comparison."""
@@ -60,7 +47,7 @@ def scattered_job(fabric: Fabric, seed: int) -> Job:
     return make_job("fig8", np.concatenate(hosts))
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """Each seed is another placement of the job; as in the paper, no other job sends."""
     fabric = load_fabric("standin:taurus")
     drawn: dict[tuple[str, str], list[float]] = {}
@@ -70,13 +57,12 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     }
     for seed in seeds:
         mix = JobMix.of([scattered_job(fabric, seed)])
-        for name in _LABELS:
+        for name in ENGINES:
             routes = oblivious.get(name) or load_engine(name).route(fabric, mix, Options())
             for pattern in _SHOWN:
                 time = job_times(fabric, mix, routes, PATTERNS[pattern]).time[0]
                 drawn.setdefault((name, pattern), []).append(float(time))
-    times = {key: median_of(each) for key, each in drawn.items()}
-    one_by_one = {label: drawn[name, "shift-free"] for name, label in _LABELS.items()}
+    one_by_one = {label: drawn[name, "shift-free"] for name, label in ENGINES.items()}
     added = {label: [float(np.mean(each)) - 1] for label, each in one_by_one.items()}
     claims = [
         *(_slower(one_by_one, slow, fast, printed) for slow, fast, printed in PRINTED),
@@ -87,12 +73,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
             ours=f"{added['SAR'][0]:.0%} of the time, of {added['fat-tree'][0]:.0%}",
         ),
     ]
-    rows = [
-        [label, *(times[name, pattern].words() for pattern in _SHOWN)]
-        for name, label in _LABELS.items()
-    ]
-    return outcome(
-        out / f"{NAME}.png",
+    return Outcome(
         claims,
         "The Taurus stand-in, 28 hosts drawn on ten leaf switches of one island of 612, max-min "
         "fair fluid model, no other job sends. Times are multiples of the time on a network "
@@ -100,7 +81,14 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         "blocks from 3,000 bytes in pairs, so 1 MiB goes one after the other; its library's time "
         "is not modelled. fat-tree and DFSSSP are OpenSM's own tables.",
         because="the paper's placement is one draw, and its machine ran other jobs meanwhile",
-        tables=[ResultTable(["time", *_SHOWN.values()], rows)],
+        tables=[
+            median_table(
+                "time",
+                {how: pattern for pattern, how in _SHOWN.items()},
+                {label: name for name, label in ENGINES.items()},
+                lambda name, pattern: drawn[name, pattern],
+            )
+        ],
         draw=lambda figure: _draw(figure, drawn),
         size=(10.0, 3.8),
     )
@@ -120,10 +108,10 @@ def _slower(times: dict[str, list[float]], slow: str, fast: str, published: floa
 def _draw(figure: Figure, drawn: dict[tuple[str, str], list[float]]) -> None:
     """All times, and what the claims are about: times on the same placement as SAR."""
     *places, paired = figure.subplots(1, len(_SHOWN) + 1, width_ratios=(1, 1, 1.1))
-    at = np.arange(len(_LABELS))
-    colours = [_COLOURS[name] for name in _LABELS]
+    at = np.arange(len(ENGINES))
+    colours = [COLOURS[name] for name in ENGINES]
     for axes, (pattern, how) in zip(places, _SHOWN.items(), strict=True):
-        times = [drawn[name, pattern] for name in _LABELS]
+        times = [drawn[name, pattern] for name in ENGINES]
         boxes = axes.boxplot(times, positions=at.tolist(), whis=(0, 100), widths=0.6,
                              patch_artist=True)  # fmt: skip
         for box, line, colour in zip(boxes["boxes"], boxes["medians"], colours, strict=True):
@@ -134,17 +122,15 @@ def _draw(figure: Figure, drawn: dict[tuple[str, str], list[float]]) -> None:
         )
     places[0].set_ylabel("time, 1 = no contention\n(box: half of the draws; bars: all)")
     first = next(iter(_SHOWN))
-    ratios = [times_as_much(drawn[name, first], drawn["sar", first]) for name in _LABELS]
-    middle = np.array([each.value for each in ratios])
-    spread = [middle - [each.low for each in ratios], [each.high for each in ratios] - middle]
-    paired.bar(at, middle, 0.6, color=colours)
-    paired.errorbar(at, middle, spread, fmt="none", ecolor="black", capsize=3, lw=0.8)
+    ratios = [times_as_much(drawn[name, first], drawn["sar", first]) for name in ENGINES]
+    bars(paired, at, ratios, 0.6, color=colours, capsize=3)
     printed = {slow: 1 + more / 100 for slow, fast, more in PRINTED if fast == "SAR"}
-    where = [list(_LABELS.values()).index(slow) for slow in printed]
+    where = [list(ENGINES.values()).index(slow) for slow in printed]
     paired.plot(where, list(printed.values()), "kD", ms=8, mfc="none", label="published")
     paired.axhline(1.0, color="black", lw=0.8)
-    paired.set(title=f"{_SHOWN[first]}, n = {ratios[0].n}", ylim=(0, 1.15 * middle.max()),
+    most = 1.15 * max(each.value for each in ratios)
+    paired.set(title=f"{_SHOWN[first]}, n = {ratios[0].n}", ylim=(0, most),
                ylabel="times as long as SAR\n(bars: 95 % intervals)")  # fmt: skip
     paired.legend(loc="upper right", fontsize="small")
     for axes in (*places, paired):
-        axes.set_xticks(at, list(_LABELS.values()), rotation=25)
+        axes.set_xticks(at, list(ENGINES.values()), rotation=25)

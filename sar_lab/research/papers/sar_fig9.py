@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,15 +21,10 @@ from sar_lab.fluid.flow_paths import routed_links
 from sar_lab.fluid.flow_steps import Flows
 from sar_lab.research.packets import PacketModel, packet_times
 from sar_lab.research.papers.claims import order
-from sar_lab.research.papers.outcome import ResultTable, outcome
-from sar_lab.research.papers.registry import ExperimentResult
+from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.sar_fig6 import RECEIVER, SENDER, ranks
 from sar_lab.research.recorded_update import TESTBED, path_channels, recorded_update
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-NAME = "sar-fig9"
 WHERE = "sar-2016, Fig. 9"
 CLASS = "Q"
 PUBLISHED = (
@@ -69,7 +62,7 @@ class SentSeries:
         return found
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """The stream beside the recorded update, with and without a pause while queue pairs drain."""
     moves = _moves()
     plain, drained = series(drain=False), series(drain=True)
@@ -94,8 +87,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         ],
         ["those pauses", ", ".join(f"{1e3 * (b - a):.0f} ms" for a, b in moves)],
     ]
-    return outcome(
-        out / f"{NAME}.png",
+    return Outcome(
         claims,
         f"{TESTBED}, links of {GIGABIT:g} Gbit/s between switches; messages of 1 MiB follow each "
         f"other; a look at the counters every {EVERY:g} s; {DELAY:g} s more between unpath and "

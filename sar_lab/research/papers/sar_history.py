@@ -14,12 +14,13 @@ from sar_lab.replay.replay_folder import read_result
 from sar_lab.replay.replay_plan import ReplayPlan
 from sar_lab.replay.replay_run import run_replay
 from sar_lab.replay.samples import samples_of
+from sar_lab.research.papers import pictures
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 SYSTEMS = {"taurus": "Taurus", "tsubame": "Tsubame2.5"}
-OTHERS = {"opensm-dfsssp": "DFSSSP", "opensm-ftree": "fat-tree", "opensm-updn": "Up*/Down*"}
+OTHERS = {e: pictures.LABELS[e] for e in ("opensm-dfsssp", "opensm-ftree", "opensm-updn")}
 """OpenSM's own tables (`sar_lab/opensm_tables`)."""
 LABELS = {**OTHERS, "sar": "SAR"}
 EVERY = 3600.0

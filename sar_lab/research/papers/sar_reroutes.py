@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,15 +11,10 @@ from sar_agent.fabric.spec import load_fabric
 from sar_lab.mixes.synthetic_histories import BEGIN, synthetic_history
 from sar_lab.research.papers.claims import NEAR, value
 from sar_lab.research.papers.history_marks import DAY, marks_of
-from sar_lab.research.papers.outcome import ResultTable, outcome
-from sar_lab.research.papers.registry import ExperimentResult
+from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.worded_claims import PLAIN, judged
 from sar_lab.research.statistics import median_of
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-NAME = "sar-reroutes"
 WHERE = "sar-2016, Section 4.3.2"
 CLASS = "S"
 PUBLISHED = (
@@ -43,7 +36,7 @@ def changes(seed: int) -> NDArray[np.int64]:
     return np.array(marks.changes_per_day, np.int64)
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """A year for each seed."""
     years = np.stack([changes(seed) for seed in seeds])
     most = median_of(years.max(axis=1).astype(float))
@@ -66,8 +59,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         for seed, year in zip(seeds, years, strict=True)
     ]  # fmt: skip
     rows.append(["paper", "0", "", "", "", str(MOST), str(MEAN), str(QUIET)])
-    return outcome(
-        out / f"{NAME}.png",
+    return Outcome(
         claims,
         "The Taurus stand-in, a year a seed. The mean was fitted and is an input; how days "
         "differ was not. The model of arrivals has a daily cycle, and no weekly one.",

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sar_lab.replay.table1 import METRICS, Gain, column, table1
 from sar_lab.research.papers.claims import NEAR, RESAMPLES, Claim, value
-from sar_lab.research.papers.outcome import ResultTable, outcome
-from sar_lab.research.papers.registry import ExperimentResult
+from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable, median_table
+from sar_lab.research.papers.pictures import spans
 from sar_lab.research.papers.sar_history import BECAUSE, HOW, LABELS, OTHERS, SYSTEMS, month
 from sar_lab.research.papers.worded_claims import judged
 from sar_lab.research.statistics import Estimate, bootstrap_of, median_of
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-NAME = "sar-table1"
 WHERE = "sar-2016, Table 1"
 CLASS = "S"
 PUBLISHED = (
@@ -92,7 +86,7 @@ def implied(system: str, metric: str) -> float:
     return gain / percent * 100 - METRICS[metric][1] * gain
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """Runs a month of both machines for each seed."""
     months = {system: _months(system, seeds) for system in SYSTEMS}
     small = _months("tsubame", seeds, SMALL)
@@ -102,8 +96,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     tables.append(_table(f"Tsubame2.5 stand-in, no job above {SMALL} nodes", "tsubame", small.sar))
     tables.append(_sizes(months, small))
     tables += [_ours(SYSTEMS[system], months[system].plus) for system in SYSTEMS]
-    return outcome(
-        out / f"{NAME}.png",
+    return Outcome(
         [claim for system in SYSTEMS for claim in _claims(system, months[system].sar)],
         f"{HOW} Medians over seeds of the month's mean; brackets are 95 % confidence intervals. "
         f"The tables of {OURS}, which is ours, are of the first {OURS_SEEDS} seeds.",
@@ -202,12 +195,13 @@ def _sizes(months: Mapping[str, MonthlyGains], small: MonthlyGains) -> ResultTab
 
 def _ours(name: str, drawn: Drawn) -> ResultTable:
     """Our engine in the same months; no claim of the paper is about it."""
-    head = [f"{name} stand-in, {OURS} gains on average, %", *LABELS.values()]
-    rows = [
-        [METRICS[metric][0], *(_mean(drawn[other, metric]).words(1) for other in LABELS)]
-        for metric in METRICS
-    ]
-    return ResultTable(head, rows)
+    return median_table(
+        f"{name} stand-in, {OURS} gains on average, %",
+        {label: other for other, label in LABELS.items()},
+        {label: metric for metric, (label, _) in METRICS.items()},
+        lambda metric, other: [_size(gain) for gain in drawn[other, metric]],
+        1,
+    )
 
 
 def _draw(figure: Figure, months: Mapping[str, MonthlyGains], small: MonthlyGains) -> None:
@@ -217,14 +211,11 @@ def _draw(figure: Figure, months: Mapping[str, MonthlyGains], small: MonthlyGain
     for row, (system, title, result) in enumerate(rows):
         for here, (metric, (label, _)) in zip(axes[row], METRICS.items(), strict=True):
             ours = [_mean(result.sar[other, metric]) for other in OTHERS]
-            middle = [each.value for each in ours]
-            whiskers = [[e.value - e.low for e in ours], [e.high - e.value for e in ours]]
             printed = [published(system, other, metric) for other in OTHERS]
             here.axhline(0.0, color="#888888", lw=0.8)
             here.plot(printed, "D", color="#ee6677", mfc="none", label="published")
-            here.errorbar(
-                range(len(ours)), middle, whiskers, fmt="o", color="#4477aa", label="ours"
-            )
+            here.errorbar(range(len(ours)), [e.value for e in ours], spans(ours), fmt="o",
+                          color="#4477aa", label="ours")  # fmt: skip
             here.set_xticks(range(len(ours)), OTHERS.values(), fontsize="small")
             here.set_xlim(-0.5, len(ours) - 0.5)
             if row == 0:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,14 +19,9 @@ from sar_agent.slurm.squeue_text import parse_squeue_pipe
 from sar_lab.history import place_history
 from sar_lab.mixes.synthetic_histories import BEGIN, synthetic_history
 from sar_lab.research.papers.history_marks import DAY
-from sar_lab.research.papers.outcome import ResultTable, outcome
-from sar_lab.research.papers.registry import ExperimentResult
+from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.recorded_update import recorded_update
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-NAME = "sar-times"
 WHERE = "sar-2016, Sections 4.3.1 and 4.3.3"
 CLASS = "N"
 PUBLISHED = (
@@ -44,7 +37,7 @@ MEAN, LEAST, MOST_SHARE, LIMIT = 16.0, 0.02, 99.1, 120.0
 F64 = NDArray[np.float64]
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """A month of polls, one after the other."""
     seconds = np.concatenate([poll_seconds(seed) for seed in seeds])
     mean = float(seconds.mean())
@@ -61,8 +54,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         ["tables sent and confirmed", "0.8 s, 210 switches",
          f"{tables:.2f} s, the 2 switches of sar-fig6"],
     ]  # fmt: skip
-    return outcome(
-        out / f"{NAME}.png",
+    return Outcome(
         [],
         "Nothing is claimed: the paper's times are those of its Slurm and switches. "
         f"{len(seconds):,} polls of a month of the Taurus stand-in, one every {EVERY:g} s, parsed "

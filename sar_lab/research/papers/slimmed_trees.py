@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sar_lab.research.packets import PacketModel
+from sar_lab.research.papers.outcome import Axes
 from sar_lab.research.papers.pictures import COLOURS, LABELS
 from sar_lab.research.papers.xgft_slowdown import program, slimmed, times
 from sar_lab.research.statistics import median_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 ROOTS = tuple(range(16, 0, -1))
 PROGRAM = {"WRF-256": "wrf256", "CG.D-128": "cgd128"}

@@ -8,8 +8,6 @@ its time divided by that.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,15 +22,11 @@ from sar_lab.research.packets import PacketModel
 from sar_lab.research.packets.adaptive_events import PortGroups
 from sar_lab.research.packets.adaptive_groups import job_groups, minimal_groups, table_groups
 from sar_lab.research.packets.adaptive_model import Choice, adaptive_times
-from sar_lab.research.papers.claims import Claim, order, times_as_much, told_apart
-from sar_lab.research.papers.outcome import ResultTable, outcome
-from sar_lab.research.papers.registry import ExperimentResult
+from sar_lab.research.papers.claims import Claim, more
+from sar_lab.research.papers.outcome import Figure, Outcome, median_table
+from sar_lab.research.papers.pictures import bars, legend
 from sar_lab.research.statistics import median_of
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-NAME = "adaptive-packets"
 WHERE = "ours: adaptive routing in packets, beside sar-plus and in its groups"
 CLASS = "Q"
 PUBLISHED = (
@@ -58,7 +52,7 @@ Slowdowns = dict[str, dict[str, list[float]]]
 """`fabric, pattern` → row → one value for each seed."""
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """All routes and patterns on all fabrics."""
     cases = [f"{spec}, {pattern}" for spec in SPECS for pattern in PATTERNS]
     mean: Slowdowns = {case: {row: [] for row in ROWS} for case in cases}
@@ -83,33 +77,21 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         ):
             for i, (row, colour) in enumerate(zip(ROWS, COLOURS, strict=True)):
                 found = [median_of(of_case[case][row]) for case in cases]
-                height = [each.value for each in found]
-                span = [[e.value - e.low for e in found], [e.high - e.value for e in found]]
-                at = places + (i - 3) * 0.12
-                axes.bar(at, height, 0.11, label=row, color=colour, yerr=span, error_kw={"lw": 0.8})
+                bars(axes, places + (i - 3) * 0.12, found, 0.11, label=row, color=colour)
             axes.axhline(1, color="black", linewidth=0.8)
             axes.set(title=title, ylabel="slowdown against a crossbar")
             axes.set_xticks(places, [case.replace(", ", "\n") for case in cases], fontsize=7)
-        figure.legend(
-            *figure.axes[0].get_legend_handles_labels(),
-            loc="outside lower center",
-            ncols=4,
-            fontsize=8,
-        )
+        legend(figure, "outside lower center", ncols=4, fontsize=8)
         figure.suptitle(
             f"n = {len(seeds)} mixes of jobs; bars are medians, whiskers their 95 % intervals",
             fontsize=9,
         )
 
     tables = [
-        ResultTable(
-            [f"{title}, slowdown", *cases],
-            [[row, *(median_of(of_case[case][row]).words() for case in cases)] for row in ROWS],
-        )
+        median_table(f"{title}, slowdown", of_case, {r: r for r in ROWS}, lambda r, of: of[r])
         for title, of_case in (("mean job", mean), ("slowest job", worst))
     ]
-    return outcome(
-        out / f"{NAME}.png",
+    return Outcome(
         claims,
         f"{len(seeds)} mixes of jobs. Each host sends {SEGMENTS} segments of "
         f"{MODEL.segment_bytes:,} bytes; buffers of {MODEL.buffer_segments} segments a link. "
@@ -161,5 +143,4 @@ def _times(
 
 
 def _faster(values: Slowdowns, case: str, name: str, other: str) -> Claim:
-    ratio = times_as_much(values[case][other], values[case][name])
-    return order(f"{case}: {name} before {other}", told_apart(ratio), f"{ratio.words()} times")
+    return more(f"{case}: {name} before {other}", values[case][other], values[case][name])

@@ -16,8 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -38,15 +36,11 @@ from sar_lab.research.packets.adaptive_events import PortGroups
 from sar_lab.research.packets.adaptive_groups import job_groups, minimal_groups, table_groups
 from sar_lab.research.packets.adaptive_model import AdaptiveRun, Choice, adaptive_times
 from sar_lab.research.papers.claims import Claim, times_as_much
-from sar_lab.research.papers.outcome import ResultTable, outcome
-from sar_lab.research.papers.registry import ExperimentResult
+from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
+from sar_lab.research.papers.pictures import band, bars
 from sar_lab.research.papers.worded_claims import PLAIN, judged
 from sar_lab.research.statistics import median_of
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-NAME = "adaptive-patterns"
 WHERE = "ours: adaptive routing per packet under incast, grids and offered load"
 CLASS = "Q"
 PUBLISHED = "no paper's: where adaptive routing per packet helps, and what it leaves"
@@ -107,7 +101,7 @@ def load_name(load: float) -> str:
 PATTERNS = (INCAST, GRID, *map(load_name, LOADS))
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """All patterns and rows on the mixes of the seeds."""
     results: Results = {pattern: {} for pattern in PATTERNS}
     for seed in seeds:
@@ -131,8 +125,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
             ("overtaken", "share of segments overtaken"),
         )
     ]
-    return outcome(
-        out / f"{NAME}.png",
+    return Outcome(
         claims_of(results),
         f"{SPEC}, {len(seeds)} mixes of jobs on 85 % of its hosts, drawn at random. Segments of "
         f"{MODEL.segment_bytes:,} bytes, buffers of {MODEL.buffer_segments} a link; {SEGMENTS} "
@@ -354,17 +347,13 @@ def _draw(figure: Figure, results: Results) -> None:
     for place, (row, colour) in enumerate(COLOURS.items()):
         some = [p for p in (INCAST, GRID) if row in results[p]]
         found = [median_of([r.typical for r in results[p][row]]) for p in some]
-        span = [[e.value - e.low for e in found], [e.high - e.value for e in found]]
         at = [PATTERNS.index(p) + (place - 2.5) * 0.15 for p in some]
-        left.bar(at, [e.value for e in found], 0.14, color=colour, label=row, yerr=span,
-                 error_kw={"lw": 0.8})  # fmt: skip
+        bars(left, at, found, 0.14, color=colour, label=row)
         if row == KEYS:
             continue
         for axes, of in ((middle, "worst"), (right, "down")):
             curve = [median_of([getattr(r, of) for r in results[load_name(x)][row]]) for x in LOADS]
-            axes.plot(LOADS, [e.value for e in curve], ".-", color=colour)
-            axes.fill_between(LOADS, [e.low for e in curve], [e.high for e in curve], color=colour,
-                              alpha=0.2, lw=0)  # fmt: skip
+            band(axes, LOADS, curve, ".-", color=colour)
     left.axhline(1, color="black", lw=0.8)
     left.set_xticks(range(2), [INCAST, GRID])
     left.set(title="mean job", ylabel="slowdown against a crossbar")

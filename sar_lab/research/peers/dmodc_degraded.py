@@ -7,8 +7,6 @@ dead, so that every degree of damage contains the one before. All hosts take par
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,16 +16,12 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.routing import Options, load_engine
-from sar_lab.research.papers.claims import order, times_as_much, told_apart
-from sar_lab.research.papers.outcome import ResultTable, outcome
-from sar_lab.research.papers.registry import ExperimentResult
+from sar_lab.research.papers.claims import more, order, times_as_much, told_apart
+from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
+from sar_lab.research.papers.pictures import band
 from sar_lab.research.peers.congestion_risk import TableWalk, random_permutations, shifts
 from sar_lab.research.statistics import median_of
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-NAME = "dmodc-degraded"
 WHERE = "IEEE Micro 40(1), 2020 (arXiv 2211.13101), degradation of a fat tree"
 CLASS = "Q"
 PUBLISHED = (
@@ -50,7 +44,7 @@ Risks = dict[str, dict[str, dict[int, list[float]]]]
 """Pattern → engine → per cent of dead cables → the risk of each seed that was served."""
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """All engines on all degrees of damage."""
     risks: Risks = {p: {e: {dead: [] for dead in DEAD} for e in ENGINES} for p in PATTERNS}
     whole = load_fabric(SPEC)
@@ -68,10 +62,11 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
             f"{max(shift['dmodc'][0]):g}",
         ),
         *(
-            order(
+            more(
                 f"shift, {dead} % dead: lower risk than {other}",
-                told_apart(times_as_much(shift[other][dead], shift["dmodc"][dead])),
-                f"{times_as_much(shift[other][dead], shift['dmodc'][dead]).words()} times dmodc's",
+                shift[other][dead],
+                shift["dmodc"][dead],
+                what="times dmodc's",
             )
             for dead in (1, 5)
             for other in ("updn", "dfsssp")
@@ -92,13 +87,9 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
             for engine, by_dead in engines.items():
                 ends = [median_of(by_dead[dead]) for dead in DEAD if by_dead[dead]]
                 served = [dead for dead in DEAD if by_dead[dead]]
-                axes.plot(
-                    served, [e.value for e in ends], "o-", ms=3, label=engine, color=COLOURS[engine]
+                band(
+                    axes, served, ends, "o-", color=COLOURS[engine], alpha=0.15, ms=3, label=engine
                 )
-                axes.fill_between(
-                    served, [e.low for e in ends], [e.high for e in ends],
-                    color=COLOURS[engine], alpha=0.15, linewidth=0,
-                )  # fmt: skip
             axes.set(title=title, xlabel="dead cables (%)", ylim=0)
             axes.set_xticks((0, 5, 10, 15, 20))
         figure.axes[0].set_ylabel("most flows on a link")
@@ -116,8 +107,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         )
         for title, engines in risks.items()
     ]
-    return outcome(
-        out / f"{NAME}.png",
+    return Outcome(
         claims,
         f"{SPEC}, {len(seeds)} draws of dead cables. Shift: the most flows on a link in the worst "
         f"of {whole.terminals - 1:,} shifts. Random permutation: the median of {DRAWS} draws. "

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,19 +23,14 @@ from sar_agent.quality import bounds_of, measure
 from sar_agent.routing import Options, Routes, load_engine
 from sar_lab.opensm_tables import lab_engine
 from sar_lab.replay.samples import samples_of
-from sar_lab.research.papers.claims import Claim, order, times_as_much, told_apart
-from sar_lab.research.papers.outcome import ResultTable, outcome
-from sar_lab.research.papers.registry import ExperimentResult
+from sar_lab.research.papers.claims import Claim, more, order, times_as_much, told_apart
+from sar_lab.research.papers.outcome import Outcome, ResultTable
 from sar_lab.research.papers.sar_fig2 import TREES
 from sar_lab.research.peers.greedy_trees import greedy_peak
 from sar_lab.research.peers.herding_picture import draw_herding
 from sar_lab.research.peers.site_inputs import WITHOUT, captured_fabrics, leonardo, site_folder
 from sar_lab.research.statistics import median_of
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-NAME = "herding"
 WHERE = "ours: where Algorithm 1 of sar-2016 loses, and the distance to a proved bound"
 CLASS = "Q"
 PUBLISHED = (
@@ -67,7 +61,7 @@ Loads = dict[str, Point]
 """By fabric, in loads."""
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """The sweep, and the real fabrics and jobs where they are there."""
     sweep: Sweep = {}
     for ratio, spec in TREES.items():
@@ -81,17 +75,13 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
             loads[name] = loads_of(fabric, (synthetic_mix(fabric, seed) for seed in seeds))
         months = leonardo_loads(folder)
 
-    def draw(figure: Figure) -> None:
-        draw_herding(figure, sweep, loads, months, len(seeds))
-
-    return outcome(
-        out / f"{NAME}.png",
+    return Outcome(
         claims_of(sweep, loads, months),
         f"{len(seeds)} draws of hosts a point. Trees of 648 hosts, {BUSY:.0%} in equal jobs. "
         f"Captured fabrics: {len(seeds)} synthetic mixes each (`mix:SEED`). Bounds by cuts, whole "
         f"bundles and {ROUNDS} rounds of prices. " + ("" if folder else WITHOUT),
         tables=[_sweep_table(sweep), *([_load_table(loads, months)] if loads or months else [])],
-        draw=draw,
+        draw=lambda figure: draw_herding(figure, sweep, loads, months, len(seeds)),
         size=(11.0, 7.0),
     )
 
@@ -155,12 +145,8 @@ def claims_of(sweep: Sweep, loads: Loads, months: Point | None) -> list[Claim]:
     claims = []
     for ratio in dict.fromkeys(ratio for ratio, _ in sweep):
         of = {size: point for (r, size), point in sweep.items() if r == ratio}
-        claims.append(
-            order(
-                f"{ratio}, jobs of {min(of)}: SAR's peak is below fat-tree's",
-                *_more(of[min(of)], FTREE, SAR),
-            )
-        )
+        says = f"{ratio}, jobs of {min(of)}: SAR's peak is below fat-tree's"
+        claims.append(_more(says, of[min(of)], FTREE, SAR))
         large = {size: point for size, point in of.items() if size >= 128}
         claims.append(
             order(
@@ -184,21 +170,16 @@ def claims_of(sweep: Sweep, loads: Loads, months: Point | None) -> list[Claim]:
                 most <= 1 + CLOSE,
                 f"{most:.3f} times the bound at most",
             ),
-            order(
-                f"{name}: SAR's largest load is above sar-plus's",
-                *_more(point, "sar", "sar-plus"),
-            ),
+            _more(f"{name}: SAR's largest load is above sar-plus's", point, "sar", "sar-plus"),
         ]
     if months:
-        claims.append(
-            order("Leonardo: SAR's largest load is below DFSSSP's", *_more(months, "dfsssp", "sar"))
-        )
+        says = "Leonardo: SAR's largest load is below DFSSSP's"
+        claims.append(_more(says, months, "dfsssp", "sar"))
     return claims
 
 
-def _more(point: Point, name: str, other: str) -> tuple[bool | None, str]:
-    ratio = times_as_much(point[name], point[other])
-    return told_apart(ratio), f"{ratio.words()} times ({name} by {other})"
+def _more(says: str, point: Point, name: str, other: str) -> Claim:
+    return more(says, point[name], point[other], what=f"times ({name} by {other})")
 
 
 def _all_more(points: Iterable[Point], name: str, other: str) -> tuple[bool | None, str]:

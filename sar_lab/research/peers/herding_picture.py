@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sar_lab.research.papers.outcome import Axes, Figure
+from sar_lab.research.papers.pictures import band
 from sar_lab.research.statistics import median_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 COLOURS = {
     "OpenSM's ftree": "#999999", "sar": "#ee6677", "sar, leaf by leaf": "#ccbb44",
@@ -61,9 +58,7 @@ def _by_size(axes: Axes, points: Mapping[int, Ratios]) -> None:
     sizes = sorted(points)
     for name, colour in list(COLOURS.items())[:4]:
         found = [median_of(points[size][name]) for size in sizes]
-        axes.plot(sizes, [e.value for e in found], marker=".", label=name, color=colour)
-        low, high = [e.low for e in found], [e.high for e in found]
-        axes.fill_between(sizes, low, high, color=colour, alpha=0.2)
+        band(axes, sizes, found, marker=".", label=name, color=colour)
     axes.axhline(1, color="black", linewidth=0.8)
     axes.set_xscale("log", base=2)
     axes.set_xticks(sizes, [str(size) for size in sizes])

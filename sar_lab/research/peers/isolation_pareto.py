@@ -14,33 +14,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.jobs import JobMix
-from sar_agent.jobs.model import make_job, multi_switch_mix
 from sar_agent.quality import measure
-from sar_agent.routing import Options, Routes, load_engine
 from sar_lab.mixes.lublin import SubmittedJobs
-from sar_lab.mixes.node_selection import first_fit, pieces
-from sar_lab.research.papers.claims import Claim, order, times_as_much, told_apart
-from sar_lab.research.papers.outcome import ResultTable, outcome
-from sar_lab.research.papers.registry import ExperimentResult
+from sar_lab.research.papers.claims import Claim, more, order
+from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
+from sar_lab.research.papers.pictures import legend, spans
 from sar_lab.research.peers.isolating_placement import isolated_routes, space_of
-from sar_lab.research.peers.jigsaw_isolation import LARGEST, SPEC, queue_of
+from sar_lab.research.peers.jigsaw_isolation import (
+    LARGEST,
+    SPEC,
+    Cases,
+    Schedule,
+    mix_of,
+    placed_anywhere,
+    queue_of,
+    running_at,
+    utilisation,
+)
 from sar_lab.research.peers.partial_isolation import PartialSpace
 from sar_lab.research.peers.phase_interference import phase_times
-from sar_lab.research.peers.placed_queue import NodeSpace, PlacedJob, run_placed
+from sar_lab.research.peers.placed_queue import run_placed
 from sar_lab.research.statistics import median_of
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-NAME = "isolation-pareto"
 WHERE = "ours: isolation against utilisation, between Jigsaw and sar-plus"
 CLASS = "Q"
 PUBLISHED = (
@@ -81,16 +82,13 @@ Results = dict[str, list[Traded]]
 """Row → a result for each queue."""
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """All rows on the queues of all seeds."""
     fabric = load_fabric(SPEC)
     results: Results = {row: [] for row in ROWS}
     for seed in seeds:
         for row, each in traded(fabric, seed).items():
             results[row].append(each)
-
-    def draw(figure: Figure) -> None:
-        _draw(figure, results, len(seeds))
 
     table = ResultTable(
         ["placement, routes", "utilisation, %", "all-to-all keeps", "phases: interference",
@@ -107,14 +105,13 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
             for row, each in results.items()
         ],
     )  # fmt: skip
-    return outcome(
-        out / f"{NAME}.png",
+    return Outcome(
         claims_of(results),
         f"{SPEC}, {len(seeds)} queues of {JOBS} jobs (Lublin and Feitelson's model), all waiting "
         f"at the beginning; the first and last {EDGE} starts are not judged; {MOMENTS} moments a "
         f"queue, {PHASES} phases a moment.",
         tables=[table],
-        draw=draw,
+        draw=lambda figure: _draw(figure, results, len(seeds)),
         size=(11.0, 4.8),
     )
 
@@ -127,41 +124,17 @@ def traded(fabric: Fabric, seed: int) -> dict[str, Traded]:
     for row, size in zip(ISOLATED, INSIST, strict=True):
         ran = run_placed(jobs, PartialSpace(space_of(fabric), size))
         cases = []
-        for some in _moments(ran):
-            mix = _mix(fabric, [job.place.hosts for job in some])
+        for some in running_at(ran, EDGE, MOMENTS):
+            mix = mix_of(fabric, [job.place.hosts for job in some])
             own = [job.place.shares for job in some if job.place.isolated]
             cases.append((mix, isolated_routes(fabric, own)))
         found[row] = _judged(fabric, ran, cases, seed)
-    everything = np.ones(fabric.terminals, np.bool_)
-    picks = {"scattered": pieces(np.random.default_rng(seed), 3), "first fit": first_fit}
-    for name, pick in picks.items():
-        free = run_placed(jobs, NodeSpace(everything.copy(), pick))
-        mixes = [_mix(fabric, [job.place for job in some]) for some in _moments(free)]
-        for engine in ("ftree", "sar-plus"):
-            routed = [(mix, load_engine(engine).route(fabric, mix, Options())) for mix in mixes]
-            found[f"{name}, {engine}"] = _judged(fabric, free, routed, seed)
+    for row, free, routed in placed_anywhere(fabric, jobs, seed, EDGE, MOMENTS):
+        found[row] = _judged(fabric, free, routed, seed)
     return found
 
 
-def _moments(ran: Sequence[PlacedJob[Any]]) -> list[list[PlacedJob[Any]]]:
-    """The jobs that run at `MOMENTS` even moments of the judged time."""
-    moments = np.linspace(ran[EDGE].start, ran[-EDGE].start, MOMENTS + 2)[1:-1]
-    return [[job for job in ran if job.start <= at < job.end] for at in moments]
-
-
-def _mix(fabric: Fabric, places: Sequence[Any]) -> JobMix:
-    jobs = [make_job(str(i), place.tolist()) for i, place in enumerate(places)]
-    return multi_switch_mix(fabric, jobs)
-
-
-def _judged(
-    fabric: Fabric,
-    ran: Sequence[PlacedJob[Any]],
-    cases: Sequence[tuple[JobMix, Routes]],
-    seed: int,
-) -> Traded:
-    begin, end = ran[EDGE].start, ran[-EDGE].start
-    busy = sum(max(0.0, min(j.end, end) - max(j.start, begin)) * j.size for j in ran)
+def _judged(fabric: Fabric, ran: Schedule, cases: Cases, seed: int) -> Traded:
     kept, interference, slowdown = [], [], []
     for number, (mix, routes) in enumerate(cases):
         kept.append(measure(fabric, mix, routes).throughput_mean)
@@ -169,7 +142,7 @@ def _judged(
         interference.append(times.interference.mean())
         slowdown.append(times.together.mean())
     return Traded(
-        busy / (fabric.terminals * (end - begin)),
+        utilisation(ran, fabric.terminals, EDGE),
         float(np.mean(kept)),
         float(np.mean(interference)),
         float(np.mean(slowdown)),
@@ -210,10 +183,7 @@ WORDS = {
 
 def _above(results: Results, name: str, row: str, other: str) -> Claim:
     of = {each: [getattr(one, name) for one in results[each]] for each in (row, other)}
-    ratio = times_as_much(of[row], of[other])
-    return order(
-        f"{WORDS[name]}: {row} above {other}", told_apart(ratio), f"{ratio.words(3)} times"
-    )
+    return more(f"{WORDS[name]}: {row} above {other}", of[row], of[other], digits=3)
 
 
 def _draw(figure: Figure, results: Results, queues: int) -> None:
@@ -229,8 +199,8 @@ def _draw(figure: Figure, results: Results, queues: int) -> None:
             axes.errorbar(
                 x.value,
                 y.value,
-                xerr=[[x.value - x.low], [x.high - x.value]],
-                yerr=[[y.value - y.low], [y.high - y.value]],
+                xerr=spans([x]),
+                yerr=spans([y]),
                 color=colour,
                 marker=marker,
                 linestyle="",
@@ -242,7 +212,7 @@ def _draw(figure: Figure, results: Results, queues: int) -> None:
         axes.plot(*zip(*line, strict=True), color=COLOURS[0], linewidth=0.8)
         axes.axhline(1, color="black", linewidth=0.8)
         axes.set(title=best, xlabel="utilisation (%)", ylabel=label)
-    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    legend(figure, "outside lower center", ncols=4)
     same = [claim.says for claim in claims_of(results) if claim.holds is None]
     figure.suptitle(
         f"{SPEC}: n = {queues} queues; points are medians, bars their 95 % intervals"

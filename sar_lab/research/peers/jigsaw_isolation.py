@@ -8,10 +8,9 @@ throughput of a job is 1 divided by the load of its hottest link, at most 1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,20 +20,16 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job, multi_switch_mix
 from sar_agent.quality import measure
-from sar_agent.routing import Options, load_engine
+from sar_agent.routing import Options, Routes, load_engine
 from sar_lab.mixes.lublin import SubmittedJobs, Workload, submit_jobs
 from sar_lab.mixes.node_selection import first_fit, pieces
-from sar_lab.research.papers.claims import Claim, order, times_as_much, told_apart, value
-from sar_lab.research.papers.outcome import ResultTable, outcome
-from sar_lab.research.papers.registry import ExperimentResult
+from sar_lab.research.papers.claims import Claim, more, order, value
+from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
+from sar_lab.research.papers.pictures import legend
 from sar_lab.research.peers.isolating_placement import hosts_of, isolated_routes, space_of
 from sar_lab.research.peers.placed_queue import NodeSpace, PlacedJob, run_placed
 from sar_lab.research.statistics import median_of
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-NAME = "jigsaw-isolation"
 WHERE = "Jigsaw, HPDC 2021, utilisation of an isolating scheduler"
 CLASS = "Q"
 PUBLISHED = "system utilisation of 95 to 96 % with links of its own for every job"
@@ -54,6 +49,9 @@ ROWS = (
     "isolated",
 )
 COLOURS = ("#999999", "#4477aa", "#ccbb44", "#66ccee", "#ee6677")
+Schedule = Sequence[PlacedJob[Any]]
+Cases = Sequence[tuple[JobMix, Routes]]
+"""The jobs and routes of each moment."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,7 @@ class Kept:
     """The same of the slowest job of each moment."""
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """All placements on the queues of all seeds."""
     fabric = load_fabric(SPEC)
     found = [outcome_of(fabric, queue_of(seed), seed) for seed in seeds]
@@ -83,8 +81,8 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
             min(part["worst"]["isolated"]) >= 1 - 1e-9,
             f"{min(part['worst']['isolated']):.2f} at least",
         ),
-        _more(part["utilisation"], "first fit, sar-plus", "isolated", "utilisation"),
-        _more(part["worst"], "isolated", "scattered, ftree", "slowest job"),
+        _more("utilisation", part["utilisation"], "first fit, sar-plus", "isolated"),
+        _more("slowest job", part["worst"], "isolated", "scattered, ftree"),
     ]
 
     def draw(figure: Figure) -> None:
@@ -103,9 +101,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
                 ylabel="share of its bandwidth that a job keeps",
                 ylim=(0, 1.05),
             )
-        figure.legend(
-            *figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5
-        )
+        legend(figure, "outside lower center", ncols=5)
         figure.suptitle(
             f"{SPEC}: {fabric.terminals} hosts; a point for each of n = {len(seeds)} queues",
             fontsize=9,
@@ -123,8 +119,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
             for row in ROWS
         ],
     )
-    return outcome(
-        out / f"{NAME}.png",
+    return Outcome(
         claims,
         f"{SPEC}, {len(seeds)} queues of {JOBS:,} jobs of up to {LARGEST} nodes (Lublin and "
         f"Feitelson's model), all waiting at the beginning; the first and last {EDGE} starts are "
@@ -144,61 +139,64 @@ def queue_of(seed: int) -> SubmittedJobs:
 
 def outcome_of(fabric: Fabric, jobs: SubmittedJobs, seed: int) -> dict[str, Kept]:
     """What each row of `ROWS` gives on one queue."""
-    found = {}
+    alone = run_placed(jobs, space_of(fabric))
+    cases = [
+        (
+            mix_of(fabric, [hosts_of(job.place) for job in some]),
+            isolated_routes(fabric, [job.place for job in some]),
+        )
+        for some in running_at(alone)
+    ]
+    found = {
+        row: _kept(fabric, ran, routed) for row, ran, routed in placed_anywhere(fabric, jobs, seed)
+    }
+    return found | {"isolated": _kept(fabric, alone, cases)}
+
+
+def placed_anywhere(
+    fabric: Fabric, jobs: SubmittedJobs, seed: int, edge: int = EDGE, moments: int = MOMENTS
+) -> Iterator[tuple[str, Schedule, Cases]]:
+    """Jobs on any free nodes: `placement, engine`, what ran, and the cases of its moments."""
     everything = np.ones(fabric.terminals, np.bool_)
     picks = {"scattered": pieces(np.random.default_rng(seed), 3), "first fit": first_fit}
     for name, pick in picks.items():
         ran = run_placed(jobs, NodeSpace(everything.copy(), pick))
-        mixes = [_mix(fabric, [job.place for job in some]) for some in running_at(ran)]
+        running = running_at(ran, edge, moments)
+        mixes = [mix_of(fabric, [job.place for job in some]) for some in running]
         for engine in ("ftree", "sar-plus"):
-            kept = [
-                _kept(fabric, mix, load_engine(engine).route(fabric, mix, Options()))
-                for mix in mixes
-            ]
-            found[f"{name}, {engine}"] = _mean(utilisation(ran, fabric.terminals), kept)
-    alone = run_placed(jobs, space_of(fabric))
-    kept = []
-    for some in running_at(alone):
-        mix = _mix(fabric, [hosts_of(job.place) for job in some])
-        kept.append(_kept(fabric, mix, isolated_routes(fabric, [job.place for job in some])))
-    found["isolated"] = _mean(utilisation(alone, fabric.terminals), kept)
-    return found
+            cases = [(mix, load_engine(engine).route(fabric, mix, Options())) for mix in mixes]
+            yield f"{name}, {engine}", ran, cases
 
 
-def window(ran: Sequence[PlacedJob[Any]]) -> tuple[float, float]:
-    """The judged time: from start `EDGE` to the start of the last but `EDGE`."""
-    return ran[EDGE].start, ran[-EDGE].start
-
-
-def utilisation(ran: Sequence[PlacedJob[Any]], nodes: int) -> float:
-    """The share of the nodes' time in which they run jobs."""
-    begin, end = window(ran)
+def utilisation(ran: Schedule, nodes: int, edge: int = EDGE) -> float:
+    """The share of the nodes' time in which they run jobs, from start `edge` to the start of the
+    last but `edge`."""
+    begin, end = ran[edge].start, ran[-edge].start
     busy = sum(max(0.0, min(j.end, end) - max(j.start, begin)) * j.size for j in ran)
     return busy / (nodes * (end - begin))
 
 
-def running_at(ran: Sequence[PlacedJob[Any]]) -> list[list[PlacedJob[Any]]]:
-    """The jobs that run at `MOMENTS` even moments."""
-    begin, end = window(ran)
-    moments = np.linspace(begin, end, MOMENTS + 2)[1:-1]
-    return [[job for job in ran if job.start <= at < job.end] for at in moments]
+def running_at(
+    ran: Schedule, edge: int = EDGE, moments: int = MOMENTS
+) -> list[list[PlacedJob[Any]]]:
+    """The jobs that run at even moments of the same time."""
+    even = np.linspace(ran[edge].start, ran[-edge].start, moments + 2)[1:-1]
+    return [[job for job in ran if job.start <= at < job.end] for at in even]
 
 
-def _mix(fabric: Fabric, places: Sequence[I32]) -> JobMix:
+def mix_of(fabric: Fabric, places: Sequence[I32]) -> JobMix:
     jobs = [make_job(str(i), place.tolist()) for i, place in enumerate(places)]
     return multi_switch_mix(fabric, jobs)
 
 
-def _kept(fabric: Fabric, mix: JobMix, routes: Any) -> tuple[float, float]:
-    measures = measure(fabric, mix, routes)
-    return measures.throughput_mean, measures.throughput_min
+def _kept(fabric: Fabric, ran: Schedule, cases: Cases) -> Kept:
+    measures = [measure(fabric, mix, routes) for mix, routes in cases]
+    return Kept(
+        utilisation(ran, fabric.terminals),
+        float(np.mean([each.throughput_mean for each in measures])),
+        float(np.mean([each.throughput_min for each in measures])),
+    )
 
 
-def _mean(used: float, kept: Sequence[tuple[float, float]]) -> Kept:
-    mean, worst = np.array(kept).mean(axis=0)
-    return Kept(used, float(mean), float(worst))
-
-
-def _more(by_row: dict[str, list[float]], row: str, other: str, what: str) -> Claim:
-    ratio = times_as_much(by_row[row], by_row[other])
-    return order(f"{what}: {row} above {other}", told_apart(ratio), f"{ratio.words()} times")
+def _more(what: str, by_row: dict[str, list[float]], row: str, other: str) -> Claim:
+    return more(f"{what}: {row} above {other}", by_row[row], by_row[other])

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,9 +23,9 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.keys.routes import KeyTree, key_tree
 from sar_agent.routing import Options, load_engine
-from sar_lab.research.papers.claims import Claim, order, times_as_much, told_apart, value
-from sar_lab.research.papers.outcome import ResultTable, outcome
-from sar_lab.research.papers.registry import ExperimentResult
+from sar_lab.research.papers.claims import Claim, more, value
+from sar_lab.research.papers.outcome import Axes, Figure, Outcome, ResultTable, median_table
+from sar_lab.research.papers.pictures import band, legend
 from sar_lab.research.statistics import Estimate, median_of
 from sar_lab.research.trace.adaptive import AdaptiveRouting
 from sar_lab.research.trace.groups import steps_of
@@ -36,11 +35,6 @@ from sar_lab.research.trace.play_trace import KeySource, ProgramTime, play_trace
 from sar_lab.research.trace.rank_placement import place_ranks
 from sar_lab.research.trace.units import size_text, time_text
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-NAME = "keys-beside-sar-plus"
 WHERE = "ours: routing keys on the offsets beside sar-plus"
 CLASS = "Q"
 PUBLISHED = (
@@ -89,7 +83,7 @@ Shares = dict[int, dict[str, list[Slowdowns]]]
 """Jobs in phases → row → a run for each seed."""
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """All three parts."""
     shares: Shares = {
         n: {row: [play(n, row, seed) for seed in seeds] for row in ROWS} for n in PHASED
@@ -106,18 +100,14 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
     even = [break_even([waits[r][i] for r in REQUESTS], without[i]) for i in range(len(without))]
     found = median_of([e for e in even if e is not None] or [0.0])
 
-    def draw(figure: Figure) -> None:
-        _draw(figure, shares, waits, without, offsets, found, len(seeds))
-
-    return outcome(
-        out / f"{NAME}.png",
+    return Outcome(
         claims_of(shares, waits, without, even, offsets),
         f"{SPEC}: {JOBS} jobs of {RANKS} ranks on random hosts, {len(seeds)} placements. Fluid "
         f"model, links of equal rate. A step sends {size_text(STEP_BYTES)} a rank; an all-to-all "
         "sends as much as six steps. Slowdown is run time by that on a network that only hosts' "
         "links limit. Requests take no time in the first and third table.",
         tables=_tables(shares, waits, without, offsets, found),
-        draw=draw,
+        draw=lambda figure: _draw(figure, shares, waits, without, offsets, found, len(seeds)),
         size=(12.0, 7.0),
     )
 
@@ -209,42 +199,24 @@ def claims_of(
         mean = {row: [float(np.mean(each.jobs)) for each in runs] for row, runs in rows.items()}
         says = f"{n} of {JOBS} jobs in phases"
         if n < JOBS:
-            claims.append(_less(f"{says}: {BOTH} before NRK", mean, BOTH, "NRK"))
+            claims.append(more(f"{says}: {BOTH} before NRK", mean["NRK"], mean[BOTH]))
         if n > 0:
-            claims.append(_less(f"{says}: {BOTH} before sar-plus", mean, BOTH, "sar-plus"))
-        claims.append(_less(f"{says}: {BOTH} before Conga-like", mean, BOTH, "Conga-like"))
+            claims.append(more(f"{says}: {BOTH} before sar-plus", mean["sar-plus"], mean[BOTH]))
+        claims.append(more(f"{says}: {BOTH} before Conga-like", mean["Conga-like"], mean[BOTH]))
     known = [each for each in even if each is not None]
     saved = [a - b for a, b in zip(without, waits[0.0], strict=True)]
-    claims.append(
-        order(
-            "a key that takes a quarter of its step pays",
-            *_ratio(without, waits[0.25]),
-        )
-    )
-    claims.append(
-        order("a key that takes four times its step does not pay", *_ratio(waits[4.0], without))
-    )
-    claims.append(
+    return [
+        *claims,
+        more("a key that takes a quarter of its step pays", without, waits[0.25]),
+        more("a key that takes four times its step does not pay", waits[4.0], without),
         value(
             "break-even, in steps: what the key saves of the slowdown",
             float(np.median(saved)),
             float(np.median(known)) if len(known) == len(even) else 0.0,
             NEAR,
-        )
-    )
-    claims.append(
-        order("LMC 4 before LMC 2 where eight jobs are in phases", *_ratio(offsets[2], offsets[4]))
-    )
-    return claims
-
-
-def _less(says: str, mean: dict[str, list[float]], row: str, other: str) -> Claim:
-    return order(says, *_ratio(mean[other], mean[row]))
-
-
-def _ratio(slower: Sequence[float], faster: Sequence[float]) -> tuple[bool | None, str]:
-    ratio = times_as_much(slower, faster)
-    return told_apart(ratio), f"{ratio.words()} times"
+        ),
+        more("LMC 4 before LMC 2 where eight jobs are in phases", offsets[2], offsets[4]),
+    ]
 
 
 def _tables(
@@ -254,52 +226,35 @@ def _tables(
     offsets: dict[int, list[float]],
     found: Estimate,
 ) -> list[ResultTable]:
-    def cells(n: int, row: str, of: Callable[[Slowdowns], float]) -> str:
-        return median_of([of(each) for each in shares[n][row]]).words()
+    def of_jobs(title: str, of: Callable[[Slowdowns], float]) -> ResultTable:
+        return median_table(
+            f"{title}, jobs in phases",
+            {str(n): shares[n] for n in PHASED},
+            {row: row for row in ROWS},
+            lambda row, by_row: [of(each) for each in by_row[row]],
+        )
 
-    tables = [
-        ResultTable(
-            [f"{title}, jobs in phases", *map(str, PHASED)],
-            [[row, *(cells(n, row, of) for n in PHASED)] for row in ROWS],
-        )
-        for title, of in (
-            ("mean job", lambda each: float(np.mean(each.jobs))),
-            ("slowest job", lambda each: max(each.jobs)),
-        )
-    ]
-    tables.append(
+    pays = [seconds_text(r / found.value) for r in (1e-6, 1e-3, MEASURED)]
+    asked = [without, *(waits[r] for r in REQUESTS)]
+    return [
+        of_jobs("mean job", lambda each: float(np.mean(each.jobs))),
+        of_jobs("slowest job", lambda each: max(each.jobs)),
         ResultTable(
             ["a request takes, in steps", "no keys", *(f"{r:g}" for r in REQUESTS)],
-            [
-                [
-                    "mean job in phases",
-                    median_of(without).words(),
-                    *(median_of(waits[r]).words() for r in REQUESTS),
-                ]
-            ],
-        )
-    )
-    tables.append(
+            [["mean job in phases", *(median_of(each).words() for each in asked)]],
+        ),
         ResultTable(
             ["a request takes", "1 µs", "1 ms", f"{MEASURED:g} s (measured)"],
-            [
-                [
-                    "a key pays from steps of",
-                    *(seconds_text(r / found.value) for r in (1e-6, 1e-3, MEASURED)),
-                ]
-            ],
-        )
-    )
-    tables.append(
+            [["a key pays from steps of", *pays]],
+        ),
         ResultTable(
             ["LMC", *map(str, LMCS)],
             [
                 ["jobs with keys", *(str(min(JOBS, 2**lmc - 2)) for lmc in LMCS)],
                 ["mean job", *(median_of(offsets[lmc]).words() for lmc in LMCS)],
             ],
-        )
-    )
-    return tables
+        ),
+    ]
 
 
 def seconds_text(seconds: float) -> str:
@@ -346,7 +301,7 @@ def _draw(
         ylabel="slowdown of a job in phases",
     )
     lmc.set_xticks([2**k - 2 for k in LMCS])
-    figure.legend(*mean.get_legend_handles_labels(), loc="outside lower center", ncols=len(ROWS))
+    legend(figure, "outside lower center", ncols=len(ROWS))
     figure.suptitle(
         f"{SPEC}: n = {seeds} placements; lines are medians, bands their 95 % intervals", fontsize=9
     )
@@ -356,7 +311,4 @@ def _line(
     axes: Axes, by_x: Mapping[int, list[float]] | Mapping[float, list[float]], row: str, colour: str
 ) -> None:
     found = [median_of(draws) for draws in by_x.values()]
-    axes.plot(list(by_x), [e.value for e in found], marker=".", label=row, color=colour)
-    axes.fill_between(
-        list(by_x), [e.low for e in found], [e.high for e in found], color=colour, alpha=0.2
-    )
+    band(axes, list(by_x), found, marker=".", label=row, color=colour)

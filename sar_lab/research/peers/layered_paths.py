@@ -14,8 +14,6 @@ arrive costs nothing, either.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,15 +30,11 @@ from sar_lab.fluid.flow_paths import reroute, routed_links
 from sar_lab.fluid.flow_steps import Flows
 from sar_lab.fluid.job_patterns import all_to_all
 from sar_lab.research.packets.adaptive_model import crossbar_seconds
-from sar_lab.research.papers.outcome import ResultTable, outcome
-from sar_lab.research.papers.registry import ExperimentResult
+from sar_lab.research.papers.outcome import Figure, Outcome, median_table
+from sar_lab.research.papers.pictures import bars
 from sar_lab.research.papers.worded_claims import judged
 from sar_lab.research.statistics import median_of
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-NAME = "layered-paths"
 WHERE = "ours: LNMP's longer paths beside shortest ones, on a Slim Fly"
 CLASS = "Q"
 PUBLISHED = "the text of the LNMP paper was not at hand: where longer paths help, and where not"
@@ -62,15 +56,14 @@ Slowdowns = dict[str, dict[str, list[float]]]
 """Pattern → row → the mean slowdown of messages or jobs, one for each seed."""
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """All rows and patterns."""
     found: Slowdowns = {pattern: {row: [] for row in ROWS} for pattern in PATTERNS}
     for seed in seeds:
         for (pattern, row), slowdown in slowdowns(SPEC, seed).items():
             found[pattern][row].append(slowdown)
     numbers = {p: {row: [draws] for row, draws in rows.items()} for p, rows in found.items()}
-    return outcome(
-        out / f"{NAME}.png",
+    return Outcome(
         [
             judged(f"{SWITCHES}: {FOUR} faster than {DFSSSP}", numbers[SWITCHES]),
             judged(f"{SWITCHES}: {FOUR} faster than {TWO}", numbers[SWITCHES]),
@@ -83,10 +76,7 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
         "that on a crossbar of the hosts' links. A message is sent in equal parts, one to each "
         "LID.",
         tables=[
-            ResultTable(
-                ["mean slowdown", *PATTERNS],
-                [[row, *(median_of(found[p][row]).words() for p in PATTERNS)] for row in ROWS],
-            )
+            median_table("mean slowdown", found, {row: row for row in ROWS}, lambda r, of: of[r])
         ],
         draw=lambda figure: _draw(figure, found),
         size=(8.0, 4.2),
@@ -182,10 +172,7 @@ def _draw(figure: Figure, found: Slowdowns) -> None:
     places = np.arange(len(PATTERNS))
     for i, (row, colour) in enumerate(zip(ROWS, COLOURS, strict=True)):
         each = [median_of(found[pattern][row]) for pattern in PATTERNS]
-        span = [[e.value - e.low for e in each], [e.high - e.value for e in each]]
-        at = places + (i - 2) * 0.16
-        axes.bar(at, [e.value for e in each], 0.15, label=row, color=colour, yerr=span,
-                 error_kw={"lw": 0.8})  # fmt: skip
+        bars(axes, places + (i - 2) * 0.16, each, 0.15, label=row, color=colour)
     axes.axhline(1, color="black", lw=0.8)
     axes.set_xticks(places, PATTERNS)
     axes.set_ylabel("mean slowdown against a crossbar")

@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,13 +28,9 @@ from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.lanes.routed_engine import routed
 from sar_lab.research.papers.claims import order
-from sar_lab.research.papers.outcome import ResultTable, outcome
-from sar_lab.research.papers.registry import ExperimentResult
+from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
+from sar_lab.research.papers.pictures import legend
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-NAME = "unsafe-updates"
 WHERE = "ours: updates without order, by fabric and dead cables"
 CLASS = "Q"
 PUBLISHED = (
@@ -58,7 +52,7 @@ Counts = dict[str, dict[str, Counter[Way]]]
 """Case → `HOW` → how often."""
 
 
-def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+def run(seeds: Sequence[int]) -> Outcome:
     """All fabrics and seeds."""
     counts: Counts = {}
     for spec, dead in CASES:
@@ -99,28 +93,18 @@ def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
             axes.set(title=how, xlabel="share of job changes", xlim=(0, 1))
             axes.set_yticks(range(len(counts)), list(counts), fontsize=8)
         figure.axes[0].invert_yaxis()
-        figure.legend(
-            *figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6
-        )
+        legend(figure, "outside lower center", ncols=6)
         figure.suptitle(f"n = {len(seeds) * CHANGES} job changes a bar", fontsize=9)
 
+    shown = [(how, way) for how in HOW for way in WAYS if way is not Way.SAME]
     table = ResultTable(
-        ["fabric", *(f"{how}: {way.value}" for how in HOW for way in WAYS if way is not Way.SAME)],
+        ["fabric", *(f"{how}: {way.value}" for how, way in shown)],
         [
-            [
-                name,
-                *(
-                    f"{_share(each[how], way):.0%}"
-                    for how in HOW
-                    for way in WAYS
-                    if way is not Way.SAME
-                ),
-            ]
+            [name, *(f"{_share(each[how], way):.0%}" for how, way in shown)]
             for name, each in counts.items()
         ],
     )
-    return outcome(
-        out / f"{NAME}.png",
+    return Outcome(
         claims,
         f"{CHANGES} changes for each of {len(seeds)} seeds, which draw jobs and dead cables; lanes "
         "by path where one is not enough.",
