@@ -1,5 +1,5 @@
-"""Runs the pieces of a replay in this process, on all cores or on a Dask cluster, with equal "
-"results."""
+"""Runs the pieces of a replay in this process, on all cores or on a Dask cluster, with equal
+results."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ SEED = 4
 
 
 def job_routes(fabric: Fabric, mix: JobMix, name: str) -> NDArray[np.int64]:
-    """int64[C]: effective EFI under an engine; engines that need partitions get one for each "
-    "job."""
+    """int64[C]: effective EFI under an engine; engines that need partitions get one for each
+    job."""
     parts = [Partition(job.id, 0, job.terminals) for job in mix.jobs]
     options = Options(
         seed=SEED, pattern="shift:1", partitions=make_partitions(parts, fabric, strict=False)

@@ -75,13 +75,25 @@ def count_congestion(
     """Count how many messages of a pattern share a link, as ORCS does."""
     from rich.console import Console
 
-    from sar_lab.research.orcs import network_of_routes
+    from sar_lab.research.orcs import network_of_routes, schedule_of, simulate
     from sar_lab.research.orcs.congestion_table import congestion_table
     from sar_lab.research.orcs.dot import read_network
 
     def count(network: Network) -> Congestion:
-        return _count(
-            network, pattern, metric, ranks, first, order=order, group=group, runs=runs, seed=seed
+        hosts = len(network.guid)
+        senders = ranks or hosts - hosts % 2
+        if not 2 <= senders <= hosts:
+            raise InputError(
+                f"{senders} ranks on {hosts} hosts", remedy=f"give --ranks from 2 to {hosts}"
+            )
+        return simulate(
+            network,
+            schedule_of(pattern, senders, first),
+            metric,
+            runs=runs,
+            seed=seed,
+            order=_hosts(order, network),
+            group=_hosts(group, network),
         )
 
     if orcs_dot is not None:
@@ -107,37 +119,6 @@ def count_congestion(
         print_json({"orcs_dot": results[0].pop("engine"), **results[0]})
     else:
         print_json({"pattern": pattern, "metric": metric, "results": results})
-
-
-def _count(
-    network: Network,
-    pattern: str,
-    metric: str,
-    ranks: int | None,
-    first: int | None,
-    *,
-    order: Path | None,
-    group: Path | None,
-    runs: int,
-    seed: int,
-) -> Congestion:
-    from sar_lab.research.orcs import schedule_of, simulate
-
-    hosts = len(network.guid)
-    ranks = ranks or hosts - hosts % 2
-    if not 2 <= ranks <= hosts:
-        raise InputError(
-            f"{ranks} ranks on {hosts} hosts", remedy=f"give --ranks from 2 to {hosts}"
-        )
-    return simulate(
-        network,
-        schedule_of(pattern, ranks, first),
-        metric,
-        runs=runs,
-        seed=seed,
-        order=_hosts(order, network),
-        group=_hosts(group, network),
-    )
 
 
 def _hosts(path: Path | None, network: Network) -> I32 | None:

@@ -146,35 +146,23 @@ def simulate_trace(
     if key and not any(isinstance(table, Routes) for table in tables.values()):
         raise InputError("--key needs tables that hold the keys", remedy="add --routes DIR")
     results: list[dict[str, Any]] = []
-    for name, candidate in candidates.items():
-        held = _keys(key or [], candidate)
-        times = play_trace(
-            network,
-            candidate,
-            programs,
-            ranks,
-            keys=held,
-            request_seconds=request_seconds,
-            round_seconds=round_seconds,
-        )
+
+    def play(
+        name: str, candidate: Routes | PathRoutes | AdaptiveRouting, held: KeySource | None
+    ) -> None:
+        seconds = {"request_seconds": request_seconds, "round_seconds": round_seconds}
+        times = play_trace(network, candidate, programs, ranks, keys=held, **seconds)
         results.append({"engine": name, **summary(times)})
+
+    for name, candidate in candidates.items():
+        play(name, candidate, _keys(key or [], candidate))
     for kind in keys or ():
         base = next((table for table in tables.values() if isinstance(table, Routes)), None)
         if base is None:
             raise InputError(
                 "--keys needs tables for the traffic without a key", remedy="add --engine dmodk"
             )
-        computed = phase_keys(key_tree(network), shifted=kind == "nrk")
-        times = play_trace(
-            network,
-            base,
-            programs,
-            ranks,
-            keys=computed,
-            request_seconds=request_seconds,
-            round_seconds=round_seconds,
-        )
-        results.append({"engine": kind, **summary(times)})
+        play(kind, base, phase_keys(key_tree(network), shifted=kind == "nrk"))
     if as_json:
         print_json({"trace": str(trace), "jobs": len(ranks), "results": results})
     else:

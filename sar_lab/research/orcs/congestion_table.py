@@ -1,4 +1,4 @@
-"""The table of congestion that `sar-agent simulate` prints."""
+"""The table of congestion that `sar-lab count-congestion` prints."""
 
 from __future__ import annotations
 

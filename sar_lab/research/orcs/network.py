@@ -22,8 +22,8 @@ class Network(NamedTuple):
     name: tuple[str, ...]
     """H names, for error messages."""
     hop: U32
-    """uint32[N, H]: the link from node v for packets to a host, `NONE` where no link leads "
-    "there."""
+    """uint32[N, H]: the link from node v for packets to a host, `NONE` where no link leads
+    there."""
     head: U32
     """uint32[E]: where a link ends: a node, or N + h for a host that has no table."""
     enter: U32

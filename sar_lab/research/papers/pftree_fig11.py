@@ -38,8 +38,8 @@ NODES = [tree.nodes for tree in TREES]
 
 
 def bandwidth(tree: Table3Tree, engine: str, seeds: Sequence[int]) -> Estimate:
-    """The share of full bandwidth while the others bisect and the victims are idle "
-    "(hist_acc_band)."""
+    """The share of full bandwidth while the others bisect and the victims are idle
+    (hist_acc_band)."""
     means = []
     for seed in seeds:
         draw, network = network_of(tree, engine, seed)

@@ -40,6 +40,7 @@ from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import band, bars
 from sar_lab.research.papers.worded_claims import PLAIN, judged
 from sar_lab.research.statistics import median_of
+from sar_lab.research.trace.groups import all_pairs
 
 WHERE = "ours: adaptive routing per packet under incast, grids and offered load"
 CLASS = "Q"
@@ -189,25 +190,17 @@ def patterns_of(spec: str, seed: int) -> dict[tuple[str, str], PatternResult]:
 
 def incast(fabric: Fabric, mix: JobMix) -> Flows:
     """Jobs 0, 2, …: all hosts send to the first one; the others: all to all. One step each."""
-    return _steps(
-        [
-            [(pairs_to_first(job.terminals) if i % 2 == 0 else pairs_of_all(job.terminals))]
-            for i, job in enumerate(mix.jobs)
-        ],
-        [SEGMENTS / (len(job.terminals) - 1) for job in mix.jobs],
-    )
+    hosts = [job.terminals for job in mix.jobs]
+    steps = [
+        [pairs_to_first(some) if i % 2 == 0 else some[all_pairs(len(some))]]
+        for i, some in enumerate(hosts)
+    ]
+    return _steps(steps, [SEGMENTS / (len(some) - 1) for some in hosts])
 
 
 def pairs_to_first(hosts: I32) -> I32:
     """int32[N - 1, 2]: each other host to the first."""
     return np.stack([hosts[1:], np.full(len(hosts) - 1, hosts[0], np.int32)], axis=1)
-
-
-def pairs_of_all(hosts: I32) -> I32:
-    """int32[N (N - 1), 2]: every ordered pair."""
-    source, destination = np.meshgrid(hosts, hosts, indexing="ij")
-    other = source != destination
-    return np.stack([source[other], destination[other]], axis=1)
 
 
 def grid_phases(mix: JobMix) -> list[list[I32]]:

@@ -43,8 +43,8 @@ PHASES_MOST = 1 << 20
 
 
 def read_trace(source: str | Path) -> ProgramTrace:
-    """The trace in a file, or in a text of several lines. Raises `InputError` with file and "
-    "line."""
+    """The trace in a file, or in a text of several lines. Raises `InputError` with file and
+    line."""
     text, name = source_text(source, "trace")
     return _Reader(name).read(text)
 

@@ -68,8 +68,8 @@ class ProgramTime:
         return float(self.sending.sum()) + self.barriers
 
     def json(self) -> dict[str, Any]:
-        """The times, and the slowdown of all communication (null for a program without "
-        "messages)."""
+        """The times, and the slowdown of all communication (null for a program without
+        messages)."""
         alone = float(self.alone.sum())
         return {
             "job": self.program.job,
