@@ -93,10 +93,6 @@ class ReplayFolder:
         for piece in pieces:
             self._path(piece).unlink(missing_ok=True)
 
-    def result(self) -> pa.Table:
-        """`replay.parquet`. Raises `InputError` where it is missing or damaged."""
-        return read_result(self.folder)
-
     def _path(self, piece: ReplayPiece) -> Path:
         return self.folder / "pieces" / f"{piece.name}.parquet"
 

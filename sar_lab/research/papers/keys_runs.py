@@ -67,19 +67,11 @@ class Setup:
         )
         trace = read_trace(PROGRAMS["cartesian"](wish))
         placement = place_ranks(fabric, trace, "random", seed)
-        if engine == "conga":
-            times = play_trace(
-                fabric,
-                replace(conga, seed=seed),
-                trace,
-                placement,
-                round_seconds=self.round_seconds,
-            )
-        else:
-            keys = None if engine == "dmodk" else phase_keys(tree, shifted=engine == "nrk")
-            times = play_trace(
-                fabric, routes, trace, placement, keys=keys, round_seconds=self.round_seconds
-            )
+        used = replace(conga, seed=seed) if engine == "conga" else routes
+        keys = phase_keys(tree, shifted=engine == "nrk") if engine in ("ark", "nrk") else None
+        times = play_trace(
+            fabric, used, trace, placement, keys=keys, round_seconds=self.round_seconds
+        )
         return max(time.communication for time in times)
 
 
