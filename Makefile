@@ -58,7 +58,7 @@ demo-live: $(VENV)/.run system-packages
 	$(MAKE) bridge
 	$(MAKE) -C opensm_bridge build/libumad_timeouts.so
 	SAR_PLUGIN=$(CURDIR)/opensm_bridge/build/libsarbridge.so \
-		SAR_UMAD_TIMEOUTS=$(CURDIR)/opensm_bridge/build/libumad_timeouts.so $(BIN)/sar-agent demo-live
+		SAR_UMAD_TIMEOUTS=$(CURDIR)/opensm_bridge/build/libumad_timeouts.so $(BIN)/sar-lab demo-live
 
 C_PARTS := c_common agent_client opensm_bridge slurm_spank libsar_migrate libsar_key
 check-c: $(C_PARTS:%=check-%)

@@ -1,18 +1,9 @@
-"""The command line: the list of commands, in the groups of `--help`.
-
-Exit codes are a contract: 0 success, 1 a check failed or another program did not answer, 2 bad
-input. An error is one line on stderr; a traceback is a bug.
-"""
+"""The program `sar-agent`: the list of its commands, in the groups of `--help`."""
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable
 
-import typer
-
-from sar_agent import __version__
 from sar_agent.commands import (
     anonymize,
     ask,
@@ -27,21 +18,14 @@ from sar_agent.commands import (
     topology,
     what_if,
 )
-from sar_agent.errors import SarError
-from sar_agent.util.extensions import extensions, load_point
+from sar_agent.commands.program import add_extensions, make_program, run_program
 
 OPERATE = "Operate the agent"
 LOOK = "Look at a site (from two files; nothing is installed)"
 ROUTES = "Look at routes and topology (nothing is installed)"
 APPLICATIONS = "For applications"
 
-app = typer.Typer(
-    name="sar-agent",
-    help="Scheduling-aware InfiniBand routes for Slurm clusters.",
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    pretty_exceptions_enable=False,
-)
+app = make_program("sar-agent", "Scheduling-aware InfiniBand routes for Slurm clusters.")
 COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     (OPERATE, "run", service.run),
     (OPERATE, "once", service.once),
@@ -68,56 +52,9 @@ for panel, name, command in COMMANDS:
 app.add_typer(config_file.app, rich_help_panel=OPERATE)
 app.add_typer(topology.app, rich_help_panel=ROUTES)
 app.add_typer(key.app, rich_help_panel=APPLICATIONS)
-for extension in extensions("sar_agent.commands"):  # such as sar-lab's, if installed
-    try:
-        load_point(extension, "package of commands")(app)
-    except SarError as error:  # another package's fault must not stop the agent
-        print(f"sar-agent: {error}", file=sys.stderr)
-
-
-def _print_version(requested: bool) -> None:
-    if requested:
-        typer.echo(f"sar-agent {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _root(
-    version: bool = typer.Option(
-        False, "--version", callback=_print_version, is_eager=True, help="Print the version."
-    ),
-) -> None:
-    pass
-
-
-_REMEDIES: dict[type[OSError], str] = {
-    FileExistsError: "; name a folder, not a file",
-    NotADirectoryError: "; name a folder, not a file",
-    PermissionError: "; name a place where you may write",
-}
+add_extensions(app, "sar_agent.commands")  # such as sar-lab's, if installed
 
 
 def main() -> None:
-    """Entry point: turns errors that a user can act on into one line and an exit code."""
-    try:
-        sys.exit(app(standalone_mode=False))
-    except typer.TyperException as error:
-        # A usage error is one line, too, since it may end up in the log of a script. Without
-        # arguments typer has printed the help, and the message is empty.
-        if message := error.format_message():
-            print(f"sar-agent: {message} See sar-agent --help", file=sys.stderr)
-        sys.exit(error.exit_code)
-    except typer.Abort:
-        sys.exit(130)  # Ctrl-C
-    except SarError as error:
-        print(f"sar-agent: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
-    except BrokenPipeError:
-        # `sar-agent history | head`: the reader has closed the pipe, so nothing may be flushed.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except OSError as error:
-        if error.filename is None:
-            raise
-        remedy = _REMEDIES.get(type(error), "")
-        print(f"sar-agent: {error.filename}: {error.strerror}{remedy}", file=sys.stderr)
-        sys.exit(2)
+    """Entry point."""
+    run_program(app)

@@ -5,12 +5,18 @@ from __future__ import annotations
 import sys
 from functools import cache
 
-import typer
+_program = "sar-agent"
+
+
+def name_program(name: str) -> None:
+    """From now on, notes begin with this name."""
+    global _program
+    _program = name
 
 
 def note(sentence: str) -> None:
     """One line on stderr, whether or not it is a terminal."""
-    typer.echo(f"sar-agent: {sentence}", err=True)
+    print(f"{_program}: {sentence}", file=sys.stderr)
 
 
 @cache

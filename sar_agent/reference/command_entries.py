@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from typer.main import get_command
 
+from sar_agent.util.extensions import extensions
+
+PROGRAMS = ("sar-agent", "sar-lab")
 EXIT_CODES = {
     "0": "The command succeeded. `once` also if there was nothing to do.",
     "1": "A check failed, a pass failed, or another program (Slurm, OpenSM) did not answer. "
@@ -41,28 +45,33 @@ class CommandOption:
 class CommandEntry:
     """One command: `topology check` has two words."""
 
+    program: str
+    """`sar-agent` or `sar-lab`."""
     words: str
     panel: str
-    """The group of `sar-agent --help` in which it is listed."""
+    """The group of `--help` in which it is listed."""
     help: str
     options: tuple[CommandOption, ...]
 
 
 def command_entries() -> Iterator[CommandEntry]:
     """All commands that are installed, in the order of `--help`; sar-lab's if it is there."""
-    from sar_agent.cli import app
+    for point in extensions("console_scripts"):
+        if point.name in PROGRAMS:
+            app = import_module(point.module).app
+            yield from _commands(point.name, get_command(app), (), "")
 
-    yield from _commands(get_command(app), (), "")
 
-
-def _commands(group: Any, words: tuple[str, ...], panel: str) -> Iterator[CommandEntry]:
+def _commands(
+    program: str, group: Any, words: tuple[str, ...], panel: str
+) -> Iterator[CommandEntry]:
     for name, command in group.commands.items():
         own = panel or getattr(command, "rich_help_panel", None) or ""
         if hasattr(command, "commands"):
-            yield from _commands(command, (*words, name), own)
+            yield from _commands(program, command, (*words, name), own)
         else:
             options = tuple(map(_option, command.params))
-            yield CommandEntry(" ".join((*words, name)), own, command.help or "", options)
+            yield CommandEntry(program, " ".join((*words, name)), own, command.help or "", options)
 
 
 def _option(parameter: Any) -> CommandOption:

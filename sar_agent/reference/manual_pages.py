@@ -1,20 +1,46 @@
 """Man pages and shell completion, made from the command line and the settings model.
 
-`python -m sar_agent.reference.manual_pages FOLDER` writes sar-agent.1, sar-agent.toml.5 and
-sar-agent.bash.
+`python -m sar_agent.reference.manual_pages FOLDER` writes sar-agent.1, sar-lab.1, sar-agent.toml.5,
+sar-agent.bash and sar-lab.bash.
 """
 
 from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
 from sar_agent import __version__
 from sar_agent.config.model import DEFAULT_PATH
-from sar_agent.reference.command_entries import CommandOption, command_entries
+from sar_agent.reference.command_entries import (
+    PROGRAMS,
+    CommandEntry,
+    CommandOption,
+    command_entries,
+)
 from sar_agent.reference.config_entries import config_entries, config_sections
+
+ABOUT = {
+    "sar-agent": (
+        "InfiniBand routes for the jobs that Slurm runs",
+        "Watches Slurm's running jobs, computes InfiniBand routes for them, proves the routes "
+        "free of credit loops, and has OpenSM install them. In observe mode, the default, "
+        "it changes nothing.",
+    ),
+    "sar-lab": (
+        "simulations and replays of InfiniBand routes",
+        "Simulates traffic on the routes of sar-agent's engines, replays job histories, and "
+        "computes the tables and figures of papers again. It installs nothing on a cluster.",
+    ),
+}
+"""What each program is, in a line and in a paragraph."""
+
+
+def _commands_of(program: str) -> list[CommandEntry]:
+    return [entry for entry in command_entries() if entry.program == program]
 
 
 def _plain(text: str | None) -> str:
@@ -37,23 +63,21 @@ def _names(option: CommandOption) -> str:
     return names + (f" \\fI{_roff(option.value)}\\fR" if option.value else "")
 
 
-def commands_manual() -> str:
-    """sar-agent(1)."""
+def commands_manual(program: str) -> str:
+    """sar-agent(1) or sar-lab(1)."""
+    what, description = ABOUT[program]
+    other = next(name for name in PROGRAMS if name != program)
     lines = [
-        f'.TH SAR-AGENT 1 "" "sar-agent {__version__}" "User Commands"',
+        f'.TH {program.upper()} 1 "" "{program} {__version__}" "User Commands"',
         ".SH NAME",
-        "sar\\-agent \\- InfiniBand routes for the jobs that Slurm runs",
+        _roff(f"{program} - {what}"),
         ".SH SYNOPSIS",
-        ".B sar\\-agent",
+        f".B {_roff(program)}",
         "COMMAND [OPTIONS]",
         ".SH DESCRIPTION",
-        _roff(
-            "Watches Slurm's running jobs, computes InfiniBand routes for them, proves the routes "
-            "free of credit loops, and has OpenSM install them. In observe mode, the default, "
-            "it changes nothing."
-        ),
+        _roff(description),
     ]
-    for panel, entries in groupby(command_entries(), lambda entry: entry.panel):
+    for panel, entries in groupby(_commands_of(program), lambda entry: entry.panel):
         lines.append(f".SH {_roff((panel or 'Commands').upper())}")
         for entry in entries:
             lines += [f".SS {_roff(entry.words)}", *_roff(_plain(entry.help)).split("\n\n")]
@@ -68,7 +92,7 @@ def commands_manual() -> str:
         f".TP\n.I {_roff(str(DEFAULT_PATH))}\nThe settings; see sar\\-agent.toml(5).",
         ".TP\n.I /var/lib/sar\\-agent\nState, history, kept generations.",
         ".SH SEE ALSO",
-        ".BR sar\\-agent.toml (5),\n.BR opensm (8),\n.BR squeue (1)",
+        f".BR {_roff(other)} (1),\n.BR sar\\-agent.toml (5),\n.BR opensm (8),\n.BR squeue (1)",
     ]
     return "\n".join(lines) + "\n"
 
@@ -96,9 +120,10 @@ def settings_manual() -> str:
     return "\n".join(lines) + "\n"
 
 
-def bash_completion() -> str:
+def bash_completion(program: str) -> str:
     """Completes commands and options without starting Python."""
-    commands = list(command_entries())
+    function = f"_{program.replace('-', '_')}"
+    commands = _commands_of(program)
     first = sorted({command.words.split()[0] for command in commands})
     cases: dict[str, list[str]] = {}
     for command in commands:
@@ -108,8 +133,8 @@ def bash_completion() -> str:
         options = [n for option in command.options for n in option.names if n.startswith("-")]
         cases[command.words] = [*options, "--help"]
     lines = [
-        "# Completion of sar-agent for bash.",
-        "_sar_agent() {",
+        f"# Completion of {program} for bash.",
+        f"{function}() {{",
         '  local word=${COMP_WORDS[COMP_CWORD]} path="${COMP_WORDS[1]} ${COMP_WORDS[2]}" words=',
         "  COMPREPLY=()",
         '  if [ "$COMP_CWORD" -eq 1 ]; then',
@@ -125,15 +150,15 @@ def bash_completion() -> str:
         "  fi",
         '  COMPREPLY=($(compgen -W "$words" -- "$word"))',
         "}",
-        "complete -o default -F _sar_agent sar-agent",
+        f"complete -o default -F {function} {program}",
     ]
     return "\n".join(lines) + "\n"
 
 
-FILES = {
-    "sar-agent.1": commands_manual,
+FILES: dict[str, Callable[[], str]] = {
     "sar-agent.toml.5": settings_manual,
-    "sar-agent.bash": bash_completion,
+    **{f"{name}.1": partial(commands_manual, name) for name in PROGRAMS},
+    **{f"{name}.bash": partial(bash_completion, name) for name in PROGRAMS},
 }
 
 if __name__ == "__main__":

@@ -68,7 +68,8 @@ def _command_page() -> Iterator[str]:
     yield "# Command line\n"
     yield GENERATED
     yield (
-        "`sar-agent COMMAND --help` prints the same for one command. Results go to stdout; errors, "
+        "`sar-agent COMMAND --help` and `sar-lab COMMAND --help` print the same for one command. "
+        "Results go to stdout; errors, "
         "notes and progress go to stderr, an error as one line with its remedy.\n"
     )
     yield "## Exit codes\n"
@@ -82,7 +83,7 @@ def _command_page() -> Iterator[str]:
 
 
 def _one_command(entry: CommandEntry) -> Iterator[str]:
-    yield f"\n### sar-agent {entry.words}\n\n{_paragraphs(entry.help)}"
+    yield f"\n### {entry.program} {entry.words}\n\n{_paragraphs(entry.help)}"
     if not entry.options:
         return
     rows = []
@@ -111,12 +112,10 @@ def _json() -> Iterator[str]:
         "for [its page](../live-page.md)."
     )
     objects = json_objects()
-    inner = {key.object for keys in objects.values() for key in keys if key.object}
+    commands = {entry.words: f"{entry.program} {entry.words}" for entry in command_entries()}
     for name, keys in objects.items():
-        heading = f"Object {name}" if name in inner else f"sar-agent {name}"
-        if name.startswith("/"):
-            heading = f"GET {name}"
-        yield f"\n## {heading}\n"
+        inner = f"GET {name}" if name.startswith("/") else f"Object {name}"
+        yield f"\n## {commands.get(name, inner)}\n"
         rows = []
         for key in keys:
             meaning = _sentence(key.meaning)

@@ -27,8 +27,8 @@ MOST_HOT = 3000
 
 
 def write_assessment(assessment: Assessment, folder: Path) -> Path:
-    """Writes `index.html` and `assess.json` to `folder` (created if needed); returns the page's "
-    "path."""
+    """Writes `index.html` and `assess.json` to `folder` (created if needed); returns the page's
+    path."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "assess.json").write_text(json.dumps(assessment.json(), indent=1) + "\n")
     page = folder / "index.html"

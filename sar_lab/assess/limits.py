@@ -42,7 +42,7 @@ def limits_of(given: SiteData, ratings: Ratings, adaptive: bool) -> tuple[str, .
     sentences.append(
         "Few programs send all messages at once (an all-to-all whose messages are posted "
         "together). Most send one at a time: rings, halo exchanges, and all-to-alls of large "
-        "messages in Open MPI. Yours lie between the two (docs/research/load-is-time.md)."
+        "messages in Open MPI. Yours lie between the two (docs/load-is-time.md)."
     )
     if hosts := shared_hosts(given.fabric, given.mix):
         sentences.append(

@@ -1,5 +1,5 @@
-"""Runs every engine on the site's data: routes, checks, measures, and the cost of an "
-"installation."""
+"""Runs every engine on the site's data: routes, checks, measures, and the cost of an
+installation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sar-agent demo-live`: the agent at work in one terminal."""
+"""`sar-lab demo-live`: the agent at work in one terminal."""
 
 from __future__ import annotations
 

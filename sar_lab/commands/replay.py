@@ -1,4 +1,4 @@
-"""`sar-agent replay`: the routes that engines compute for every moment of a job history."""
+"""`sar-lab replay`: the routes that engines compute for every moment of a job history."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def replay(
 
 def _command(engines: Sequence[str], options: Mapping[str, object]) -> str:
     """The command that gives the same result on any machine and with any number of workers."""
-    words = ["sar-agent", "replay"]
+    words = ["sar-lab", "replay"]
     for option, value in options.items():
         if value is not None:
             words += [option, str(value)] if value != "" else [option]

@@ -1,4 +1,4 @@
-"""`sar-agent simulate-time`: how long the jobs' all-to-alls take on given routes."""
+"""`sar-lab simulate-time`: how long the jobs' all-to-alls take on given routes."""
 
 from __future__ import annotations
 

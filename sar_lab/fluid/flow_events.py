@@ -202,8 +202,8 @@ def add_carried(
 
 @kernel_part
 def freed(links: FlowLinks, ended: np.uint32, moving: U32, count: int) -> int:  # pragma: no cover
-    """Adds to `moving[:count]` the flows that a link of the ended flow limits; returns the "
-    "count."""
+    """Adds to `moving[:count]` the flows that a link of the ended flow limits; returns the
+    count."""
     for c in links.link[links.path[ended] : links.stop[ended]]:
         e = links.first[c]
         while e < len(links.link):

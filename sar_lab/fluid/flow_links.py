@@ -25,8 +25,8 @@ class FlowLinks(NamedTuple):
     path: U32
     """uint32[F]: where in `link` the path of each flow begins."""
     stop: U32
-    """uint32[F]: flow f crosses `link[path[f]:stop[f]]`; the entries up to the next path are "
-    "room."""
+    """uint32[F]: flow f crosses `link[path[f]:stop[f]]`; the entries up to the next path are
+    room."""
     link: U32
     """uint32[E]"""
     flow: U32

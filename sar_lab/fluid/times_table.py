@@ -1,4 +1,4 @@
-"""The table of simulated times that `sar-agent simulate` prints."""
+"""The table of simulated times that `sar-lab simulate-time` prints."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from sar_lab.fluid.simulate_jobs import JobTimes
 
 
 def times_table(times: Mapping[str, JobTimes]) -> Table:
-    """A row for each set of routes: simulated times, and times predicted from load (1 / "
-    "throughput)."""
+    """A row for each set of routes: simulated times, and times predicted from load."""
     table = Table()
     table.add_column("routes", overflow="fold")
     for what in ("time", "predicted"):

@@ -82,8 +82,8 @@ class AgentProcess:
         return self.log_path.read_text(errors="replace")
 
     def news(self) -> list[Row]:
-        """Decisions since the last call, the oldest first. Raises SarError if the agent has "
-        "ended."""
+        """Decisions since the last call, the oldest first. Raises SarError if the agent has
+        ended."""
         if self._daemon:
             self._daemon.check()
         rows = self._history.last(1000)[::-1]

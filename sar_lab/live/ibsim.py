@@ -197,6 +197,6 @@ class Ibsim:
         self.console(f'Clear "{node}"')
 
     def drop(self, node: str, percent: int, attribute: int = 0) -> None:
-        """Drop `percent` of the MADs to a node; attribute 25 is LinearForwardingTable, 0 means "
-        "all."""
+        """Drop `percent` of the MADs to a node; attribute 25 is LinearForwardingTable, 0 means
+        all."""
         self.console(f'Error "{node}" {percent} {attribute}')

@@ -1,5 +1,5 @@
-"""Reads `--history` and `--fabric` of `replay`, and `--fabric` of `assess`: recorded or "
-"synthetic."""
+"""Reads `--history` and `--fabric` of `replay`, and `--fabric` of `assess`: recorded or
+synthetic."""
 
 from __future__ import annotations
 

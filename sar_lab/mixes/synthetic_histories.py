@@ -50,8 +50,8 @@ class Machine:
     pick: Callable[[Generator], Pick]
 
     def with_largest(self, nodes: int) -> Machine:
-        """The machine with another largest job; the arrival rate changes so that it is about as "
-        "full."""
+        """The machine with another largest job; the arrival rate changes so that it is about as
+        full."""
         known = self.workload
         nodes = min(nodes, max(self.parts))
         gaps = known.gap_times * nodes / known.largest

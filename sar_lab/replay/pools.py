@@ -1,5 +1,5 @@
-"""Runs the pieces of a replay in this process, on all cores or on a Dask cluster, with equal "
-"results."""
+"""Runs the pieces of a replay in this process, on all cores or on a Dask cluster, with equal
+results."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from multiprocessing import get_context, parent_process
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sar_agent.errors import InputError, Unavailable
 from sar_lab.replay.chain import StateRow
@@ -142,9 +142,8 @@ def dask_client(address: str) -> AbstractContextManager[Client]:
     return client
 
 
-def _slurm_client(address: str) -> AbstractContextManager[Client]:
-    from contextlib import ExitStack
-
+@contextmanager
+def _slurm_client(address: str) -> Iterator[Client]:
     from dask_jobqueue.slurm import SLURMCluster
     from distributed import Client
 
@@ -153,33 +152,17 @@ def _slurm_client(address: str) -> AbstractContextManager[Client]:
         raise InputError(
             f"--dask {address!r} does not give a number of jobs", remedy="e.g. slurm:4"
         )
-    stack = ExitStack()
-    with stack:
-        try:
-            cluster = stack.enter_context(SLURMCluster())
-        except (ValueError, TypeError) as error:
-            raise InputError(
-                f"Dask cannot start Slurm jobs ({error})",
-                remedy="set cores and memory in ~/.config/dask/jobqueue.yaml "
-                "(docs/research/replay.md)",
-            ) from error
+    try:
+        cluster = SLURMCluster()
+    except (ValueError, TypeError) as error:
+        raise InputError(
+            f"Dask cannot start Slurm jobs ({error})",
+            remedy="set cores and memory in ~/.config/dask/jobqueue.yaml (docs/replay.md)",
+        ) from error
+    with cluster:
         cluster.scale(jobs=int(number))
-        client = stack.enter_context(Client(cluster))
-        return _ClientWithCluster(client, stack.pop_all())
-    raise AssertionError("unreachable")
-
-
-class _ClientWithCluster(AbstractContextManager["Client"]):
-    """A Dask client that closes its cluster when it is closed."""
-
-    def __init__(self, client: Client, stack: AbstractContextManager[Any]) -> None:
-        self._client, self._stack = client, stack
-
-    def __enter__(self) -> Client:
-        return self._client
-
-    def __exit__(self, *error: Any) -> None:
-        self._stack.__exit__(*error)
+        with Client(cluster) as client:
+            yield client
 
 
 def pool_for(workers: int | None, client: Client | None = None) -> Pool:

@@ -93,10 +93,6 @@ class ReplayFolder:
         for piece in pieces:
             self._path(piece).unlink(missing_ok=True)
 
-    def result(self) -> pa.Table:
-        """`replay.parquet`. Raises `InputError` where it is missing or damaged."""
-        return read_result(self.folder)
-
     def _path(self, piece: ReplayPiece) -> Path:
         return self.folder / "pieces" / f"{piece.name}.parquet"
 
@@ -113,7 +109,7 @@ def read_result(folder: Path) -> pa.Table:
         raise InputError(
             f"the replay cannot be read ({str(error).splitlines()[0]})",
             file=path,
-            remedy="run sar-agent replay with this --out",
+            remedy="run sar-lab replay with this --out",
         ) from error
 
 

@@ -17,7 +17,7 @@ from sar_lab.history import JobHistory, LeftOut
 from sar_lab.history.job_history import EXAMPLES
 from sar_lab.opensm_tables import lab_engine
 from sar_lab.replay.pools import Pool
-from sar_lab.replay.replay_folder import ReplayFolder
+from sar_lab.replay.replay_folder import ReplayFolder, read_result
 from sar_lab.replay.replay_plan import ReplayPlan
 from sar_lab.replay.samples import Samples
 from sar_lab.replay.table1 import column, table1
@@ -51,7 +51,7 @@ def run_replay(
         store.put(piece, rows)
         done += 1
         progress(done, len(pieces))
-    whole = store.result() if store.is_done else store.finish(work, pieces)
+    whole = read_result(out) if store.is_done else store.finish(work, pieces)
     summary = summary_of(history, work, whole, command)
     store.close(summary, pieces)
     return summary

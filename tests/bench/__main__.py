@@ -46,10 +46,10 @@ KEPT: dict[str, Callable[[bool, StoredResults], Iterator[Table]]] = {
 """Benchmarks that store each of their results. `tests.bench.page` runs them, and some `BENCHES`."""
 HEAD = """# Benchmarks
 
-Measured on {date} by `python -m tests.bench --markdown docs/research/benchmarks.md` (`make bench`
+Measured on {date} by `python -m tests.bench --markdown benchmarks.md` (`make bench`
 prints the same). Benchmarks are not part of the test suite. Times depend on the load of the
 machine; where two things are compared, they ran alternately in one run. Speed and quality of the
-routes are on the page [performance](performance.md).
+routes are on the page [performance](../../../docs/performance.md).
 
 | | |
 |---|---|

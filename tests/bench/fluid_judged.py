@@ -21,7 +21,7 @@ from sar_agent.routing.phase_contention import phase_contention
 from sar_lab.fluid import PATTERNS
 from sar_lab.fluid.flow_events import end_times
 from sar_lab.fluid.flow_paths import routed_links
-from sar_lab.packets import PacketModel, packet_times
+from sar_lab.research.packets import PacketModel, packet_times
 from tests.bench.table import Table
 from tests.live.helpers.ask_simgrid import has_simgrid, judged
 

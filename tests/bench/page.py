@@ -1,4 +1,4 @@
-"""Writes docs/research/performance.md: python -m tests.bench.page [--full] [--out DIR].
+"""Writes docs/performance.md: python -m tests.bench.page [--full] [--out DIR].
 
 Measures only what DIR does not contain, so an interrupted run continues where it stopped, and a
 result that is deleted from DIR is measured again.
@@ -24,7 +24,7 @@ from tests.bench.machine import machine
 from tests.bench.stored_results import StoredResults
 from tests.bench.table import Table
 
-PAGE = Path("docs/research/performance.md")
+PAGE = Path("docs/performance.md")
 
 HEAD = """# Performance
 

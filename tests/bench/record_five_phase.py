@@ -1,6 +1,6 @@
 """Records a five-phase update for the lab: `python -m tests.bench.record_five_phase`.
 
-A minute; needs OpenSM, ibsim and munge. Writes `sar_lab/five_phase/recorded/testbed.json`: events
+A minute; needs OpenSM, ibsim and munge. Writes `sar_lab/research/recorded/testbed.json`: events
 of the agent and of two ranks, blocks of tables confirmed by OpenSM, and tables before and after.
 """
 
@@ -14,8 +14,8 @@ from typing import Any
 
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.formats.routes_file import RoutesFile
-from sar_lab.five_phase.recorded_update import RECORD, TESTBED, path_channels
 from sar_lab.live.process import wait_until
+from sar_lab.research.recorded_update import RECORD, TESTBED, path_channels
 from tests.live import conftest
 from tests.live.helpers.phased import phased
 from tests.live.helpers.plugin_watch import PluginWatch

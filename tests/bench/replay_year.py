@@ -27,7 +27,7 @@ PIECE = 21
 """Moments of a piece of the week, which has 168."""
 ENGINE = "sar-plus"
 ONE_CORE = ("taskset", "-c", "0")
-PYTHON = [sys.executable, "-c", "from sar_agent.cli import main; main()"]
+PYTHON = [sys.executable, "-c", "from sar_lab.cli import main; main()"]
 
 
 def tables(full: bool) -> Iterator[Table]:

@@ -19,7 +19,7 @@ from sar_lab.live.requirements import PLUGIN
 from tests.live.helpers.site import plugin
 
 pytestmark = pytest.mark.live
-COMMAND = [sys.executable, "-c", "from sar_agent.cli import main; main()", "demo-live"]
+COMMAND = [sys.executable, "-c", "from sar_lab.cli import main; main()", "demo-live"]
 
 
 @pytest.fixture

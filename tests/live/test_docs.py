@@ -17,7 +17,11 @@ import pytest
 
 pytestmark = pytest.mark.live
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("*/FORMAT.md")])
+PAGES = sorted(
+    page
+    for pattern in ("*.md", "docs/**/*.md", "*/FORMAT.md", "sar_lab/research/pages/*.md")
+    for page in ROOT.glob(pattern)
+)
 BLOCK = re.compile(r"^<!-- (run|prints|file)(?:: (.+?))? -->\n```\w*\n(.*?)^```$", re.M | re.S)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 ENGINE_PAGE = ROOT / "docs" / "add-an-engine.md"
@@ -30,16 +34,18 @@ def blocks(page: Path) -> list[tuple[str, str, str]]:
 
 
 def run(script: str, folder: Path, *extra_path: Path) -> str:
-    """The output of a shell script that calls `sar-agent` as a reader would."""
-    command = folder / "bin" / "sar-agent"
-    command.parent.mkdir(exist_ok=True)
-    command.write_text(
-        # As pip writes it: processes that a command starts import this file and must not run it.
-        f"#!{sys.executable}\nfrom sar_agent.cli import main\n\nif __name__ == '__main__':\n"
-        "    main()\n"
-    )
-    command.chmod(0o755)
-    python = command.with_name("python")
+    """The output of a shell script that calls `sar-agent` and `sar-lab` as a reader would."""
+    programs = folder / "bin"
+    programs.mkdir(exist_ok=True)
+    for package in ("sar_agent", "sar_lab"):
+        command = programs / package.replace("_", "-")
+        command.write_text(
+            # As pip writes it: processes that a command starts import this file, not run it.
+            f"#!{sys.executable}\nfrom {package}.cli import main\n\nif __name__ == '__main__':\n"
+            "    main()\n"
+        )
+        command.chmod(0o755)
+    python = programs / "python"
     python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
     python.chmod(0o755)
     if not (folder / "docs").exists():
@@ -49,7 +55,7 @@ def run(script: str, folder: Path, *extra_path: Path) -> str:
         cwd=folder,
         env={
             **os.environ,
-            "PATH": f"{command.parent}:{os.environ['PATH']}",
+            "PATH": f"{programs}:{os.environ['PATH']}",
             "PYTHONPATH": os.pathsep.join(map(str, [ROOT, *extra_path])),
             "COLUMNS": "100",
         },

@@ -15,7 +15,7 @@ from tests.dask_workers import dask
 
 pytestmark = [pytest.mark.live, pytest.mark.long]
 
-START = [sys.executable, "-c", "from sar_agent.cli import main; main()"]
+START = [sys.executable, "-c", "from sar_lab.cli import main; main()"]
 REPLAY = (
     "replay --fabric standin:taurus --history synthetic:taurus,days=1 --every 10 --chunk 4 "
     "--engine dfsssp --engine sar-plus --json"

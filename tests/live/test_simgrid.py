@@ -19,11 +19,11 @@ from sar_lab.fluid import PATTERNS
 from sar_lab.fluid.flow_events import end_times
 from sar_lab.fluid.flow_paths import routed_links
 from sar_lab.fluid.flow_steps import Flows
-from sar_lab.packets import PacketModel, packet_times
-from sar_lab.trace.parse import read_trace
-from sar_lab.trace.play_trace import flows_of
-from sar_lab.trace.program_generators import PROGRAMS, ProgramOptions
-from sar_lab.trace.rank_placement import place_ranks
+from sar_lab.research.packets import PacketModel, packet_times
+from sar_lab.research.trace.parse import read_trace
+from sar_lab.research.trace.play_trace import flows_of
+from sar_lab.research.trace.program_generators import PROGRAMS, ProgramOptions
+from sar_lab.research.trace.rank_placement import place_ranks
 from tests.examples import examples
 from tests.live.helpers.ask_simgrid import has_simgrid, judged
 from tests.property.fluid import Case, cases

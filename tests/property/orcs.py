@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 
-from sar_lab.orcs.network import NONE, Network
+from sar_lab.research.orcs.network import NONE, Network
 
 Pair = tuple[int, int]
 

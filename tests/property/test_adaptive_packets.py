@@ -16,10 +16,10 @@ from sar_agent.jobs.model import make_job
 from sar_agent.routing import Options, load_engine
 from sar_lab.fluid.flow_paths import routed_links
 from sar_lab.fluid.flow_steps import Flows
-from sar_lab.packets import PacketModel, packet_times
-from sar_lab.packets.adaptive_events import PortGroups
-from sar_lab.packets.adaptive_groups import job_groups, minimal_groups, table_groups
-from sar_lab.packets.adaptive_model import AdaptiveRun, Choice, adaptive_times
+from sar_lab.research.packets import PacketModel, packet_times
+from sar_lab.research.packets.adaptive_events import PortGroups
+from sar_lab.research.packets.adaptive_groups import job_groups, minimal_groups, table_groups
+from sar_lab.research.packets.adaptive_model import AdaptiveRun, Choice, adaptive_times
 from tests.examples import examples
 
 MODEL = PacketModel()

@@ -63,7 +63,7 @@ def test_loads_are_those_of_the_declared_flows(
     assert found.lower_bound_load_max <= max(expected, default=0.0) + 1e-9
 
 
-PAGE = Path(__file__).parents[2] / "docs" / "research" / "how-sar-plus-works.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-sar-plus-works.md"
 
 
 @pytest.mark.parametrize("pattern", ["stencil2d:6x8", "stencil3d:4x4x3", "bitcomp"])

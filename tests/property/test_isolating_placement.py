@@ -17,14 +17,14 @@ from sar_agent.jobs.model import make_job, multi_switch_mix
 from sar_agent.quality import measure
 from sar_lab.mixes.lublin import SubmittedJobs
 from sar_lab.mixes.node_selection import first_fit
-from sar_lab.peers.isolating_placement import (
+from sar_lab.research.peers.isolating_placement import (
     LeafShare,
     LeafSpace,
     hosts_of,
     isolated_routes,
     space_of,
 )
-from sar_lab.peers.placed_queue import NodeSpace, run_placed
+from sar_lab.research.peers.placed_queue import NodeSpace, run_placed
 from tests.examples import examples
 
 Shares = tuple[LeafShare, ...]

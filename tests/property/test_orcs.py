@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, load_engine
-from sar_lab.orcs import METRICS, Congestion, Network, network_of_routes, simulate
-from sar_lab.orcs.level_schedule import Schedule, schedule_of
-from sar_lab.orcs.orcs_patterns import NAMED, RANDOM
-from sar_lab.orcs.ranks import load_of
+from sar_lab.research.orcs import METRICS, Congestion, Network, network_of_routes, simulate
+from sar_lab.research.orcs.level_schedule import Schedule, schedule_of
+from sar_lab.research.orcs.orcs_patterns import NAMED, RANDOM
+from sar_lab.research.orcs.ranks import load_of
 from tests.examples import examples
 from tests.property.networks import networks
 from tests.property.orcs import Pair, congestions, longest_delay, way

@@ -14,7 +14,7 @@ from sar_agent.routing import Options, load_engine
 from sar_lab.fluid.flow_events import end_times
 from sar_lab.fluid.flow_paths import routed_links
 from sar_lab.fluid.flow_steps import Flows
-from sar_lab.packets import PacketModel, PacketRun, packet_times
+from sar_lab.research.packets import PacketModel, PacketRun, packet_times
 from tests.examples import examples
 from tests.property.fluid import case_of
 

@@ -12,27 +12,26 @@ from hypothesis import strategies as st
 from sar_agent.check import check_routes
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options
-from sar_lab.papers import (
-    oblivious_fig3,
+from sar_lab.research.papers import (
     oblivious_fig4,
     oblivious_patterns,
     pftree_fig4,
     pftree_fig5,
     pftree_fig7,
-    pftree_fig12,
     pftree_table3,
 )
-from sar_lab.papers.claims import Claim, order, times_as_much, told_apart, value, verdict
-from sar_lab.papers.keys_runs import SMALL as SMALL_CLUSTER
-from sar_lab.papers.keys_runs import Setup
-from sar_lab.papers.oblivious_permutations import LARGE, SMALL, histograms
-from sar_lab.papers.pftree_delays import ENGINES, EXT, PATTERNS, PLAIN, delays
-from sar_lab.papers.pftree_examples import hosts_by_link, shared_down
-from sar_lab.papers.pftree_printed import PFTreeAsPrinted
-from sar_lab.papers.pftree_trees import TREES, Table3Tree, draw_victims, routed
-from sar_lab.papers.receivers import contention_counts, interference
-from sar_lab.papers.registry import Experiment
-from sar_lab.papers.xgft_slowdown import program, slimmed, times
+from sar_lab.research.papers.claims import Claim, order, times_as_much, told_apart, value, verdict
+from sar_lab.research.papers.keys_runs import SMALL as SMALL_CLUSTER
+from sar_lab.research.papers.keys_runs import Setup
+from sar_lab.research.papers.oblivious_permutations import LARGE, SMALL, histograms
+from sar_lab.research.papers.pftree_delays import ENGINES, EXT, PATTERNS, PLAIN, delays
+from sar_lab.research.papers.pftree_examples import hosts_by_link, shared_down
+from sar_lab.research.papers.pftree_printed import PFTreeAsPrinted
+from sar_lab.research.papers.pftree_trees import TREES, Table3Tree, draw_victims, routed
+from sar_lab.research.papers.receivers import contention_counts, interference
+from sar_lab.research.papers.registry import experiment
+from sar_lab.research.papers.result_store import run_row
+from sar_lab.research.papers.xgft_slowdown import program, slimmed, times
 from tests.examples import examples
 from tests.property.test_pftree import partitioned, roots
 from tests.property.test_pftree import tree as tree_of
@@ -67,9 +66,9 @@ def test_wrf_is_the_ceiling_under_modulo(roots: int) -> None:
 
 def test_cg_d_128_phase_factors(tmp_path: Path) -> None:
     """Section VII-A and ERRATA: 7, not 8; in all 2.2."""
-    result = oblivious_fig3.run([], tmp_path)
-    assert result.verdict.startswith("reproduced (")
-    assert result.picture and result.picture.stat().st_size > 1000
+    row = run_row(experiment("oblivious-fig3"), [], tmp_path)
+    assert row["verdict"].startswith("reproduced (")
+    assert (tmp_path / row["picture"]).stat().st_size > 1000
     fabric, view = slimmed(16)
     assert times("dmodk", fabric, view, program("cgd128").phases) == [1, 1, 1, 1, 7]
 
@@ -187,7 +186,7 @@ def test_shared_links_worked_by_hand() -> None:
 )
 def test_the_papers_rules_separate_two_partitions(tree: Table3Tree, seed: int, engine: str) -> None:
     """Algorithms 2-4 to the letter, and ours; pFTree-Wt where all hosts weigh the same. The paper
-    measured interference here: docs/research/not-reproduced.md."""
+    measured interference here: sar_lab/research/pages/not-reproduced.md."""
     draw = draw_victims(tree, seed)
     assert interference(draw, routed(draw, engine)) == 0
 
@@ -251,9 +250,9 @@ def test_gather_without_noise_takes_its_root_as_long_as_senders(
     assert found.least == found.mean.value == found.most == tree.victims - 1
 
 
-def test_table_3(tmp_path: Path) -> None:
-    result = pftree_table3.run([], tmp_path)
-    assert result.verdict == "an input, no claim" and result.ours["claims"] == []
+def test_table_3() -> None:
+    result = pftree_table3.run([])
+    assert result.verdict == "an input, no claim" and result.claims == []
 
 
 def test_keys_free_an_application_that_is_alone() -> None:
@@ -264,11 +263,11 @@ def test_keys_free_an_application_that_is_alone() -> None:
     assert alone["ark"] < alone["dmodk"]
 
 
-@pytest.mark.parametrize("row", [pftree_fig4, pftree_fig5, pftree_fig12])
-def test_the_worked_examples_of_pftree_come_out_as_printed(row: Experiment, tmp_path: Path) -> None:
-    result = row.run([], tmp_path)
-    assert result.verdict.startswith("reproduced ("), result.table
-    assert result.picture and result.picture.stat().st_size > 1000
+@pytest.mark.parametrize("name", ["pftree-fig4", "pftree-fig5", "pftree-fig12"])
+def test_the_worked_examples_of_pftree_come_out_as_printed(name: str, tmp_path: Path) -> None:
+    row = run_row(experiment(name), [], tmp_path)
+    assert row["verdict"].startswith("reproduced ("), row["table"]
+    assert (tmp_path / row["picture"]).stat().st_size > 1000
 
 
 def test_the_examples_are_not_what_any_routing_gives() -> None:

@@ -14,14 +14,20 @@ from sar_agent.jobs.model import make_job
 from sar_agent.keys.routes import key_tree
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lid_offsets import KeyRows
-from sar_lab.fluid.adaptive import AdaptiveRouting, play_adaptive
 from sar_lab.fluid.flow_paths import routed_links
-from sar_lab.trace.parse import read_trace
-from sar_lab.trace.phase_keys import phase_keys
-from sar_lab.trace.play_trace import PhaseRequest, ProgramTime, by_offset, flows_of, play_trace
-from sar_lab.trace.program_generators import PROGRAMS, ProgramOptions
-from sar_lab.trace.program_trace import Program, ProgramTrace, make_phase
-from sar_lab.trace.rank_placement import place_jobs, place_ranks
+from sar_lab.research.trace.adaptive import AdaptiveRouting, play_adaptive
+from sar_lab.research.trace.parse import read_trace
+from sar_lab.research.trace.phase_keys import phase_keys
+from sar_lab.research.trace.play_trace import (
+    PhaseRequest,
+    ProgramTime,
+    by_offset,
+    flows_of,
+    play_trace,
+)
+from sar_lab.research.trace.program_generators import PROGRAMS, ProgramOptions
+from sar_lab.research.trace.program_trace import Program, ProgramTrace, make_phase
+from sar_lab.research.trace.rank_placement import place_jobs, place_ranks
 from tests.examples import examples
 from tests.property.fluid import end_times_slowly, ways
 

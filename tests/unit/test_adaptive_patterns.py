@@ -9,11 +9,11 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.routing import Options, load_engine
-from sar_lab.packets import PacketModel, packet_times
-from sar_lab.packets.adaptive_groups import minimal_groups, table_groups
-from sar_lab.packets.adaptive_model import adaptive_times
-from sar_lab.peers import adaptive_patterns as study
-from sar_lab.peers.adaptive_patterns import PatternResult
+from sar_lab.research.packets import PacketModel, packet_times
+from sar_lab.research.packets.adaptive_groups import minimal_groups, table_groups
+from sar_lab.research.packets.adaptive_model import adaptive_times
+from sar_lab.research.peers import adaptive_patterns as study
+from sar_lab.research.peers.adaptive_patterns import PatternResult
 
 FABRIC = load_fabric("xgft:2;4,4;1,4")
 MIX = JobMix.of([make_job("1", [2, 5, 6, 9, 10, 13, 14, 3, 7]), make_job("2", [0, 4, 8, 12, 1])])

@@ -28,7 +28,7 @@ from sar_lab.assess.traffic_classes import traffic_classes
 from sar_lab.history import HistoryBuilder, place_history
 from sar_lab.history.leonardo import leonardo_stand_in
 from tests.data import data_path
-from tests.unit.test_cli import said, sar_agent
+from tests.unit.test_cli import lab_said, said, sar_agent
 from tests.unit.test_demo import Strict
 
 SPEC = "xgft:2;6,6;1,4"
@@ -71,7 +71,7 @@ def test_the_verdict_is_the_time_that_simulate_says(report: tuple[dict[str, obje
         times = []
         for name in (found["before"]["engine"], found["after"]):  # type: ignore[index]
             given = ("--engine", str(name), "--pattern", pattern)
-            told = said("simulate-time", *SAME, *given, "--json")
+            told = lab_said("simulate-time", *SAME, *given, "--json")
             jobs = told["results"][0]["jobs_detail"]  # type: ignore[index]
             weights = [job["terminals"] for job in jobs]
             times.append(np.average([job["time"] for job in jobs], weights=weights))

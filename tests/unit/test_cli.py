@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import fields
 from io import StringIO
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from sar_agent.commands.engine_options import NOT_OFFERED
 from sar_agent.commands.routes import route
 from sar_agent.config.engine import Options
 from sar_agent.fabric.spec import load_fabric
+from sar_lab.cli import app as lab_app
+from sar_lab.cli import main as lab_main
 from tests.data import data_path
 
 TREE = "xgft:2;4,4;1,2"
@@ -46,12 +49,23 @@ JOB_KEYS = {"job", "terminals", "switches", "efi_max", "links", "throughput"}
 
 def sar_agent(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """What the installed command does, without starting Python anew each time."""
+    return _run(main, "sar-agent", *arguments)
+
+
+def sar_lab(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """The same of the other program."""
+    return _run(lab_main, "sar-lab", *arguments)
+
+
+def _run(
+    program: Callable[[], None], name: str, *arguments: str | Path
+) -> subprocess.CompletedProcess[str]:
     out, err = StringIO(), StringIO()
     before = sys.argv
-    sys.argv = ["sar-agent", *map(str, arguments)]
+    sys.argv = [name, *map(str, arguments)]
     try:
         with redirect_stdout(out), redirect_stderr(err):
-            main()
+            program()
         code = 0
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 0
@@ -61,7 +75,14 @@ def sar_agent(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def said(*arguments: str | Path) -> dict[str, object]:
-    done = sar_agent(*arguments)
+    return _object(sar_agent(*arguments))
+
+
+def lab_said(*arguments: str | Path) -> dict[str, object]:
+    return _object(sar_lab(*arguments))
+
+
+def _object(done: subprocess.CompletedProcess[str]) -> dict[str, object]:
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert isinstance(found, dict)
@@ -111,14 +132,30 @@ def test_help_lists_the_commands_in_groups_operators_first() -> None:
     text = done.stdout
     heads = [line.strip("╭─ ╮") for line in text.splitlines() if line.startswith("╭")]
     assert [head.split()[0] for head in heads] == [
-        *("Options", "Operate", "Look", "For", "Evaluate:", "Research:"),
+        *("Options", "Operate", "Look", "For", "Evaluate:"),
     ]
-    assert text.index("rollback") < text.index(" route ") < text.index("simulate-time")
+    assert text.index("rollback") < text.index(" route ") < text.index("assess")
+
+
+def test_the_laboratory_is_a_program_of_its_own() -> None:
+    names = [name for name, _ in commands_of(get_command(lab_app))]
+    assert names == [
+        *("demo-live", "replay", "simulate-time"),
+        *("simulate-trace", "make-trace", "count-congestion", "lab list", "lab run"),
+    ]
+    assert not {*names} & {name for name, _ in commands_of(get_command(app))}
+    wrong = sar_lab("fly")
+    assert (wrong.returncode, wrong.stderr) == (
+        2,
+        "sar-lab: No such command 'fly'. See sar-lab --help\n",
+    )
+    none = sar_lab("simulate-time", *SAME)
+    assert none.returncode == 2 and none.stderr.startswith("sar-lab: no routes to simulate; ")
 
 
 def test_every_command_and_option_is_explained() -> None:
     missing = []
-    for name, command in commands_of(get_command(app)):
+    for name, command in chain(*(commands_of(get_command(each)) for each in (app, lab_app))):
         assert command.help, name
         for option in command.params:
             if option.name != "help" and not getattr(option, "help", None):
@@ -239,9 +276,10 @@ def test_a_credit_loop_is_named_and_never_written(tmp_path: Path) -> None:
 
 
 def test_the_installed_command_answers() -> None:
-    program = Path(sys.executable).with_name("sar-agent")
-    done = subprocess.run([program, "--version"], capture_output=True, text=True)
-    assert (done.returncode, done.stdout.split()[0]) == (0, "sar-agent")
+    for name in ("sar-agent", "sar-lab"):
+        program = Path(sys.executable).with_name(name)
+        done = subprocess.run([program, "--version"], capture_output=True, text=True)
+        assert (done.returncode, done.stdout.split()[0]) == (0, name)
 
 
 def test_exports_are_written_and_the_network_reads_back(tmp_path: Path) -> None:

@@ -7,32 +7,38 @@ import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from sar_agent.cli import app
 from sar_agent.errors import InputError
-from sar_lab.papers import routing_keys_fig4 as fig4
-from sar_lab.papers.claims import Claim, verdict
-from sar_lab.papers.registry import CLASSES, ExperimentResult, experiment, experiments, peer_studies
-from sar_lab.papers.reproduction_page import write_page
-from sar_lab.papers.result_store import stored_result
-from tests.unit.test_cli import said, sar_agent
+from sar_lab.cli import app
+from sar_lab.research.papers import routing_keys_fig4 as fig4
+from sar_lab.research.papers.claims import Claim, verdict
+from sar_lab.research.papers.outcome import Outcome
+from sar_lab.research.papers.registry import (
+    CLASSES,
+    Experiment,
+    experiment,
+    experiments,
+    peer_studies,
+)
+from sar_lab.research.papers.reproduction_page import write_page
+from sar_lab.research.papers.result_store import run_row, stored_result
+from tests.unit.test_cli import lab_said, sar_lab
 
 
 def test_each_says_what_it_is() -> None:
     found = experiments()
     assert "routing-keys-fig4" in found
     for name, one in found.items():
-        assert name == one.NAME and one.CLASS in CLASSES and one.WHERE and one.PUBLISHED
-        assert callable(one.run) and one.SEEDS >= 0
+        assert name == one.name and one.kind in CLASSES and one.where and one.published
+        assert callable(one.run) and one.seeds >= 0
     with pytest.raises(InputError, match=r"no experiment is called 'magic'; use one of .*fig4"):
         experiment("magic")
 
 
 def test_they_are_listed() -> None:
-    listed = [line.split(maxsplit=2) for line in sar_agent("lab", "list").stdout.splitlines()]
+    listed = [line.split(maxsplit=2) for line in sar_lab("lab", "list").stdout.splitlines()]
     where = {words[0]: words[1:] for words in listed}
     assert where["routing-keys-fig4"][0] == "S"
     assert where["routing-keys-fig4"][1].startswith("routing-keys-2017, Fig. 4: D-mod-k")
@@ -40,20 +46,20 @@ def test_they_are_listed() -> None:
     assert names == [f"pftree-fig{n}" for n in (4, 5, 7, 10, 11, 12, 13, 14, 15)]
     names = [name for name in where if name.startswith("routing-keys-fig")]
     assert names == [f"routing-keys-fig{n}" for n in (2, 4, 6, 7, 8, 9)]
-    rows = said("lab", "list", "--json")["experiments"]
+    rows = lab_said("lab", "list", "--json")["experiments"]
     assert isinstance(rows, list) and len(rows) == len(experiments())
-    assert sar_agent("lab", "run", "magic").returncode == 2
+    assert sar_lab("lab", "run", "magic").returncode == 2
 
 
 def test_one_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fig4, "SIDES", (4, 16))
-    command = ("lab", "run", fig4.NAME, "--seeds", "2", "--out", str(tmp_path))
-    [row] = said(*command, "--json")["rows"]  # type: ignore[misc, attr-defined]
+    command = ("lab", "run", "routing-keys-fig4", "--seeds", "2", "--out", str(tmp_path))
+    [row] = lab_said(*command, "--json")["rows"]  # type: ignore[misc, attr-defined]
     assert row["class"] == "S" and row["seeds"] == [0, 1] and len(row["ours"]["claims"]) == 3
     assert (tmp_path / row["picture"]).stat().st_size > 1000
-    printed = sar_agent(*command).stdout
+    printed = sar_lab(*command).stdout
     assert "published: D-mod-k" in printed and "\nverdict: " in printed
-    [again] = said(*command, "--json")["rows"]  # type: ignore[misc, attr-defined]
+    [again] = lab_said(*command, "--json")["rows"]  # type: ignore[misc, attr-defined]
     assert again["ours"] == row["ours"]
     page = (tmp_path / "reproduction.md").read_text()
     assert "--seeds 2" in page and "Not run: " in page and row["verdict"] in page
@@ -63,26 +69,28 @@ def test_all_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.Mo
     """A row that is kept is not run again, unless asked for, or asked for by name."""
     ran: list[str] = []
 
-    def row(name: str) -> SimpleNamespace:
-        def run(seeds: Sequence[int], out: Path) -> ExperimentResult:
+    def row(name: str) -> Experiment:
+        def run(seeds: Sequence[int]) -> Outcome:
             ran.append(name)
             if name == "b" and len(ran) == 2:
                 raise RuntimeError("killed")
-            return ExperimentResult({"drawn": list(seeds)}, "reproduced")
+            return Outcome([], f"drawn: {list(seeds)}")
 
-        return SimpleNamespace(NAME=name, WHERE=name, CLASS="E", PUBLISHED="x", SEEDS=20, run=run)
+        return Experiment(name, name, "E", "x", 20, run)
 
     rows = {name: row(name) for name in "ab"}
     for module in ("registry", "reproduction_page"):
-        monkeypatch.setattr(f"sar_lab.papers.{module}.experiments", lambda: rows)
-    monkeypatch.setattr("sar_lab.papers.registry.peer_studies", lambda: {"c": row("c")})
+        monkeypatch.setattr(f"sar_lab.research.papers.{module}.experiments", lambda: rows)
+    monkeypatch.setattr("sar_lab.research.papers.registry.peer_studies", lambda: {"c": row("c")})
     command = ("lab", "run", "all", "--quick", "--out", str(tmp_path))
     with pytest.raises(RuntimeError, match="killed"):
         run_here(*command)
     run_here(*command)
     assert ran == ["a", "b", "b", "c"]
     kept = json.loads((tmp_path / "reproduction" / "c.json").read_text())
-    assert kept["ours"]["drawn"] == [0, 1], "a quick run has two seeds, and studies are of all"
+    assert kept["ours"]["how"] == "drawn: [0, 1]", (
+        "a quick run has two seeds, and studies are of all"
+    )
     run_here(*command)
     assert len(ran) == 4
     run_here(*command, "--rerun")
@@ -91,7 +99,7 @@ def test_all_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.Mo
     run_here("lab", "run", "all", "--seeds", "3", "--out", str(tmp_path))
     assert ran[8:] == ["a", "b", "c"], "other seeds are another run"
     kept = json.loads((tmp_path / "reproduction" / "b.json").read_text())
-    assert kept["ours"]["drawn"] == [0, 1, 2]
+    assert kept["ours"]["how"] == "drawn: [0, 1, 2]"
     (tmp_path / "reproduction" / "b.json").write_text("{")
     with pytest.raises(InputError, match=r"b\.json: is not a result"):
         run_here(*command)
@@ -103,8 +111,8 @@ def run_here(*words: str) -> None:
 
 
 def test_figure_2_is_as_printed(tmp_path: Path) -> None:
-    result = experiment("routing-keys-fig2").run([0], tmp_path)
-    assert result.verdict.startswith("reproduced (") and result.picture and result.picture.exists()
+    row = run_row(experiment("routing-keys-fig2"), [0], tmp_path)
+    assert row["verdict"].startswith("reproduced (") and (tmp_path / row["picture"]).exists()
 
 
 def test_nrk_keeps_what_dmodk_lets_grow() -> None:
@@ -116,25 +124,25 @@ def test_nrk_keeps_what_dmodk_lets_grow() -> None:
 def test_the_page_is_made_of_the_stored_rows_and_verdicts_follow_from_their_claims(
     tmp_path: Path,
 ) -> None:
-    docs = Path(__file__).parents[2] / "docs" / "research"
-    shutil.copytree(docs / "reproduction", tmp_path / "reproduction")
-    page = (docs / "reproduction.md").read_text()
+    pages = Path(__file__).parents[2] / "sar_lab/research/pages"
+    shutil.copytree(pages / "reproduction", tmp_path / "reproduction")
+    page = (pages / "reproduction.md").read_text()
     assert write_page(tmp_path).read_text() == page
     for name in experiments():
-        row = stored_result(docs, name)
+        row = stored_result(pages, name)
         if row is None:
             assert re.search(rf"Not run: .*\b{name}\b", page)
             continue
         claims = [Claim(**claim) for claim in row["ours"]["claims"]]
         assert row["verdict"] == verdict(claims, row["ours"].get("because", "")), name
-        assert not row["picture"] or (docs / row["picture"]).exists()
+        assert not row["picture"] or (pages / row["picture"]).exists()
         for claim in claims:
             assert f"| {claim.answer} |" in row["table"]
 
 
 def test_the_page_of_run_times_adds_up() -> None:
     """Rows may have been added since; those on the page exist, and their sums are right."""
-    page = (Path(__file__).parents[2] / "docs" / "research" / "run-times.md").read_text()
+    page = (Path(__file__).parents[2] / "sar_lab/research/pages" / "run-times.md").read_text()
     rows = re.findall(r"^\| (\S+) \| \S+ \| ([\d.]+|–) \| ([\d.]+|–|not run) \|$", page, re.M)
     assert len(rows) > 25 and {name for name, *_ in rows} <= {*experiments(), *peer_studies()}
     sums = re.search(r"In all: (\S+) s, and (\S+) s", page)

@@ -9,7 +9,7 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.routes import Routes
-from sar_lab.peers.layered_paths import (
+from sar_lab.research.peers.layered_paths import (
     arrival,
     host_partners,
     messages,

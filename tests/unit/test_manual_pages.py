@@ -15,10 +15,13 @@ from sar_agent.reference.manual_pages import FILES
 
 
 def test_every_command_and_key_is_there() -> None:
-    manual = FILES["sar-agent.1"]().replace("\\-", "-")
+    manuals = {name: FILES[f"{name}.1"]().replace("\\-", "-") for name in ("sar-agent", "sar-lab")}
     commands = list(command_entries())
-    assert {"run", "once", "status", "topology check", "key list"} <= {c.words for c in commands}
+    assert {"run", "once", "status", "topology check", "key list", "replay"} <= {
+        c.words for c in commands
+    }
     for command in commands:
+        manual = manuals[command.program]
         assert command.help and f".SS {command.words}\n" in manual
         for option in command.options:
             named = option.names if option.names[0].startswith("-") else (option.value,)
@@ -36,14 +39,15 @@ def test_every_command_and_key_is_there() -> None:
         (("sar-agent", "topology", "che"), "check"),
         (("sar-agent", "once", "--js"), "--json"),
         (("sar-agent", "topology", "check", "--fab"), "--fabric"),
+        (("sar-lab", "lab", "ru"), "run"),
     ],
 )
 def test_bash_completes(words: tuple[str, ...], offered: str, tmp_path: Path) -> None:
     script = tmp_path / "completion"
-    script.write_text(FILES["sar-agent.bash"]())
+    script.write_text(FILES[f"{words[0]}.bash"]())
     code = (
         f'. "{script}"; COMP_WORDS=({" ".join(words)}); COMP_CWORD={len(words) - 1}; '
-        '_sar_agent; echo "${COMPREPLY[@]}"'
+        f'_{words[0].replace("-", "_")}; echo "${{COMPREPLY[@]}}"'
     )
     done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == [offered], done.stderr

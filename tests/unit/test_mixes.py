@@ -10,10 +10,10 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.fabric.standins import ISLANDS
 from sar_agent.fabric.tree import tree_levels
 from sar_lab.mixes.backfill import run_queue
-from sar_lab.mixes.history_marks import marks_of
 from sar_lab.mixes.lublin import SubmittedJobs, Workload, submit_jobs
 from sar_lab.mixes.node_selection import first_fit, pieces
 from sar_lab.mixes.synthetic_histories import BEGIN, DAY, synthetic_history
+from sar_lab.research.papers.history_marks import marks_of
 
 
 def test_model_keeps_its_shares():

@@ -58,7 +58,7 @@ def test_the_readme_s_picture_is_what_demo_prints(demo: dict[str, Measures]) -> 
 
 def test_the_readme_s_table_is_what_simulate_time_prints() -> None:
     (spec,) = re.findall(r"simulate-time --fabric '(.+?)'", (ROOT / "README.md").read_text())
-    (rows,) = tables(ROOT / "README.md", "Simulated by `sar-agent simulate-time").values()
+    (rows,) = tables(ROOT / "README.md", "Simulated by `sar-lab simulate-time").values()
     fabric = fabric_of(spec)
     order = {"at once": "alltoall", "in turn": "shift"}
     assert len(rows) == 4

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.test_cli import said, sar_agent
+from tests.unit.test_cli import lab_said, sar_agent, sar_lab
 
 HOSTS = range(1, 9)
 
@@ -33,7 +33,7 @@ def dot() -> str:
 def found(folder: Path, *arguments: str, order: str = "1 2 3 4 5 6 7 8") -> dict[str, object]:
     (folder / "net.dot").write_text(dot())
     (folder / "guids.txt").write_text(order.replace(" ", "\n") + "\n")
-    return said(
+    return lab_said(
         "count-congestion", "--orcs-dot", folder / "net.dot", "--order", folder / "guids.txt",
         *arguments, "--json",
     )  # fmt: skip
@@ -146,8 +146,8 @@ def test_the_fabric_says_the_same_as_its_dot(tmp_path: Path) -> None:
         "--export", "orcs",
     )  # fmt: skip
     rest += ["--metric", "dep_max_delay", "--json"]
-    dot = said("count-congestion", "--orcs-dot", tmp_path / "network.dot", *rest)
-    both = said(
+    dot = lab_said("count-congestion", "--orcs-dot", tmp_path / "network.dot", *rest)
+    both = lab_said(
         "count-congestion", "--fabric", tree, "--engine", "dmodk", "--routes", tmp_path, *rest
     )["results"]  # fmt: skip
     assert isinstance(both, list)
@@ -156,7 +156,7 @@ def test_the_fabric_says_the_same_as_its_dot(tmp_path: Path) -> None:
     del dot["orcs_dot"]
     assert both == [dot, dot]
     assert dot["runs"] == 70 and dot["min"] != dot["max"]
-    shown = sar_agent("count-congestion", "--orcs-dot", tmp_path / "network.dot", *rest[:-1]).stdout
+    shown = sar_lab("count-congestion", "--orcs-dot", tmp_path / "network.dot", *rest[:-1]).stdout
     assert str(dot["max"]) in shown and "gather::neighbor:5" in shown
 
 
@@ -175,9 +175,9 @@ def test_a_group_is_drawn_from_among_itself(tmp_path: Path) -> None:
         "50",
         "--json",
     )
-    done = sar_agent(*net, "--group", tmp_path / "group")
+    done = sar_lab(*net, "--group", tmp_path / "group")
     assert '"max": 1,' in done.stdout and "1 GUIDs of" in done.stderr
-    one = said(*net)
+    one = lab_said(*net)
     assert isinstance(one["max"], int) and one["max"] > 1
 
 
@@ -200,6 +200,6 @@ def test_bad_input_is_one_sentence(tmp_path: Path, arguments: list[str], word: s
     (tmp_path / "GROUP").write_text("1\n2\n")
     (tmp_path / "ALL").write_text("1\n3\n")
     files = [str(tmp_path / each) if each in ("GROUP", "ALL") else each for each in arguments]
-    done = sar_agent("count-congestion", "--orcs-dot", tmp_path / "net.dot", *files)
+    done = sar_lab("count-congestion", "--orcs-dot", tmp_path / "net.dot", *files)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert word in done.stderr

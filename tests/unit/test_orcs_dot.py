@@ -14,8 +14,8 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.formats.export import export_routes
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, load_engine
-from sar_lab.orcs import METRICS, Network, network_of_routes, schedule_of, simulate
-from sar_lab.orcs.dot import read_network, read_order
+from sar_lab.research.orcs import METRICS, Network, network_of_routes, schedule_of, simulate
+from sar_lab.research.orcs.dot import read_network, read_order
 from tests.data import data_path
 
 # Two switches with a cable, a host at each; written as nobody would, but DOT allows it.

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from sar_agent.errors import InputError
-from sar_lab.orcs.level_schedule import schedule_of
-from sar_lab.orcs.orcs_patterns import NAMED, NUMBERED
-from sar_lab.orcs.runs import _draw
+from sar_lab.research.orcs.level_schedule import schedule_of
+from sar_lab.research.orcs.orcs_patterns import NAMED, NUMBERED
+from sar_lab.research.orcs.runs import _draw
 
 
 def levels(pattern: str, ranks: int, first: int | None = None) -> list[str]:

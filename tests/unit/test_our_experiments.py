@@ -12,11 +12,11 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.quality import measure
 from sar_agent.routing import Options, load_engine
-from sar_lab.peers import herding
-from sar_lab.peers.greedy_trees import greedy_peak
-from sar_lab.peers.isolating_placement import isolated_routes, space_of
-from sar_lab.peers.partial_isolation import PartialPlace, PartialSpace
-from sar_lab.peers.phase_interference import phase_times
+from sar_lab.research.peers import herding
+from sar_lab.research.peers.greedy_trees import greedy_peak
+from sar_lab.research.peers.isolating_placement import isolated_routes, space_of
+from sar_lab.research.peers.partial_isolation import PartialPlace, PartialSpace
+from sar_lab.research.peers.phase_interference import phase_times
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"])
+PAGES = sorted(
+    page
+    for pattern in (
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "docs/**/*.md",
+        "sar_lab/research/pages/*.md",
+    )
+    for page in ROOT.glob(pattern)
+)
 NAME = re.compile(r"`((?:[\w-]+/)+[\w-]+\.(?:py|c|h|txt|toml|md))`")
 ROOMS = (ROOT, ROOT / "sar_agent", ROOT / "sar_lab")
 WRITTEN_BY_A_READER = ("out/",)

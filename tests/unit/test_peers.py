@@ -8,18 +8,18 @@ import pytest
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, load_engine
-from sar_lab.papers.registry import experiments, peer_studies
-from sar_lab.peers.congestion_risk import TableWalk, random_permutations, shifts
-from tests.unit.test_cli import said, sar_agent
+from sar_lab.research.papers.registry import experiments, peer_studies
+from sar_lab.research.peers.congestion_risk import TableWalk, random_permutations, shifts
+from tests.unit.test_cli import lab_said, sar_lab
 
 """Studies with a page of their own."""
 
 
 def test_studies_are_listed_beside_the_papers() -> None:
-    listed = said("lab", "list", "--json")
+    listed = lab_said("lab", "list", "--json")
     names = {kind: {row["name"] for row in listed[kind]} for kind in ("experiments", "peers")}  # type: ignore[attr-defined]
     assert names == {"experiments": {*experiments()}, "peers": {*peer_studies()}}
-    assert "\ndmodc-degraded " in sar_agent("lab", "list").stdout
+    assert "\ndmodc-degraded " in sar_lab("lab", "list").stdout
 
 
 def test_congestion_risk_by_hand() -> None:

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from sar_agent.fabric.spec import load_fabric
-from sar_lab.five_phase.recorded_update import (
+from sar_lab.research.papers import sar_fig6, sar_fig9
+from sar_lab.research.recorded_update import (
     TESTBED,
     RecordedUpdate,
     path_channels,
     recorded_update,
 )
-from sar_lab.papers import sar_fig6, sar_fig9
 
 
 def failing(update: RecordedUpdate) -> list[str]:

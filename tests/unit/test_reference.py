@@ -16,7 +16,7 @@ from sar_agent.reference.error_entries import error_entries
 from sar_agent.reference.json_objects import JsonKey, json_objects
 from sar_agent.reference.metric_entries import alert_expressions, metric_entries
 from sar_agent.reference.pages import reference_pages
-from tests.unit.test_cli import sar_agent
+from tests.unit.test_cli import sar_agent, sar_lab
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "reference"
@@ -25,6 +25,7 @@ EXAMPLES = ROOT / "docs" / "examples"
 FABRIC = ("--fabric", EXAMPLES / "cluster.ibnetdiscover")
 INPUT = (*FABRIC, "--jobs", EXAMPLES / "squeue.txt")
 OBJECTS = json_objects()
+PROGRAM_OF = {entry.words: entry.program for entry in command_entries()}
 
 
 @pytest.mark.parametrize("name", list(reference_pages(RULES)))
@@ -76,7 +77,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         """
     )
     (folder / "history.csv").write_text(HISTORY)
-    trace = sar_agent("make-trace", "cartesian", "--ranks", "8", "--size", "32KB")
+    trace = sar_lab("make-trace", "cartesian", "--ranks", "8", "--size", "32KB")
     (folder / "ring.trace").write_text(trace.stdout)
     for name in ("state", "run"):
         (folder / name).mkdir()
@@ -147,7 +148,8 @@ def test_the_json_keys_of_a_command_are_listed(command: str, site: Path) -> None
     if command in ("status", "history", "explain"):
         sar_agent("once", "--config", site / "agent.toml")
     words = [str(word).replace("{}", str(site)) for word in COMMANDS[command]]
-    done = sar_agent(*command.split(), *words, "--json")
+    program = {"sar-agent": sar_agent, "sar-lab": sar_lab}[PROGRAM_OF[command]]
+    done = program(*command.split(), *words, "--json")
     assert done.returncode == 0, done.stderr
     assert not (site / "new").exists(), "a dry run writes nothing"
     if command in ("assess", "demo"):

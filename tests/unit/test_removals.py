@@ -1,11 +1,17 @@
-"""An observer of the pass can be deleted, its file and its line: all else works as before."""
+"""Parts that can be deleted, their files and their lines: all else works as before.
+
+They are the observers of the pass, and research with the engines that only papers need.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import pytest
@@ -15,48 +21,96 @@ from sar_agent.agent.observers import OBSERVERS
 ROOT = Path(__file__).parents[2]
 WHERE = "sar_agent/agent/observers"
 KEPT = ("sar_agent", "sar_lab", "tests", "docs", "deploy", "ARCHITECTURE.md", "pyproject.toml")
+RESEARCH_COMMANDS = ("simulate-trace", "make-trace", "count-congestion", '"lab"')
 
 
-def copy_without(observer: str, tree: Path) -> None:
-    """The repository at `tree`, without the observer."""
+def copy_to(tree: Path) -> None:
+    """The repository at `tree`; what no test changes is the same."""
+    for other in ROOT.iterdir():
+        if other.name not in (*KEPT, "out") and not other.name.startswith("."):
+            (tree / other.name).symlink_to(other)
     for name in KEPT:
         if (ROOT / name).is_dir():  # kernels that are compiled already come along
             shutil.copytree(ROOT / name, tree / name)
         else:
             shutil.copy2(ROOT / name, tree / name)
+
+
+def remove_lines(file: Path, line: str) -> None:
+    """Lines that hold `line` are gone from the file."""
+    kept = [each for each in file.read_text().splitlines(True) if line not in each]
+    assert len(kept) < len(file.read_text().splitlines())
+    file.write_text("".join(kept))
+
+
+def without_observer(observer: str, tree: Path) -> None:
     (tree / WHERE / f"{observer}.py").unlink()
-    listed, line = tree / WHERE / "__init__.py", f'    "{observer}",\n'
-    text = listed.read_text()
-    assert text.count(line) == 1
-    listed.write_text(text.replace(line, ""))
+    remove_lines(tree / WHERE / "__init__.py", f'    "{observer}",\n')
 
 
-def _rest_of_tests(observer: str, tree: Path) -> list[str]:
-    """The unit tests of an agent that do not name the observer."""
-    own = f"observers.{observer} ", f'observers["{observer}"]'
-    texts = {path: path.read_text() for path in sorted((tree / "tests/unit").glob("test_*.py"))}
+def without_research(tree: Path) -> None:
+    """The package as it is installed without the folder has no entry points that lead there."""
+    shutil.rmtree(tree / "sar_lab/research")
+    remove_lines(tree / "sar_lab/pyproject.toml", "sar_lab.research")
+    remove_lines(tree / "ARCHITECTURE.md", "| `sar_lab/research/` |")
+    project = tomllib.loads((tree / "sar_lab/pyproject.toml").read_text())["project"]
+    installed = tree / "sar_lab-0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: sar-lab\nVersion: 0\n")
+    groups = project["entry-points"] | {"console_scripts": project["scripts"]}
+    (installed / "entry_points.txt").write_text(
+        "".join(
+            f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in points.items())
+            for group, points in groups.items()
+        )
+    )
+
+
+def rest_of_tests(tree: Path, of: Callable[[str], bool], own: Collection[str]) -> list[str]:
+    """The unit tests whose text is `of` a kind and has no name of the part's own."""
     return [
         str(path.relative_to(tree))
-        for path, text in texts.items()
-        if ("fake_opensm" in text or "test_loop import" in text)
+        for path in sorted((tree / "tests/unit").glob("test_*.py"))
+        if path.name != Path(__file__).name
+        and of(text := path.read_text())
         and not any(name in text for name in own)
-        and path.name != Path(__file__).name
     ]
+
+
+def assert_pass(tree: Path, files: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not long", *files],
+        cwd=tree,
+        env=os.environ | {"PYTHONPATH": str(tree)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
 
 
 @pytest.mark.long
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("observer", OBSERVERS)
 def test_all_else_works_without_an_observer(observer: str, tmp_path: Path) -> None:
-    copy_without(observer, tmp_path)
-    files = _rest_of_tests(observer, tmp_path)
-    assert len(files) > 10
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not long", *files],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
+    copy_to(tmp_path)
+    without_observer(observer, tmp_path)
+    own = (f"observers.{observer} ", f'observers["{observer}"]')
+    files = rest_of_tests(
+        tmp_path, lambda text: "fake_opensm" in text or "test_loop import" in text, own
     )
-    assert done.returncode == 0, done.stdout[-3000:]
+    assert len(files) > 10
+    assert_pass(tmp_path, files)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_all_else_works_without_research(tmp_path: Path) -> None:
+    copy_to(tmp_path)
+    without_research(tmp_path)
+    own = ("research", *RESEARCH_COMMANDS)
+    files = rest_of_tests(
+        tmp_path, lambda text: re.search(r"sar_lab|said\(", text) is not None, own
+    )
+    assert len(files) > 10
+    assert_pass(tmp_path, files)

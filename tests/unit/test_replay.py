@@ -277,7 +277,7 @@ def _command(out, workers):
         f"replay --fabric standin:tsubame --history synthetic:tsubame,days=1 --every 10 "
         f"--until 2024-01-01T06:00 --engine sar --engine sar-plus --chunk 2 --workers {workers}"
     )
-    start = [sys.executable, "-c", "from sar_agent.cli import main; main()"]
+    start = [sys.executable, "-c", "from sar_lab.cli import main; main()"]
     return [*start, *words.split(), "--out", str(out)]
 
 
@@ -333,9 +333,9 @@ def _cli(capsys, *words):
     """(exit code, standard error)"""
     from unittest.mock import patch
 
-    from sar_agent.cli import main
+    from sar_lab.cli import main
 
-    with patch.object(sys, "argv", ["sar-agent", "replay", *map(str, words)]):
+    with patch.object(sys, "argv", ["sar-lab", "replay", *map(str, words)]):
         try:
             main()
         except SystemExit as end:

@@ -1,4 +1,4 @@
-"""`sar-agent simulate`: the same answer for an engine, its folder and its export; bad input."""
+"""`sar-lab simulate-time`: the same answer for an engine, its folder and its export; bad input."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.test_cli import TREE, said, sar_agent
+from tests.unit.test_cli import TREE, lab_said, sar_agent, sar_lab
 
 JOBS = ("--fabric", TREE, "--jobs", "mix:3")
 RESULT_KEYS = {
@@ -21,7 +21,7 @@ def test_an_engine_its_folder_and_its_export_take_the_same_time(
     pattern: str, tmp_path: Path
 ) -> None:
     sar_agent("route", *JOBS, "--engine", "sar", "--out", tmp_path, "--export", "lfts")
-    found = said(
+    found = lab_said(
         "simulate-time", *JOBS, "--engine", "sar", "--routes", tmp_path,
         "--routes", tmp_path / "lfts.dump", "--pattern", pattern, "--json",
     )  # fmt: skip
@@ -33,7 +33,7 @@ def test_an_engine_its_folder_and_its_export_take_the_same_time(
     assert {"engine", *results[0]} == RESULT_KEYS
     assert len(results[0]["jobs_detail"]) == found["jobs"]
     assert found["pattern"] == pattern
-    shown = sar_agent("simulate-time", *JOBS, "--engine", "sar", "--pattern", pattern).stdout
+    shown = sar_lab("simulate-time", *JOBS, "--engine", "sar", "--pattern", pattern).stdout
     assert f"{results[0]['time_worst']:.2f}" in shown
     assert f"{results[0]['predicted_worst']:.2f}" in shown
 
@@ -48,7 +48,7 @@ def test_an_engine_its_folder_and_its_export_take_the_same_time(
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(arguments: list[str], word: str) -> None:
-    done = sar_agent("simulate-time", *JOBS, *arguments)
+    done = sar_lab("simulate-time", *JOBS, *arguments)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert word in done.stderr
 
@@ -56,7 +56,7 @@ def test_bad_input_is_one_sentence_and_exit_code_2(arguments: list[str], word: s
 def test_jobs_that_send_nothing_between_switches(tmp_path: Path) -> None:
     jobs = tmp_path / "jobs"
     jobs.write_text("n001 7\nn002 7\n")
-    done = sar_agent("simulate-time", "--fabric", TREE, "--jobs", jobs, "--engine", "sar")
+    done = sar_lab("simulate-time", "--fabric", TREE, "--jobs", jobs, "--engine", "sar")
     assert done.returncode == 2
     assert "spans two leaf switches" in done.stderr
 
@@ -75,7 +75,7 @@ def test_routes_that_lead_nowhere_are_named(switch: str, tmp_path: Path) -> None
             for table in tables
         )
     )
-    done = sar_agent("simulate-time", *JOBS, "--routes", dump)
+    done = sar_lab("simulate-time", *JOBS, "--routes", dump)
     assert done.returncode == 1, done.stdout
     assert "no route from" in done.stderr
 
@@ -94,11 +94,11 @@ def test_routes_that_lead_nowhere_are_named(switch: str, tmp_path: Path) -> None
 def test_no_option_is_ignored(
     command: str, arguments: list[str], word: str, tmp_path: Path
 ) -> None:
-    sar_agent("make-trace", "alltoall", "--ranks", "4", "--out", tmp_path / "t.trace")
+    sar_lab("make-trace", "alltoall", "--ranks", "4", "--out", tmp_path / "t.trace")
     start = {
         "trace": ("simulate-trace", "--fabric", TREE, "--trace", tmp_path / "t.trace"),
         "dot": ("count-congestion", "--orcs-dot", tmp_path / "none.dot"),
     }[command]
-    done = sar_agent(*start, *arguments)
+    done = sar_lab(*start, *arguments)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
     assert word in done.stderr

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sar_lab.statistics import bootstrap_of, caption, median_of
+from sar_lab.research.statistics import bootstrap_of, caption, median_of
 
 
 def test_known_ranks():
@@ -52,8 +52,8 @@ def test_no_numbers(draws):
 
 
 def test_caption():
-    words = caption("sar-agent lab run x", [1, 2, 3, 7], median_of(range(10)))
+    words = caption("sar-lab lab run x", [1, 2, 3, 7], median_of(range(10)))
     assert words == (
         "medians of 10 draws with 98 % confidence intervals (order statistics); "
-        "seeds 1 … 3, 7; made by `sar-agent lab run x`"
+        "seeds 1 … 3, 7; made by `sar-lab lab run x`"
     )

@@ -15,13 +15,13 @@ from sar_agent.errors import InputError
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, load_engine
-from sar_lab.trace.groups import grid_of, step_pairs, steps_of
-from sar_lab.trace.parse import read_trace
-from sar_lab.trace.play_trace import barrier_rounds, play_trace
-from sar_lab.trace.program_generators import PROGRAMS, ProgramOptions
-from sar_lab.trace.program_trace import ProgramPhase
-from sar_lab.trace.rank_placement import place_ranks
-from sar_lab.trace.units import size_of, size_text, time_of, time_text
+from sar_lab.research.trace.groups import grid_of, step_pairs, steps_of
+from sar_lab.research.trace.parse import read_trace
+from sar_lab.research.trace.play_trace import barrier_rounds, play_trace
+from sar_lab.research.trace.program_generators import PROGRAMS, ProgramOptions
+from sar_lab.research.trace.program_trace import ProgramPhase
+from sar_lab.research.trace.rank_placement import place_ranks
+from sar_lab.research.trace.units import size_of, size_text, time_of, time_text
 
 
 def told(phase: ProgramPhase) -> tuple[float, str | None, list[tuple[int, int, float]]]:

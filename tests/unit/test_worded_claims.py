@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sar_lab.papers.worded_claims import (
+from sar_lab.research.papers.worded_claims import (
     MEANS,
     MEDIANS,
     PAIRED,

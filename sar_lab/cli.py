@@ -1,0 +1,21 @@
+"""The program `sar-lab`: simulations, replays, the live demo, and research if installed."""
+
+from __future__ import annotations
+
+from sar_agent.commands.program import add_extensions, make_program, run_program
+from sar_lab.commands.demo_live import demo_live
+from sar_lab.commands.replay import replay
+from sar_lab.commands.simulate_time import simulate_time
+
+EVALUATE = "Evaluate without a cluster"
+
+app = make_program("sar-lab", "The laboratory of sar-agent: simulate, replay, reproduce papers.")
+app.command("demo-live", rich_help_panel=EVALUATE)(demo_live)
+app.command("replay", rich_help_panel=EVALUATE)(replay)
+app.command("simulate-time", rich_help_panel=EVALUATE)(simulate_time)
+add_extensions(app, "sar_lab.commands")
+
+
+def main() -> None:
+    """Entry point."""
+    run_program(app)

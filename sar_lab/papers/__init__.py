@@ -1,5 +1,0 @@
-"""The papers' tables and figures, one module each: what `sar-agent lab list` lists.
-
-A module with a NAME is one of them; `registry.Experiment` describes its contents. Slow imports are
-made in its `run`.
-"""

@@ -1,1 +1,0 @@
-"""Studies of published methods beside ours: what `docs/research/peers.md` shows."""

@@ -1,0 +1,98 @@
+"""`sar-lab lab`: the tables and figures of the papers, computed again, and studies of peers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sar_agent.commands.inputs import JsonOption, print_json
+
+app = typer.Typer(
+    name="lab", help="Reproduce the tables and figures of the papers.", no_args_is_help=True
+)
+
+
+@app.command("list")
+def list_experiments(as_json: JsonOption = False) -> None:
+    """List the experiments: name, class, place in the paper, and published result."""
+    from sar_lab.research.papers.registry import CLASSES, experiments, peer_studies
+
+    if as_json:
+        kinds = {"experiments": experiments(), "peers": peer_studies()}
+        print_json(
+            {
+                kind: [
+                    {"name": e.name, "where": e.where, "class": e.kind, "published": e.published}
+                    for e in some.values()
+                ]
+                for kind, some in kinds.items()
+            }
+        )
+        return
+    known = [*experiments().values(), *peer_studies().values()]
+    width = max(len(e.name) for e in known)
+    for e in known:
+        typer.echo(f"{e.name:{width}}  {e.kind}  {e.where}: {e.published}")
+    typer.echo("; ".join(f"{letter}: {meaning}" for letter, meaning in CLASSES.items()))
+
+
+@app.command()
+def run(
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            help="names of experiments (see `sar-lab lab list`), or all: every one in the list"
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", help="folder for the page, its pictures and its numbers")
+    ] = Path("out/lab"),
+    seeds: Annotated[
+        int | None,
+        typer.Option("--seeds", min=1, help="number of seeds; more give a more certain result"),
+    ] = None,
+    first: Annotated[int, typer.Option("--seed", min=0, help="the first seed")] = 0,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="use at most 2 seeds: a look at each row")
+    ] = False,
+    rerun: Annotated[
+        bool, typer.Option("--rerun", help="with all: also repeat experiments that have a result")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Run experiments and compare the results with the papers.
+
+    The comparison is printed and written to OUT/reproduction.md.
+    `all` resumes where it was stopped.
+    """
+    from sar_agent.errors import InputError
+    from sar_lab.research.papers.registry import experiment, experiments, peer_studies
+    from sar_lab.research.papers.reproduction_page import write_page
+    from sar_lab.research.papers.result_store import run_row, seeds_of, stored_result
+
+    run_all = names == ["all"]
+    if rerun and not run_all:
+        raise InputError("--rerun is for `all`", remedy="named experiments are always run")
+    every = [*experiments().values(), *peer_studies().values()]
+    chosen = every if run_all else [experiment(name) for name in names]
+    results = []
+    for each in chosen:
+        drawn = seeds_of(each, first, seeds, quick)
+        earlier = stored_result(out, each.name) if run_all and not rerun else None
+        if earlier and earlier["seeds"] == list(drawn):
+            results.append(earlier)
+            continue
+        results.append(run_row(each, drawn, out))
+        write_page(out)
+        if not as_json:
+            result = results[-1]
+            typer.echo(f"{each.where}\npublished: {each.published}\n{result['table']}")
+            typer.echo(f"verdict: {result['verdict']} ({result['seconds']} s)\n")
+    page = write_page(out)
+    if as_json:
+        rows = [{k: v for k, v in each.items() if k != "table"} for each in results]
+        print_json({"page": str(page), "rows": rows})
+        return
+    typer.echo(f"Open {page.resolve()}")

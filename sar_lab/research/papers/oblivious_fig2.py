@@ -1,0 +1,83 @@
+"""Oblivious-XGFT, Fig. 2: WRF-256 and CG.D-128 on 16-ary 2-trees whose roots are removed one by
+one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sar_lab.research.papers.claims import NEAR, value
+from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable, median_table
+from sar_lab.research.papers.pictures import LABELS
+from sar_lab.research.papers.slimmed_trees import ROOTS, Slowdowns, curves, slowdowns
+from sar_lab.research.papers.worded_claims import MEDIANS, Draws, judged
+from sar_lab.research.statistics import median_of
+
+WHERE = "oblivious-xgft-2009, Fig. 2"
+CLASS = "S"
+PUBLISHED = (
+    "WRF-256: S-mod-k and D-mod-k as good as pattern-aware routing, Random worse. "
+    "CG.D-128: S-mod-k and D-mod-k far worse than Random, Random worse than pattern-aware"
+)
+SEEDS = 60
+ENGINES = ("smodk", "dmodk", "random", "colored")
+
+
+def run(seeds: Sequence[int]) -> Outcome:
+    """Slowdowns compared with a crossbar."""
+    wrf = slowdowns("WRF-256", ENGINES, seeds)
+    cg = slowdowns("CG.D-128", ENGINES, seeds)
+    phase = slowdowns("CG.D-128, phase 5", ENGINES, seeds)
+    same = [r for r in ROOTS if wrf["colored"][r][0] < wrf["dmodk"][r][0]]
+    curve: dict[str, list[Draws]] = {"⌈16/w2⌉": [[-(-16 // roots)] for roots in ROOTS]}
+    curve |= by_label(wrf)
+    claims = [
+        judged("WRF-256: S-mod-k equals ⌈16/w2⌉ at every w2", curve, MEDIANS),
+        judged("WRF-256: D-mod-k equals ⌈16/w2⌉ at every w2", curve, MEDIANS),
+        judged("WRF-256: D-mod-k equals pattern-aware at every w2", curve, MEDIANS,
+               ours=no_roots(same)),
+        judged("WRF-256: Random never better than D-mod-k", curve, MEDIANS),
+        judged("WRF-256, w2 = 16: Random worse than D-mod-k", by_label(wrf, 16), MEDIANS),
+        value("WRF-256, w2 = 16: slowdown of Random", 3.5, median_of(wrf["random"][16]).value,
+              NEAR),
+        value("CG.D-128, w2 = 16, phase 5: D-mod-k", 7, phase["dmodk"][16][0]),
+        value("CG.D-128, w2 = 16, phase 5: Random", 4, median_of(phase["random"][16]).value, NEAR),
+        judged("CG.D-128: Random better than D-mod-k at all but 2 w2", by_label(cg), MEDIANS),
+        judged("CG.D-128: pattern-aware never worse than Random", by_label(cg), MEDIANS),
+    ]  # fmt: skip
+    return Outcome(
+        claims,
+        "Messages of a phase share links max-min fairly; ranks are mapped in order; a phase begins "
+        "when the previous one has ended. The paper ran traces in a flit simulator and shows "
+        "curves without numbers; those of WRF and of CG's phase 5 follow from the pattern.",
+        because="our `colored` spreads the two messages of a node over two roots where that is "
+        "even better than to let them share one, which the paper's scheme does not; at w2 that "
+        "divides 16 the two are equal"
+        if same
+        else "",
+        tables=[slowdown_table(wrf, "WRF-256"), slowdown_table(cg, "CG.D-128")],
+        draw=lambda figure: draw_curves(figure, wrf, cg),
+    )
+
+
+def by_label(by_engine: Slowdowns, roots: int | None = None) -> dict[str, list[Draws]]:
+    """The name of an engine in claims → its slowdowns at each w2, or at one."""
+    some = ROOTS if roots is None else (roots,)
+    return {LABELS[name]: [each[r] for r in some] for name, each in by_engine.items()}
+
+
+def no_roots(roots: list[int]) -> str:
+    """Where a claim does not hold, or yes."""
+    return "yes" if not roots else f"not at w2 = {', '.join(map(str, roots))}"
+
+
+def slowdown_table(by_engine: Slowdowns, title: str) -> ResultTable:
+    """A row for each engine, a column for some w2."""
+    shown = {str(roots): roots for roots in (16, 12, 10, 8, 4, 2, 1)}
+    return median_table(f"{title}, w2 =", shown, by_engine, lambda of, roots: of[roots])
+
+
+def draw_curves(figure: Figure, wrf: Slowdowns, cg: Slowdowns) -> None:
+    """Both programs beside each other."""
+    left, right = figure.subplots(1, 2)
+    curves(left, wrf, "WRF-256")
+    curves(right, cg, "CG.D-128")

@@ -1,0 +1,100 @@
+"""Oblivious-XGFT, Fig. 5: does scrambling the labels save D-mod-k from patterns like its own?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from sar_lab.research.papers.oblivious_fig2 import by_label, slowdown_table
+from sar_lab.research.papers.outcome import Axes, Figure, Outcome
+from sar_lab.research.papers.pictures import COLOURS, LABELS
+from sar_lab.research.papers.slimmed_trees import DRAWN, ROOTS, Slowdowns, slowdowns
+from sar_lab.research.papers.worded_claims import MEANS, MEDIANS, judged
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+
+WHERE = "oblivious-xgft-2009, Fig. 5"
+CLASS = "S"
+PUBLISHED = (
+    "r-NCA-u and r-NCA-d are statistically better than Random on both programs, near S/D-mod-k on "
+    "WRF-256, and avoid the worst cases of S/D-mod-k on CG.D-128"
+)
+SEEDS = 60
+ENGINES = ("dmodk", "random", "rnca-u", "rnca-d", "colored")
+NEW = ("rnca-u", "rnca-d")
+LINES: tuple[tuple[str, Literal["--", ":"]], ...] = (("dmodk", "--"), ("colored", ":"))
+
+
+def run(seeds: Sequence[int]) -> Outcome:
+    """The slowdowns over seeds."""
+    wrf = slowdowns("WRF-256", ENGINES, seeds)
+    cg = slowdowns("CG.D-128", ENGINES, seeds)
+    phase = slowdowns("CG.D-128, phase 5", ENGINES, seeds)
+    claims = []
+    for title, by_engine in (("WRF-256", wrf), ("CG.D-128", cg)):
+        for label in (LABELS[name] for name in NEW):
+            numbers = by_label(by_engine)
+            claims += [
+                judged(f"{title}: {label} better than Random at most w2", numbers, MEANS),
+                judged(f"{title}: {label} never worse than Random", numbers, MEANS),
+            ]
+    for name in NEW:
+        label = LABELS[name]
+        claims += [
+            judged(f"WRF-256: {label} within 20 % of D-mod-k at most w2", by_label(wrf), MEDIANS),
+            judged(
+                f"CG.D-128, w2 = 16, phase 5: {label} better than Random, and {label} better than "
+                "D-mod-k",
+                by_label(phase, 16),
+                MEANS,
+                ours=", ".join(f"{np.mean(phase[n][16]):.2f}" for n in (name, "random", "dmodk")),
+            ),
+        ]
+    return Outcome(
+        claims,
+        "As Fig. 2. Boxes: the middle half of the seeds; whiskers: least and most, as in the "
+        "paper. Better means that 95 % bootstrap intervals of the means do not overlap; medians "
+        "on CG.D-128 mostly tie.",
+        tables=[
+            slowdown_table({LABELS[name]: each for name, each in by_engine.items()}, title)
+            for by_engine, title in ((wrf, "WRF-256"), (cg, "CG.D-128"))
+        ],
+        draw=lambda figure: _draw(figure, wrf, cg),
+        size=(8.0, 6.5),
+    )
+
+
+def _draw(figure: Figure, wrf: Slowdowns, cg: Slowdowns) -> None:
+    for axes, by_engine, title in zip(
+        figure.subplots(2, 1), (wrf, cg), ("WRF-256", "CG.D-128"), strict=True
+    ):
+        _boxes(axes, by_engine)
+        axes.set(title=title, ylabel="slowdown", ylim=0)
+        axes.set_xticks(range(len(ROOTS)), map(str, ROOTS))
+    figure.axes[1].set_xlabel("roots (w2)")
+
+
+def _boxes(axes: Axes, by_engine: Slowdowns) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    drawn = [name for name in ENGINES if name in DRAWN]
+    for place, name in enumerate(drawn):
+        at = [i + 0.26 * (place - 1) for i in range(len(ROOTS))]
+        boxes = axes.boxplot(
+            [by_engine[name][r] for r in ROOTS], positions=at, widths=0.2, whis=(0, 100),
+            patch_artist=True, manage_ticks=False,
+        )  # fmt: skip
+        for box in boxes["boxes"]:
+            box.set_facecolor(COLOURS[name])
+        for line in boxes["medians"]:
+            line.set(color="black", linewidth=2)
+    for name, style in LINES:
+        axes.plot([by_engine[name][r][0] for r in ROOTS], style, color=COLOURS[name])
+    handles: list[Artist] = [Patch(color=COLOURS[name], label=LABELS[name]) for name in drawn]
+    for name, style in LINES:
+        handles.append(Line2D([], [], linestyle=style, color=COLOURS[name], label=LABELS[name]))
+    axes.legend(handles=handles)

@@ -1,0 +1,115 @@
+"""Oblivious-XGFT, Section VII-B: each level of contention is equally frequent for S-mod-k and
+D-mod-k.
+
+S-mod-k has the same contention for a permutation as D-mod-k for its inverse, and the inverses of
+all permutations are all permutations. So over all permutations the two histograms are equal; over
+a sample they are equal if D-mod-k routes the inverse of each drawn permutation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import permutations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import I32
+from sar_agent.fabric.xgft import xgft_fabric
+from sar_agent.fabric.xgft_view import recognise_xgft
+from sar_agent.routing.path_routes import PathRoutes
+from sar_lab.research.papers.claims import value
+from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
+from sar_lab.research.papers.pictures import COLOURS, LABELS
+from sar_lab.research.papers.xgft_slowdown import choice_of
+
+WHERE = "oblivious-xgft-2009, Section VII-B"
+CLASS = "E"
+PUBLISHED = (
+    "as many permutations have a level of contention C under S-mod-k as under D-mod-k, for every C"
+)
+SEEDS = 1
+SMALL = "xgft:2;4,2;1,3"
+LARGE = "xgft:2;16,16;1,16"
+SAMPLE = 20_000
+Histogram = NDArray[np.int64]
+
+
+def all_paths(fabric: Fabric, name: str) -> tuple[I32, I32]:
+    """int32[T], all hosts; int32[T T, hops]: the channels from s to d in row s T + d, and -1."""
+    hosts = np.arange(fabric.terminals, dtype=np.int32)
+    view = recognise_xgft(fabric)
+    paths = PathRoutes(name, fabric, view, choice_of(name, fabric, view))
+    source, destination = (each.ravel() for each in np.meshgrid(hosts, hosts, indexing="ij"))
+    return hosts, paths.channels(source, destination)
+
+
+def contention(fabric: Fabric, name: str, rows: I32) -> NDArray[np.int64]:
+    """int64[P]: most flows on a channel under each permutation, int32[P, T]: rows[p, s] is the
+    destination of s. Every host sends and receives one message, so all contention is in the
+    network."""
+    hosts, known = all_paths(fabric, name)
+    counts = np.empty(len(rows), np.int64)
+    for p, row in enumerate(rows):
+        crossed = known[hosts * fabric.terminals + row]
+        counts[p] = np.bincount(crossed[crossed >= 0], minlength=1).max()
+    return counts
+
+
+def histograms(spec: str, rows: I32, other: I32) -> dict[str, Histogram]:
+    """S-mod-k over `rows`, D-mod-k over `other`: permutations by contention."""
+    fabric = xgft_fabric(spec)
+    both = {
+        name: contention(fabric, name, each) for name, each in (("smodk", rows), ("dmodk", other))
+    }
+    size = 1 + max(int(each.max()) for each in both.values())
+    return {name: np.bincount(each, minlength=size) for name, each in both.items()}
+
+
+def run(seeds: Sequence[int]) -> Outcome:
+    """All permutations on a small tree, and a sample on the tree of the paper."""
+    everything = np.array(list(permutations(range(8))), np.int32)
+    random = np.random.default_rng(list(seeds))
+    some = random.permuted(np.tile(np.arange(256, dtype=np.int32), (SAMPLE, 1)), axis=1)
+    all_of_them = histograms(SMALL, everything, everything)
+    sample = histograms(LARGE, some, np.argsort(some, axis=1).astype(np.int32))
+    apart = histograms(LARGE, some, some)
+    claims = [
+        value(
+            f"{title}: permutations that differ",
+            0,
+            float(np.abs(counts["smodk"] - counts["dmodk"]).sum()),
+        )
+        for title, counts in (
+            (f"all {len(everything):,} permutations of {SMALL}", all_of_them),
+            (f"{SAMPLE:,} random permutations of {LARGE}, D-mod-k on their inverses", sample),
+        )
+    ]
+    rows = [
+        [title, LABELS[name], *(f"{int(counts[name][c : c + 1].sum()):,}" for c in range(1, 9))]
+        for title, counts in (
+            (SMALL, all_of_them), (LARGE, sample), (f"{LARGE}, both on the same", apart)
+        )
+        for name in ("smodk", "dmodk")
+    ]  # fmt: skip
+    return Outcome(
+        claims,
+        "Contention is the largest number of flows on a channel. In the last two lines both "
+        "engines route the same draws: there they differ, but only by chance.",
+        tables=[
+            ResultTable(["tree", "permutations with contention", *map(str, range(1, 9))], rows)
+        ],
+        draw=lambda figure: _draw(figure, all_of_them, sample),
+    )
+
+
+def _draw(figure: Figure, small: dict[str, Histogram], large: dict[str, Histogram]) -> None:
+    for axes, counts, title in zip(
+        figure.subplots(1, 2), (small, large), (SMALL, LARGE), strict=True
+    ):
+        for place, name in enumerate(("smodk", "dmodk")):
+            at = np.arange(len(counts[name])) + 0.4 * (place - 0.5)
+            axes.bar(at, counts[name], 0.38, color=COLOURS[name], label=LABELS[name])
+        axes.set(title=title, xlabel="contention", ylabel="permutations")
+        axes.legend()

@@ -1,0 +1,92 @@
+"""What a row found: claims, tables and a drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sar_lab.research.papers.claims import Claim, verdict
+from sar_lab.research.statistics import median_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.figure import Figure as Figure
+else:  # matplotlib is imported when something is drawn, if it is there
+    Axes = Figure = Any
+
+Row = TypeVar("Row")
+Column = TypeVar("Column")
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    """A table whose cells are text."""
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def lines(self) -> Iterable[str]:
+        """The lines of the table in Markdown."""
+        yield _cells(self.head)
+        yield _cells("---" for _ in self.head)
+        yield from map(_cells, self.rows)
+
+
+def _cells(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def median_table(
+    title: str,
+    columns: Mapping[str, Column],
+    rows: Mapping[str, Row],
+    draws: Callable[[Row, Column], Sequence[float]],
+    digits: int = 2,
+) -> ResultTable:
+    """The medians of the draws of each row and column, which have their labels as keys."""
+    cells = [
+        [label, *(median_of(draws(row, column)).words(digits) for column in columns.values())]
+        for label, row in rows.items()
+    ]
+    return ResultTable([title, *columns], cells)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of one run."""
+
+    claims: Sequence[Claim]
+    how: str
+    """The setup, for the reader."""
+    because: str = ""
+    """The known reason why a claim does not hold."""
+    tables: Sequence[ResultTable] = ()
+    draw: Callable[[Figure], None] | None = None
+    """Fills the row's picture."""
+    size: tuple[float, float] = (8.0, 4.0)
+    """Of the picture, in inches."""
+
+    @property
+    def verdict(self) -> str:
+        """One line: `reproduced`, `same shape` or `not`, and why."""
+        return verdict(self.claims, self.because)
+
+    @property
+    def table(self) -> str:
+        """Our numbers beside the published ones, as text."""
+        rows = [[c.says, c.published, c.ours, c.answer] for c in self.claims]
+        return "\n".join(
+            ResultTable(["", "published", "ours", "holds"], rows).lines() if rows else ()
+        )
+
+    def json(self) -> dict[str, Any]:
+        """Our numbers."""
+        found = {
+            "claims": [asdict(claim) for claim in self.claims],
+            "how": self.how,
+            "tables": [
+                {"head": list(t.head), "rows": [list(r) for r in t.rows]} for t in self.tables
+            ],
+        }
+        return found | ({"because": self.because} if self.because else {})

@@ -1,0 +1,62 @@
+"""Delays of a victim partition under noise (pftree-2016, Section 6.3), as ORCS counts them.
+
+pFTree is the printed version, and pFTree-Ext has no quota of ways, since the paper prints none; for
+comparison there are our own versions of both, and `ftree`, which ignores partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from sar_lab.research.orcs import Network, network_of_routes, schedule_of, simulate
+from sar_lab.research.papers.pftree_trees import Table3Tree, VictimDraw, draw_victims, routed
+from sar_lab.research.statistics import Estimate, median_of
+
+PATTERNS = ("bisect", "gather", "scatter", "bisect_fb_sym", "alltoall")
+PLAIN, EXT = "pftree-printed", "pftree-ext-no-quota"
+ENGINES = (PLAIN, EXT, "pftree-ext", "pftree", "ftree")
+
+
+@dataclass(frozen=True)
+class Delays:
+    """The delays of one pattern, engine and tree over seeds, each with many runs."""
+
+    least: float
+    mean: Estimate
+    """The median over seeds of the runs' mean."""
+    most: float
+    draws: tuple[float, ...]
+    """The runs' mean of each seed."""
+
+
+def delays(
+    tree: Table3Tree, engine: str, pattern: str, noise: str, seeds: Sequence[int], runs: int
+) -> Delays:
+    """dep_max_delay of the victims' `pattern` while the others do `noise`. The ranks of the victims
+    are drawn for each run; for an all-to-all they do not matter."""
+    results = []
+    for seed in seeds:
+        draw, network = network_of(tree, engine, seed)
+        schedule = schedule_of(f"{pattern}::{noise}", tree.nodes, tree.victims)
+        congestion = simulate(
+            network,
+            schedule,
+            "dep_max_delay",
+            runs=1 if pattern == "alltoall" else runs,
+            seed=seed,
+            group=draw.victims,
+        )
+        results.append((congestion.values.min(), congestion.values.mean(), congestion.values.max()))
+    least, mean, most = np.array(results, float).T
+    return Delays(float(least.min()), median_of(mean), float(most.max()), tuple(mean.tolist()))
+
+
+@lru_cache(maxsize=64)
+def network_of(tree: Table3Tree, engine: str, seed: int) -> tuple[VictimDraw, Network]:
+    """The victims of a seed, and the routed network, whose hosts are the fabric's terminals."""
+    draw = draw_victims(tree, seed)
+    return draw, network_of_routes(draw.fabric, routed(draw, engine))

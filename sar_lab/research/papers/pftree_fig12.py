@@ -1,0 +1,50 @@
+"""pFTree, Fig. 12: the tree of Fig. 4 with one heavy host."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sar_lab.research.papers import pftree_fig4
+from sar_lab.research.papers.claims import value
+from sar_lab.research.papers.outcome import Outcome, ResultTable
+from sar_lab.research.papers.pftree_examples import (
+    described,
+    down_to,
+    draw_links,
+    hosts_by_link,
+    shared_down,
+)
+from sar_lab.research.papers.pictures import LABELS
+
+WHERE = "pftree-2016, Fig. 12"
+CLASS = "E"
+PUBLISHED = (
+    "a, of weight 100, has R1 to L1 for itself, b, c and d share R2 to L1; g and h descend from "
+    "R1, e and f from R2; one link has hosts of both partitions"
+)
+SEEDS = 0
+EXAMPLE = replace(pftree_fig4.EXAMPLE, weights={h: 100.0 if h == "a" else 1.0 for h in "abcdefgh"})
+NAME = LABELS["pftree-wt"]
+PLACES = {("R1", "L1"): "a", ("R2", "L1"): "bcd", ("R1", "L2"): "gh", ("R2", "L2"): "ef"}
+
+
+def run(seeds: Sequence[int]) -> Outcome:
+    """Routes the example with weights."""
+    links = hosts_by_link(EXAMPLE, EXAMPLE.routed("pftree-wt"))
+    claims = [
+        value(
+            f"hosts {' '.join(hosts)} descend from {root}, and no other of {leaf}",
+            1,
+            float(down_to(links, root, leaf) == hosts),
+        )
+        for (root, leaf), hosts in PLACES.items()
+    ]
+    claims.append(value("links down with hosts of both partitions", 1, len(shared_down(links))))
+    return Outcome(
+        claims,
+        "The tree and partitions of Fig. 4; a weighs 100, the others 1. A claim of 1 is a yes.",
+        tables=[ResultTable(["down", "to L1", "to L2"], [[NAME, *described(links, ["L1", "L2"])]])],
+        draw=lambda figure: draw_links(figure.subplots(), EXAMPLE, links, f"{NAME}, a weighs 100"),
+        size=(4.4, 3.2),
+    )

@@ -1,0 +1,43 @@
+"""pFTree, Fig. 14: the number of links that heavy receivers share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sar_lab.research.papers.claims import NEAR, value
+from sar_lab.research.papers.outcome import Outcome
+from sar_lab.research.papers.pftree_trees import TREES
+from sar_lab.research.papers.receivers import HOW, by_label, over_trees, panels_outcome
+from sar_lab.research.papers.worded_claims import PLAIN, judged
+
+WHERE = "pftree-2016, Fig. 14"
+CLASS = "S"
+PUBLISHED = (
+    "down: pFTree-Wt none; pFTree 41.1 contended links on average, at most 64 (1,024 nodes). Up: "
+    "more contended links with pFTree-Wt, each with less"
+)
+SEEDS = 5
+PRINTED = {("pftree-printed", 1024): 41.1, ("pftree-wt", 1024): 0.0}
+"""(engine, nodes) → mean contended links down."""
+
+
+def run(seeds: Sequence[int]) -> Outcome:
+    """The experiments of Fig. 13."""
+    down, up = (over_trees(seeds, field) for field in ("links_down", "links_up"))
+    worst = max(down["pftree-wt", t.nodes].most for t in TREES)
+    claims = [
+        value("down, pFTree-Wt: most of all trees", 0, worst),
+        value("down, pFTree: mean, 1,024 nodes", PRINTED["pftree-printed", 1024],
+              down["pftree-printed", 1024].mean, NEAR),
+        value("down, pFTree: most, 1,024 nodes", 64, down["pftree-printed", 1024].most, NEAR),
+        judged("contended links up: pFTree-Wt more than pFTree as printed on every tree",
+               by_label(up), PLAIN),
+    ]  # fmt: skip
+    return panels_outcome(
+        claims,
+        HOW,
+        [
+            ("down", down, "contended links down", PRINTED),
+            ("up", up, "contended links up", {}),
+        ],
+    )

@@ -1,0 +1,49 @@
+"""pFTree, Fig. 15: balancing by weight separates partitions less."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from sar_lab.research.papers.claims import NEAR, value
+from sar_lab.research.papers.outcome import Outcome
+from sar_lab.research.papers.pftree_table4 import NO_NOISE
+from sar_lab.research.papers.pftree_trees import TREES
+from sar_lab.research.papers.receivers import HOW, by_label, over_trees, panels_outcome
+from sar_lab.research.papers.worded_claims import PLAIN, judged
+
+WHERE = "pftree-2016, Fig. 15"
+CLASS = "S"
+PUBLISHED = (
+    "inter-partition interference, 32 nodes: pFTree 192, pFTree-Wt 293 (+52 %); 1,024 nodes: "
+    "+86.76 %"
+)
+SEEDS = 5
+PRINTED = {("pftree-printed", 32): 192.0, ("pftree-wt", 32): 293.0}
+"""(engine, nodes) → mean interference."""
+NODES = [tree.nodes for tree in TREES]
+
+
+def run(seeds: Sequence[int]) -> Outcome:
+    """The experiments of Fig. 13."""
+    results = over_trees(seeds, "interference")
+    means = {n: (results["pftree-printed", n].mean, results["pftree-wt", n].mean) for n in NODES}
+    last = 100 * (means[1024][1] / means[1024][0] - 1) if means[1024][0] else math.inf
+    claims = [
+        judged(
+            "interference: pFTree-Wt more than pFTree as printed on every tree",
+            by_label(results),
+            PLAIN,
+        ),
+        value("32 nodes, pFTree", PRINTED["pftree-printed", 32], means[32][0], NEAR),
+        value("32 nodes, pFTree-Wt", PRINTED["pftree-wt", 32], means[32][1], NEAR),
+        value("1,024 nodes: pFTree-Wt above pFTree, %", 86.76, last, NEAR),
+    ]
+    return panels_outcome(
+        claims,
+        f"{HOW} Interference is counted per link and flow, as in the text: occurrences of a flow "
+        "that shares a link with a flow of the other partition.",
+        [("interference", results, "flows on links of both partitions", PRINTED)],
+        because=NO_NOISE,
+        size=(7.0, 4.2),
+    )

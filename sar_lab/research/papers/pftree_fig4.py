@@ -1,0 +1,59 @@
+"""pFTree, Fig. 4: two partitions of eight hosts under two leaf switches, routed step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sar_lab.research.papers.claims import Claim, value
+from sar_lab.research.papers.outcome import Outcome, ResultTable
+from sar_lab.research.papers.pftree_examples import (
+    Example,
+    LinkHosts,
+    described,
+    down_to,
+    draw_all,
+    hosts_by_link,
+    shared_down,
+)
+from sar_lab.research.papers.pictures import LABELS
+
+WHERE = "pftree-2016, Fig. 4"
+CLASS = "E"
+PUBLISHED = (
+    "a and d descend from R1, b and c from R2; so do the members of the same partitions under the "
+    "other leaf switch; two hosts a link, no link with two partitions"
+)
+SEEDS = 0
+EXAMPLE = Example(("abcd", "efgh"), 2, {"1": "adgh", "2": "bcef"})
+ENGINES = ("pftree-printed", "pftree")
+PLACES = {("R1", "L1"): "ad", ("R2", "L1"): "bc", ("R1", "L2"): "gh", ("R2", "L2"): "ef"}
+
+
+def run(seeds: Sequence[int]) -> Outcome:
+    """Routes the example with the printed algorithms and with our engine."""
+    links = {name: hosts_by_link(EXAMPLE, EXAMPLE.routed(name)) for name in ENGINES}
+    claims = [claim for name in ENGINES for claim in _claims(name, links[name])]
+    rows = [[LABELS[name], *described(links[name], ["L1", "L2"])] for name in ENGINES]
+    return Outcome(
+        claims,
+        "The partitions of a to d are in the text, those of e to h follow from Fig. 12 of the same "
+        "tree. R1 has the highest GUID, which the paper takes first.",
+        tables=[ResultTable(["down", "to L1", "to L2"], rows)],
+        draw=lambda figure: draw_all(
+            figure,
+            EXAMPLE,
+            {f"{LABELS[n]}: hosts reached down each link": links[n] for n in ENGINES},
+        ),
+        size=(8.0, 3.2),
+    )
+
+
+def _claims(engine: str, links: LinkHosts) -> list[Claim]:
+    name = LABELS[engine]
+    right = sum(down_to(links, *link) == hosts for link, hosts in PLACES.items())
+    most = max(len(down_to(links, root, leaf)) for root, leaf in PLACES)
+    return [
+        value(f"{name}: links with the printed hosts", len(PLACES), right),
+        value(f"{name}: most hosts on a link (max)", 2, most),
+        value(f"{name}: links of both partitions", 0, len(shared_down(links))),
+    ]

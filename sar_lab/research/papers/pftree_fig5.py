@@ -1,0 +1,84 @@
+"""pFTree, Figs. 5 and 6: three partitions over two roots, and what isolating one of them does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sar_lab.research.papers.claims import value
+from sar_lab.research.papers.outcome import Outcome, ResultTable
+from sar_lab.research.papers.pftree_examples import (
+    Example,
+    LinkHosts,
+    described,
+    draw_all,
+    hosts_by_link,
+)
+from sar_lab.research.papers.pictures import LABELS
+
+WHERE = "pftree-2016, Figs. 5 and 6"
+CLASS = "E"
+PUBLISHED = (
+    "pFTree: A shares R1 to L1 with C of partition 3, E shares R2 to L2 with F of partition 2; "
+    "pFTree-Ext, partition 1 isolated: A and E share no link, partitions 2 and 3 share R2's"
+)
+SEEDS = 0
+EXAMPLE = Example(("ABC", "DEF", "GHI"), 2, {"1": "AE", "2": "BFI", "3": "CDGH"})
+SHARED = {("R1", "L1"): {"1": "A", "3": "C"}, ("R2", "L2"): {"1": "E", "2": "F"}}
+CASES = ("pftree-printed", "pftree", "pftree-ext")
+
+
+def links_of(engine: str) -> LinkHosts:
+    """The links of an engine; under -ext partition 1 has the policy `phy`."""
+    example = EXAMPLE.with_isolated("1") if engine == "pftree-ext" else EXAMPLE
+    return hosts_by_link(example, example.routed(engine))
+
+
+def partners(links: LinkHosts, partition: str) -> set[str]:
+    """The partitions with which one shares a link, in either direction."""
+    return {
+        other
+        for used in links.values()
+        if partition in used
+        for other in used
+        if other != partition
+    }
+
+
+def run(seeds: Sequence[int]) -> Outcome:
+    """Routes the example without and with isolation."""
+    links = {engine: links_of(engine) for engine in CASES}
+    claims = []
+    for engine in ("pftree-printed", "pftree"):
+        met = sum(
+            {n: "".join(sorted(h)) for n, h in links[engine].get(link, {}).items()} == hosts
+            for link, hosts in SHARED.items()
+        )
+        claims += [
+            value(f"{LABELS[engine]}: links to A and to E with the printed partner", 2, met),
+            value(
+                f"{LABELS[engine]}: partitions that share links with partition 1",
+                2,
+                len(partners(links[engine], "1")),
+            ),
+        ]
+    ext = links["pftree-ext"]
+    claims += [
+        value(
+            "pFTree-Ext: partitions that share links with partition 1", 0, len(partners(ext, "1"))
+        ),
+        value(
+            "pFTree-Ext: links from R2 to L1 and L2 that partitions 2 and 3 share",
+            2,
+            sum(set(ext.get(("R2", leaf), {})) == {"2", "3"} for leaf in ("L1", "L2")),
+        ),
+    ]
+    rows = [[LABELS[e], *described(links[e], ["L1", "L2", "L3"])] for e in CASES]
+    return Outcome(
+        claims,
+        "A and E are partition 1, B, F and I exchange flows in partition 2, C is of partition 3. "
+        "That D is too follows from E's partner; G and H, of which the text says nothing, are "
+        "counted to partition 3. The text's four switches are five in the figure.",
+        tables=[ResultTable(["down", "to L1", "to L2", "to L3"], rows)],
+        draw=lambda figure: draw_all(figure, EXAMPLE, {LABELS[e]: links[e] for e in CASES}),
+        size=(11.0, 3.2),
+    )

@@ -1,0 +1,202 @@
+"""How often heavy receivers share links (pftree-2016, Section 7.1).
+
+Some victims under each leaf switch are receivers of weight 100. A link is contended if routes to R
+> 1 receivers pass it in one direction; its contention is R - 1. Interference between the
+partitions is the number of flows on shared links: the sum over all links that flows of both
+partitions pass of the flows (pairs inside one partition) on the link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import I32
+from sar_agent.routing.routes import Routes
+from sar_lab.research.papers.claims import Claim
+from sar_lab.research.papers.outcome import Axes, Figure, Outcome, ResultTable
+from sar_lab.research.papers.pftree_trees import TREES, Table3Tree, VictimDraw, draw_victims, routed
+from sar_lab.research.papers.pictures import COLOURS, LABELS, legend
+from sar_lab.research.papers.worded_claims import Draws
+
+ENGINES = ("pftree-printed", "pftree-wt", "pftree")
+WEIGHT = 100.0
+HOW = (
+    "Draws of victims, and of 1 … all victims under each leaf switch as receivers; means over all "
+    "these experiments, least and most as error bars, as in the paper."
+)
+DRAWS = (
+    "which of several equally loaded ports is taken, and which victims and receivers are drawn, is "
+    "not printed"
+)
+I64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class ContentionCounts:
+    """The contention and interference of one set of routes."""
+
+    down: int
+    """Total contention of links towards leaf switches."""
+    up: int
+    links_down: int
+    """Contended links towards leaf switches."""
+    links_up: int
+    interference: int
+
+
+@cache
+def contention_counts(tree: Table3Tree, engine: str, seed: int, per_leaf: int) -> ContentionCounts:
+    """The counts with `per_leaf` receivers under each leaf switch."""
+    draw, receivers = _receivers(tree, per_leaf, seed)
+    heeds = engine == "pftree-wt"
+    routes = _routes(tree, engine, seed, receivers.tobytes() if heeds else b"")
+    crossed = routes_over(draw.fabric, routes, draw.victims, receivers) > 0
+    each = crossed.sum(axis=0)
+    is_leaf = np.isin(draw.fabric.channel_target, draw.fabric.leaves)
+    over = np.maximum(0, each - 1)
+    return ContentionCounts(
+        int(over[is_leaf].sum()),
+        int(over[~is_leaf].sum()),
+        int((over[is_leaf] > 0).sum()),
+        int((over[~is_leaf] > 0).sum()),
+        interference(draw, routes),
+    )
+
+
+def interference(draw: VictimDraw, routes: Routes) -> int:
+    """The number of flows on links that both partitions use, summed over these links."""
+    victims = routes_over(draw.fabric, routes, draw.victims, draw.victims).sum(axis=0)
+    other = routes_over(draw.fabric, routes, draw.others, draw.others).sum(axis=0)
+    both = (victims > 0) & (other > 0)
+    return int((victims + other)[both].sum())
+
+
+def routes_over(fabric: Fabric, routes: Routes, sources: I32, destinations: I32) -> I64:
+    """int64[D, C]: how many of the sources' routes to each destination pass each channel."""
+    table = routes.next_channel(fabric)
+    leaf, senders = np.unique(fabric.terminal_switch[sources], return_counts=True)
+    values = np.zeros((len(destinations), fabric.channels), np.int64)
+    row = np.arange(len(destinations))
+    for start, count in zip(leaf, senders, strict=True):
+        at = np.full(len(destinations), start)
+        # The leaf switch of a destination reaches it without a channel.
+        for _ in range(2):
+            channel = table[destinations, at]
+            on = channel >= 0
+            values[row[on], channel[on]] += count
+            at[on] = fabric.channel_target[channel[on]]
+    return values
+
+
+def _receivers(tree: Table3Tree, per_leaf: int, seed: int) -> tuple[VictimDraw, I32]:
+    draw = draw_victims(tree, seed)
+    random = np.random.default_rng([tree.nodes, seed, per_leaf])
+    by_leaf = draw.victims[np.argsort(draw.fabric.terminal_switch[draw.victims], kind="stable")]
+    some = random.permuted(by_leaf.reshape(tree.leaves, -1), axis=1)[:, :per_leaf]
+    return draw, np.sort(some.ravel()).astype(np.int32)
+
+
+@lru_cache(maxsize=8)
+def _routes(tree: Table3Tree, engine: str, seed: int, receivers: bytes) -> Routes:
+    heavy = np.frombuffer(receivers, np.int32)
+    return routed(draw_victims(tree, seed), engine, {int(t): WEIGHT for t in heavy})
+
+
+@dataclass(frozen=True)
+class MeanAndRange:
+    """Least, mean and most over all experiments (draws of victims, numbers of receivers)."""
+
+    least: float
+    mean: float
+    most: float
+
+    def words(self) -> str:
+        """The three values as text."""
+        return f"{self.least:g} / {self.mean:.1f} / {self.most:g}"
+
+
+Spreads = dict[tuple[str, int], MeanAndRange]
+"""The key is (engine, nodes)."""
+
+
+def experiments(tree: Table3Tree, engine: str, seeds: Sequence[int], field: str) -> MeanAndRange:
+    """A field of `ContentionCounts` for 1 receiver under each leaf switch up to all victims."""
+    per_leaf = tree.victims // tree.leaves
+    values = [
+        float(getattr(contention_counts(tree, engine, seed, some), field))
+        for seed in seeds
+        for some in range(1, per_leaf + 1)
+    ]
+    return MeanAndRange(min(values), float(np.mean(values)), max(values))
+
+
+def over_trees(seeds: Sequence[int], field: str) -> Spreads:
+    """`experiments` of all trees and engines."""
+    return {(e, t.nodes): experiments(t, e, seeds, field) for t in TREES for e in ENGINES}
+
+
+Printed = Mapping[tuple[str, int], float]
+"""(engine, nodes) → a published mean."""
+
+
+def by_label(results: Mapping[tuple[str, int], MeanAndRange]) -> dict[str, list[Draws]]:
+    """The name of an engine in claims → the mean on each tree."""
+    return {LABELS[e]: [results[e, tree.nodes].mean for tree in TREES] for e in ENGINES}
+
+
+def panels_outcome(
+    claims: Sequence[Claim],
+    how: str,
+    panels: Sequence[tuple[str, Spreads, str, Printed]],
+    *,
+    because: str = DRAWS,
+    size: tuple[float, float] = (9.5, 4.2),
+) -> Outcome:
+    """With a picture of panels. A panel has the title of its table, its values, the title of its
+    picture, and published means."""
+
+    def draw(figure: Figure) -> None:
+        for axes, (_, values, title, printed) in zip(
+            figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True
+        ):
+            _ranges(axes, values, title, printed)
+        title = "mean, least and most of all experiments"
+        legend(figure, ncols=3, fontsize="small", title=title)
+
+    tables = [_table(title, values) for title, values, *_ in panels]
+    return Outcome(claims, how, because=because, tables=tables, draw=draw, size=size)
+
+
+def _ranges(axes: Axes, values: Spreads, title: str, printed: Printed) -> None:
+    """Draws the mean, least and most of every engine over the trees: a logarithmic scale that
+    begins with a linear one for 0."""
+    for place, engine in enumerate(ENGINES):
+        each = [values[engine, tree.nodes] for tree in TREES]
+        at = np.arange(len(TREES)) + 0.27 * (place - 1)
+        means = np.array([spread.mean for spread in each])
+        bars = [
+            means - [spread.least for spread in each],
+            np.array([spread.most for spread in each]) - means,
+        ]
+        axes.errorbar(at, means, bars, fmt="os^"[place], ms=4, color=COLOURS[engine],
+                      capsize=2, lw=1, label=LABELS[engine])  # fmt: skip
+    nodes = [tree.nodes for tree in TREES]
+    for (engine, number), mean in printed.items():
+        where = nodes.index(number) + 0.27 * (ENGINES.index(engine) - 1)
+        axes.plot(where, mean, "D", ms=9, mfc="none", color=COLOURS[engine],
+                  label=f"published, {LABELS[engine]}")  # fmt: skip
+    axes.set_xticks(range(len(TREES)), [f"{t.nodes}\n{t.oversubscription}:1" for t in TREES])
+    axes.set_yscale("symlog", linthresh=1.0)
+    axes.set(title=title, xlabel="nodes, oversubscription", ylim=(-0.2, None))
+
+
+def _table(title: str, values: Spreads) -> ResultTable:
+    """A row for each engine, a column for each tree."""
+    rows = [[LABELS[e], *(values[e, t.nodes].words() for t in TREES)] for e in ENGINES]
+    return ResultTable([f"{title}: least / mean / most", *(str(t.nodes) for t in TREES)], rows)

@@ -1,0 +1,94 @@
+"""Routing Keys, Fig. 2: two applications on 16 hosts, routed three ways.
+
+Application A has hosts 0, 1, 4 and 8 and sends 0 → 4 and 1 → 8, B has 2 and 12 and sends 2 → 12.
+Switches 4 … 7 of the figure are the middle switches. The claims count the flows on the link between
+leaf switch 0 and switch 4, and the most flows on any link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import I32
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.keys.routes import choose_shift, key_tree, make_key, unshifted
+from sar_agent.keys.routes.key import digit_channels
+from sar_agent.routing.oblivious import modulo_labels
+from sar_lab.research.papers.claims import value
+from sar_lab.research.papers.outcome import Figure, Outcome
+
+WHERE = "routing-keys-2017, Fig. 2"
+CLASS = "E"
+PUBLISHED = "flows on the leftmost link: 3 where routes ignore patterns, 2 with ARK, 1 with NRK"
+SEEDS = 1
+FLOWS = {"A": ([0, 1], [4, 8]), "B": ([2], [12])}
+TITLES = {"dmodk": "(a) D-mod-k", "ark": "(b) ARK", "nrk": "(c) NRK"}
+TINT = {"A": "#4477aa", "B": "#ee6677"}
+
+
+def run(seeds: Sequence[int]) -> Outcome:
+    """Runs the printed example; nothing is random."""
+    fabric = load_fabric("xgft:2;4,4;1,4")
+    ways = routed(fabric)
+    leftmost = int(fabric.channel_by_port[0, 5])
+    claims = []
+    for engine, published in (("dmodk", 3), ("ark", 2), ("nrk", 1)):
+        used = np.concatenate(list(ways[engine].values())).ravel()
+        count = np.bincount(used, minlength=fabric.channels)
+        name = TITLES[engine]
+        claims += [
+            value(f"{name}: flows on the leftmost link", published, float(count[leftmost])),
+            value(f"{name}: most flows on a link", published, float(count.max())),
+        ]
+    return Outcome(
+        claims,
+        "The example as printed. B is routed first, so that A's key is the one that is shifted.",
+        draw=lambda figure: _draw(figure, fabric, ways),
+        size=(9.0, 2.6),
+    )
+
+
+def routed(fabric: Fabric) -> dict[str, dict[str, I32]]:
+    """Engine → application → int32[flows, 2]: the channels up and down."""
+    tree = key_tree(fabric)
+    assert tree.view is not None
+    results: dict[str, dict[str, I32]] = {engine: {} for engine in TITLES}
+    load = np.zeros(fabric.channels, np.int64)
+    for name in ("B", "A"):
+        source, target = (np.array(end, np.int32) for end in FLOWS[name])
+        labels = modulo_labels(tree.view)[target]
+        results["dmodk"][name] = digit_channels(tree, source, target, labels)
+        key = make_key(tree, [(source, target)])
+        results["ark"][name] = unshifted(key).channels
+        shift = choose_shift(key, load)
+        results["nrk"][name] = shift.channels
+        load += shift.own
+    return results
+
+
+def _draw(figure: Figure, fabric: Fabric, ways: dict[str, dict[str, I32]]) -> None:
+    for axes, (engine, of) in zip(figure.subplots(1, 3), ways.items(), strict=True):
+        place = {s: (s % 4, s // 4) for s in range(fabric.switches)}
+        for c in range(fabric.channels):
+            (x, y), (u, v) = (
+                place[int(e[c])] for e in (fabric.channel_source, fabric.channel_target)
+            )
+            axes.plot([x, u], [y, v], color="#e3e3e3", lw=1, zorder=0)
+        seen: dict[int, int] = {}
+        for name, flows in of.items():
+            for way in flows.tolist():
+                for c in way:
+                    aside = 0.06 * seen.setdefault(c, 0)
+                    seen[c] += 1
+                    ends = fabric.channel_source[c], fabric.channel_target[c]
+                    (x, y), (u, v) = (place[int(end)] for end in ends)
+                    axes.plot([x + aside, u + aside], [y, v], color=TINT[name], lw=2,
+                              ls="-" if name == "A" else "--")  # fmt: skip
+        for s, (x, y) in place.items():
+            axes.text(x, y, str(s), ha="center", va="center", fontsize=9,
+                      bbox={"boxstyle": "square", "fc": "white", "ec": "#666666"})  # fmt: skip
+        axes.set(title=TITLES[engine], xticks=[], yticks=[], ylim=(-0.3, 1.3))
+        axes.spines[["left", "bottom"]].set_visible(False)

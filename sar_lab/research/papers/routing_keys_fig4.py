@@ -1,0 +1,133 @@
+"""Routing Keys, Fig. 4: largest number of flows on a link, over the size of the network.
+
+A folded Clos of n hosts has √n leaf switches of √n hosts, and √n middle switches, the fewest that
+make it rearrangeably non-blocking. 60 % of the hosts send to as many others; the flows belong to
+applications, each to any of n · 60 % / 10 with equal chance, so that an application has 10 on
+average. Applications arrive one after the other. `dmodk` ignores this, ARK gives each application
+its key unchanged, and NRK shifts the key for the applications that are already there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.keys.routes import KeyTree, choose_shift, key_tree, make_key, unshifted
+from sar_agent.keys.routes.key import digit_channels
+from sar_agent.routing.oblivious import modulo_labels
+from sar_lab.research.papers.claims import RESAMPLES
+from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
+from sar_lab.research.papers.pictures import COLOURS, LABELS
+from sar_lab.research.papers.worded_claims import MEANS, Draws, judged
+from sar_lab.research.statistics import Estimate, bootstrap_of, median_of
+
+WHERE = "routing-keys-2017, Fig. 4"
+CLASS = "S"
+PUBLISHED = "D-mod-k's largest contention grows with n, NRK's stays low (a curve, no numbers)"
+SEEDS = 20
+SIDES = (8, 16, 24, 32, 40, 48, 56, 64)
+LOAD, FLOWS = 0.6, 10
+ENGINES = ("dmodk", "ark", "nrk")
+Rows = dict[str, dict[int, Estimate]]
+
+
+def run(seeds: Sequence[int]) -> Outcome:
+    """Networks of n = 64 … 4,096 hosts."""
+    results: dict[tuple[str, int], list[int]] = {}
+    for side in SIDES:
+        tree = clos(side)
+        for seed in seeds:
+            for engine, flows in largest(tree, side, seed).items():
+                results.setdefault((engine, side * side), []).append(flows)
+    sizes = [side * side for side in SIDES]
+    rows = {e: {n: median_of(results[e, n]) for n in sizes} for e in ENGINES}
+    drawn = {
+        e: [
+            bootstrap_of(np.array(results[e, n], float), np.mean, resamples=RESAMPLES)
+            for n in sizes
+        ]
+        for e in ENGINES
+    }
+    mean = {e: [estimate.value for estimate in each] for e, each in drawn.items()}
+    few, many = sizes[0], sizes[-1]
+    ends: dict[str, list[Draws]] = {
+        f"{LABELS[e]} at {n:,} hosts": [drawn[e][place]]
+        for e in ENGINES
+        for place, n in ((0, few), (-1, many))
+    }
+    every: dict[str, list[Draws]] = {LABELS[e]: list(drawn[e]) for e in ENGINES}
+    claims = [
+        judged(
+            f"D-mod-k at {many:,} hosts above D-mod-k at {few:,} hosts",
+            ends,
+            MEANS,
+            ours=f"mean {mean['dmodk'][0]:.2f} → {mean['dmodk'][-1]:.2f}",
+        ),
+        judged(
+            f"NRK at {many:,} hosts not above NRK at {few:,} hosts",
+            ends,
+            MEANS,
+            ours=f"mean {mean['nrk'][0]:.2f} → {mean['nrk'][-1]:.2f}",
+        ),
+        judged("NRK lower than D-mod-k at every size", every, MEANS),
+    ]
+    cells = [
+        [f"{n:,}", *(f"{rows[e][n].words(1)} · {mean[e][place]:.2f}" for e in ENGINES)]
+        for place, n in enumerate(sizes)
+    ]
+    return Outcome(
+        claims,
+        f"Flows on the fullest link, median [95 %] · mean of {len(seeds)} draws. The paper does "
+        "not say how flows are distributed over applications; here each flow belongs to any "
+        "application with equal chance. ARK, which the figure does not have, assigns middle "
+        "switches to every application from the first one on.",
+        tables=[ResultTable(["hosts", *(LABELS[e] for e in ENGINES)], cells)],
+        draw=lambda figure: _draw(figure, drawn),
+        size=(6.0, 3.6),
+    )
+
+
+def clos(side: int) -> KeyTree:
+    """A Clos network with `side` leaf switches, hosts per leaf switch, and middle switches."""
+    return key_tree(load_fabric(f"xgft:2;{side},{side};1,{side}"))
+
+
+def largest(tree: KeyTree, side: int, seed: int) -> dict[str, int]:
+    """Engine → the most flows on a link after all applications have arrived."""
+    assert tree.view is not None
+    random = np.random.default_rng([side, seed])
+    hosts, flows = side * side, round(LOAD * side * side)
+    source = random.permutation(hosts)[:flows].astype(np.int32)
+    target = random.permutation(hosts)[:flows].astype(np.int32)
+    other = source != target
+    source, target = source[other], target[other]
+    application = random.integers(0, max(1, round(flows / FLOWS)), len(source))
+    size = tree.fabric.channels
+    used = digit_channels(tree, source, target, modulo_labels(tree.view)[target])
+    load = {
+        "dmodk": np.bincount(used[used >= 0], minlength=size),
+        "ark": np.zeros(size, np.int64),
+        "nrk": np.zeros(size, np.int64),
+    }
+    for number in random.permutation(int(application.max()) + 1):
+        own = application == number
+        key = make_key(tree, [(source[own], target[own])])
+        load["ark"] += unshifted(key).own
+        load["nrk"] += choose_shift(key, load["nrk"]).own
+    return {engine: int(of.max()) for engine, of in load.items()}
+
+
+def _draw(figure: Figure, mean: dict[str, list[Estimate]]) -> None:
+    axes = figure.subplots()
+    hosts = [side * side for side in SIDES]
+    for engine, each in mean.items():
+        low, high = [e.low for e in each], [e.high for e in each]
+        axes.fill_between(hosts, low, high, color=COLOURS[engine], alpha=0.2, lw=0)
+        axes.plot(hosts, [e.value for e in each], color=COLOURS[engine], marker="o", ms=4,
+                  label=LABELS[engine])  # fmt: skip
+    draws = mean[ENGINES[0]][0].n
+    axes.set(xlabel=f"hosts (mean of n = {draws} draws, bands: 95 % intervals of the mean)",
+             ylabel="most flows on a link", ylim=(0, None))  # fmt: skip
+    axes.legend(frameon=False)

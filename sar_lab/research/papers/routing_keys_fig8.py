@@ -1,0 +1,52 @@
+"""Routing Keys, Fig. 8: 1,728 hosts, every message of 32 KB."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sar_lab.research.papers.keys_curves import (
+    UTILIZATIONS,
+    by_label,
+    curves,
+    faster,
+    figure_of,
+    ratio,
+)
+from sar_lab.research.papers.keys_runs import KILO, LARGE, Setup
+from sar_lab.research.papers.outcome import Outcome
+from sar_lab.research.papers.routing_keys_fig7 import APPLICATIONS
+from sar_lab.research.papers.worded_claims import judged
+
+WHERE = "routing-keys-2017, Fig. 8"
+CLASS = "Q"
+PUBLISHED = "one message size, 32 KB: D-mod-k about as fast as ARK, NRK faster"
+SEEDS = 6
+SIZES = (32 * KILO, 32 * KILO)
+
+
+def run(seeds: Sequence[int]) -> Outcome:
+    """Runs with 2, 8 and 32 applications."""
+    results = {
+        apps: curves({u: Setup(LARGE, apps, u, SIZES) for u in UTILIZATIONS}, seeds)
+        for apps in APPLICATIONS
+    }
+    claims = []
+    for apps in APPLICATIONS:
+        times = [ratio(results[apps], "dmodk", "ark", u) for u in UTILIZATIONS]
+        claims.append(
+            judged(
+                f"{apps} applications: D-mod-k within 20 % of ARK",
+                by_label(results[apps]),
+                ours=f"{', '.join(each.words() for each in times)} times ARK",
+            )
+        )
+    claims += [faster(results[a], "nrk", "dmodk", f"{a} applications") for a in APPLICATIONS]
+    claims += [faster(results[a], "nrk", "ark", f"{a} applications") for a in APPLICATIONS[1:]]
+    return figure_of(
+        claims,
+        results,
+        "utilization",
+        because="with 2 applications almost all contention is between messages of one phase (NRK "
+        "takes as long as ARK), which ARK removes whatever their size; barriers hide it only where "
+        "applications are smaller",
+    )

@@ -1,0 +1,88 @@
+"""SAR, Fig. 7: four measures over a month, on both machines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sar_lab.history.job_history import F64
+from sar_lab.replay.table1 import METRICS, column
+from sar_lab.research.papers.claims import Claim
+from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
+from sar_lab.research.papers.pictures import COLOURS
+from sar_lab.research.papers.sar_history import BECAUSE, HOW, LABELS, OTHERS, SYSTEMS, month
+from sar_lab.research.papers.worded_claims import PLAIN, judged
+
+WHERE = "sar-2016, Fig. 7"
+CLASS = "S"
+PUBLISHED = (
+    "over the month SAR's peaks lie below DFSSSP's on both machines and below all on Tsubame2.5; "
+    "its dark fiber is least, its jobs have most links"
+)
+SEEDS = 1
+Series = dict[str, dict[str, F64]]
+"""Engine → metric → float64[samples]."""
+
+
+def run(seeds: Sequence[int]) -> Outcome:
+    """Runs one month of each machine with the first seed."""
+    results: dict[str, Series] = {}
+    for system in SYSTEMS:
+        whole = month(system, seeds[0])
+        results[system] = {e: {m: column(whole, e, m) for m in METRICS} for e in LABELS}
+    claims = [
+        _claim(system, results[system], other, metric)
+        for system in SYSTEMS
+        for metric in METRICS
+        for other in OTHERS
+        if metric in ("dark_fiber_ratio", "job_links")
+        or other == "opensm-dfsssp"
+        or system == "tsubame"
+    ]
+    rows = [
+        [SYSTEMS[system], label, *(f"{_mean(results[system][e][m], m):.1f}" for m in METRICS)]
+        for system in SYSTEMS
+        for e, label in LABELS.items()
+    ]
+    return Outcome(
+        claims,
+        f"{HOW} A claim holds if it holds at most samples.",
+        because=BECAUSE,
+        tables=[ResultTable(["stand-in", "mean", *(name for name, _ in METRICS.values())], rows)],
+        draw=lambda figure: _draw(figure, results),
+        size=(10.0, 9.0),
+    )
+
+
+def _mean(values: F64, metric: str) -> float:
+    return float(np.nanmean(values)) * (100.0 if metric == "dark_fiber_ratio" else 1.0)
+
+
+def _claim(system: str, series: Series, other: str, metric: str) -> Claim:
+    name, sign = METRICS[metric]
+    ours, theirs = series["sar"][metric], series[other][metric]
+    both = np.isfinite(ours) & np.isfinite(theirs)
+    return judged(
+        f"{SYSTEMS[system]}: {name} better than {OTHERS[other]}'s at most samples",
+        {name: (sign * ours[both]).tolist(), f"{OTHERS[other]}'s": (sign * theirs[both]).tolist()},
+        PLAIN,
+        ours=f"at {float((sign * (theirs - ours)[both] > 0).mean()):.0%} of samples",
+        published="at most samples",
+    )
+
+
+def _draw(figure: Figure, results: dict[str, Series]) -> None:
+    axes = figure.subplots(len(METRICS), len(results), sharex=True)
+    for column_, (system, series) in enumerate(results.items()):
+        for row, (metric, (name, _)) in enumerate(METRICS.items()):
+            here = axes[row][column_]
+            for engine, label in LABELS.items():
+                values = series[engine][metric] * (100.0 if metric == "dark_fiber_ratio" else 1.0)
+                days = np.arange(len(values)) / 24.0
+                here.plot(days, values, lw=0.8, color=COLOURS[engine], label=label)
+            here.set_ylabel(name)
+            here.set_ylim(bottom=0)
+        axes[0][column_].set_title(f"{SYSTEMS[system]} stand-in, synthetic jobs")
+        axes[-1][column_].set_xlabel("day")
+    axes[0][0].legend(ncols=2, fontsize="small")

@@ -1,0 +1,136 @@
+"""SAR, Fig. 8: an all-to-all of 28 hosts on ten leaf switches of one island of Taurus."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.jobs import Job, JobMix
+from sar_agent.jobs.model import make_job
+from sar_agent.routing import Options, load_engine
+from sar_lab.fluid import PATTERNS, job_times
+from sar_lab.opensm_tables import lab_engine
+from sar_lab.research.papers.claims import Claim, times_as_much
+from sar_lab.research.papers.outcome import Figure, Outcome, median_table
+from sar_lab.research.papers.pictures import COLOURS, LABELS, bars
+from sar_lab.research.papers.worded_claims import PLAIN, judged
+
+WHERE = "sar-2016, Fig. 8"
+CLASS = "Q"
+PUBLISHED = (
+    "MPI_Alltoall of 1 MiB on 28 hosts: DFSSSP takes 7.1 % longer than fat-tree, SAR 17.6 % less "
+    "than DFSSSP and 11.7 % less than fat-tree; SAR halves what contention adds"
+)
+SEEDS = 40
+HOSTS, LEAVES = 28, 10
+PRINTED = (("DFSSSP", "fat-tree", 7.1), ("DFSSSP", "SAR", 21.4), ("fat-tree", "SAR", 13.3))
+"""The slower, the faster, and by how many per cent."""
+ENGINES = {e: LABELS[e] for e in ("opensm-ftree", "opensm-dfsssp", "sar", "sar-plus")}
+_SHOWN = {"shift-free": "one after the other", "alltoall": "all at once"}
+"""Open MPI's fixed rule sends blocks from 3,000 bytes in pairs, one after the other: these are the
+claims. The other order is shown for comparison."""
+
+
+def scattered_job(fabric: Fabric, seed: int) -> Job:
+    """28 hosts on ten leaf switches of the first large island, at least two on each."""
+    random = np.random.default_rng(seed)
+    island = [s for s in fabric.leaves if fabric.switch_name[s].startswith("I5-")]
+    leaves = random.choice(island, LEAVES, replace=False)
+    extra = random.multinomial(HOSTS - 2 * LEAVES, np.full(LEAVES, 1 / LEAVES))
+    hosts = [
+        random.choice(np.flatnonzero(fabric.terminal_switch == leaf), 2 + more, replace=False)
+        for leaf, more in zip(leaves, extra, strict=True)
+    ]
+    return make_job("fig8", np.concatenate(hosts))
+
+
+def run(seeds: Sequence[int]) -> Outcome:
+    """Each seed is another placement of the job; as in the paper, no other job sends."""
+    fabric = load_fabric("standin:taurus")
+    drawn: dict[tuple[str, str], list[float]] = {}
+    oblivious = {
+        name: lab_engine(name).route(fabric, JobMix(()), Options())
+        for name in ("opensm-ftree", "opensm-dfsssp")
+    }
+    for seed in seeds:
+        mix = JobMix.of([scattered_job(fabric, seed)])
+        for name in ENGINES:
+            routes = oblivious.get(name) or load_engine(name).route(fabric, mix, Options())
+            for pattern in _SHOWN:
+                time = job_times(fabric, mix, routes, PATTERNS[pattern]).time[0]
+                drawn.setdefault((name, pattern), []).append(float(time))
+    one_by_one = {label: drawn[name, "shift-free"] for name, label in ENGINES.items()}
+    added = {label: [float(np.mean(each)) - 1] for label, each in one_by_one.items()}
+    claims = [
+        *(_slower(one_by_one, slow, fast, printed) for slow, fast, printed in PRINTED),
+        judged(
+            "what contention adds: SAR at most 50 % of fat-tree",
+            added,
+            PLAIN,
+            ours=f"{added['SAR'][0]:.0%} of the time, of {added['fat-tree'][0]:.0%}",
+        ),
+    ]
+    return Outcome(
+        claims,
+        "The Taurus stand-in, 28 hosts drawn on ten leaf switches of one island of 612, max-min "
+        "fair fluid model, no other job sends. Times are multiples of the time on a network "
+        "without contention; medians over placements. Open MPI's fixed rule sends all-to-all "
+        "blocks from 3,000 bytes in pairs, so 1 MiB goes one after the other; its library's time "
+        "is not modelled. fat-tree and DFSSSP are OpenSM's own tables.",
+        because="the paper's placement is one draw, and its machine ran other jobs meanwhile",
+        tables=[
+            median_table(
+                "time",
+                {how: pattern for pattern, how in _SHOWN.items()},
+                {label: name for name, label in ENGINES.items()},
+                lambda name, pattern: drawn[name, pattern],
+            )
+        ],
+        draw=lambda figure: _draw(figure, drawn),
+        size=(10.0, 3.8),
+    )
+
+
+def _slower(times: dict[str, list[float]], slow: str, fast: str, published: float) -> Claim:
+    """Judged by pairs of the same placement."""
+    ratio = times_as_much(times[slow], times[fast])
+    return judged(
+        f"one after the other: {slow} slower than {fast}",
+        {name: [draws] for name, draws in times.items()},
+        ours=f"{ratio.value - 1:+.1%} [{ratio.low - 1:+.1%}, {ratio.high - 1:+.1%}]",
+        published=f"+{published:.1f}%",
+    )
+
+
+def _draw(figure: Figure, drawn: dict[tuple[str, str], list[float]]) -> None:
+    """All times, and what the claims are about: times on the same placement as SAR."""
+    *places, paired = figure.subplots(1, len(_SHOWN) + 1, width_ratios=(1, 1, 1.1))
+    at = np.arange(len(ENGINES))
+    colours = [COLOURS[name] for name in ENGINES]
+    for axes, (pattern, how) in zip(places, _SHOWN.items(), strict=True):
+        times = [drawn[name, pattern] for name in ENGINES]
+        boxes = axes.boxplot(times, positions=at.tolist(), whis=(0, 100), widths=0.6,
+                             patch_artist=True)  # fmt: skip
+        for box, line, colour in zip(boxes["boxes"], boxes["medians"], colours, strict=True):
+            box.set_facecolor(colour)
+            line.set_color("black")
+        axes.set(
+            title=f"{how}, n = {len(times[0])}", ylim=(0.9, 1.05 * max(map(max, drawn.values())))
+        )
+    places[0].set_ylabel("time, 1 = no contention\n(box: half of the draws; bars: all)")
+    first = next(iter(_SHOWN))
+    ratios = [times_as_much(drawn[name, first], drawn["sar", first]) for name in ENGINES]
+    bars(paired, at, ratios, 0.6, color=colours, capsize=3)
+    printed = {slow: 1 + more / 100 for slow, fast, more in PRINTED if fast == "SAR"}
+    where = [list(ENGINES.values()).index(slow) for slow in printed]
+    paired.plot(where, list(printed.values()), "kD", ms=8, mfc="none", label="published")
+    paired.axhline(1.0, color="black", lw=0.8)
+    most = 1.15 * max(each.value for each in ratios)
+    paired.set(title=f"{_SHOWN[first]}, n = {ratios[0].n}", ylim=(0, most),
+               ylabel="times as long as SAR\n(bars: 95 % intervals)")  # fmt: skip
+    paired.legend(loc="upper right", fontsize="small")
+    for axes in (*places, paired):
+        axes.set_xticks(at, list(ENGINES.values()), rotation=25)

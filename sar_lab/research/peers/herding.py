@@ -1,0 +1,221 @@
+"""Where Algorithm 1 of sar-2016 lets routes meet on one link, why, and how near sar-plus stays to
+the least that is possible.
+
+A machine of 648 hosts is 85 % full of equal jobs on random hosts: job size and oversubscription
+vary. Mixes on captured fabrics and the recorded jobs of Leonardo follow where $SAR_DATA names a
+folder with them. Every result is divided by a proved lower bound for the same jobs
+(`sar_agent/quality/bounds.py`; minimal-hop forwarding tables).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.xgft import xgft_fabric
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.model import make_job
+from sar_agent.jobs.synthetic import synthetic_mix
+from sar_agent.quality import bounds_of, measure
+from sar_agent.routing import Options, Routes, load_engine
+from sar_lab.opensm_tables import lab_engine
+from sar_lab.replay.samples import samples_of
+from sar_lab.research.papers.claims import Claim, more, order, times_as_much, told_apart
+from sar_lab.research.papers.outcome import Outcome, ResultTable
+from sar_lab.research.papers.sar_fig2 import TREES
+from sar_lab.research.peers.greedy_trees import greedy_peak
+from sar_lab.research.peers.herding_picture import draw_herding
+from sar_lab.research.peers.site_inputs import WITHOUT, captured_fabrics, leonardo, site_folder
+from sar_lab.research.statistics import median_of
+
+WHERE = "ours: where Algorithm 1 of sar-2016 loses, and the distance to a proved bound"
+CLASS = "Q"
+PUBLISHED = (
+    "no paper's: Algorithm 1 lowers the peak for small jobs and raises it for large ones, and "
+    "sar-plus stays at a proved bound"
+)
+SEEDS = 6
+SIZES = (4, 16, 64, 128, 256)
+"""Hosts of each job."""
+BUSY = 0.85
+ROUNDS = 32
+"""Of the bound by prices."""
+FTREE, SAR, LEAFWISE, PLUS = "OpenSM's ftree", "sar", "sar, leaf by leaf", "sar-plus"
+LARGER = "sar, larger weight"
+SWEPT = (FTREE, SAR, LEAFWISE, LARGER, PLUS)
+ENGINES = ("dfsssp", "sar", "sar-plus")
+CLOSE = 0.1
+"""How far above the bound sar-plus may be."""
+EVERY, SKIPPED = 8 * 3600.0, 12 * 3600.0
+"""Seconds between moments of Leonardo's jobs; those at the beginning of the records, which do not
+know what ran before."""
+Point = dict[str, list[float]]
+"""Engine → its largest load or number of routes over the bound, one value a draw; `bound` is that
+itself."""
+Sweep = dict[tuple[str, int], Point]
+"""By oversubscription and job size, in routes."""
+Loads = dict[str, Point]
+"""By fabric, in loads."""
+
+
+def run(seeds: Sequence[int]) -> Outcome:
+    """The sweep, and the real fabrics and jobs where they are there."""
+    sweep: Sweep = {}
+    for ratio, spec in TREES.items():
+        fabric = xgft_fabric(spec)
+        fixed = lab_engine("opensm-ftree").route(fabric, JobMix(()), Options())
+        for size in SIZES:
+            sweep[ratio, size] = swept(fabric, fixed, size, seeds)
+    folder, loads, months = site_folder(), {}, None
+    if folder:
+        for name, fabric in captured_fabrics(folder):
+            loads[name] = loads_of(fabric, (synthetic_mix(fabric, seed) for seed in seeds))
+        months = leonardo_loads(folder)
+
+    return Outcome(
+        claims_of(sweep, loads, months),
+        f"{len(seeds)} draws of hosts a point. Trees of 648 hosts, {BUSY:.0%} in equal jobs. "
+        f"Captured fabrics: {len(seeds)} synthetic mixes each (`mix:SEED`). Bounds by cuts, whole "
+        f"bundles and {ROUNDS} rounds of prices. " + ("" if folder else WITHOUT),
+        tables=[_sweep_table(sweep), *([_load_table(loads, months)] if loads or months else [])],
+        draw=lambda figure: draw_herding(figure, sweep, loads, months, len(seeds)),
+        size=(11.0, 7.0),
+    )
+
+
+def equal_jobs(fabric: Fabric, size: int, seed: int) -> JobMix:
+    """As many jobs of `size` hosts as fill `BUSY` of the machine, on random hosts."""
+    hosts = np.random.default_rng(seed).permutation(fabric.terminals)
+    count = int(BUSY * fabric.terminals) // size
+    return JobMix.of(make_job(str(j + 1), hosts[j * size : (j + 1) * size]) for j in range(count))
+
+
+def swept(fabric: Fabric, fixed: Routes, size: int, seeds: Sequence[int]) -> Point:
+    """The peak of every row of `SWEPT` over the bound, in routes, for each seed."""
+    point: Point = {name: [] for name in (*SWEPT, "bound")}
+    for seed in seeds:
+        mix = equal_jobs(fabric, size, seed)
+        bound = bounds_of(fabric, mix, rounds=ROUNDS).efi_max
+        peak = {
+            FTREE: _peak(fabric, mix, fixed),
+            SAR: _peak(fabric, mix, load_engine("sar").route(fabric, mix, Options())),
+            LEAFWISE: greedy_peak(fabric, mix, leaf_by_leaf=True),
+            LARGER: greedy_peak(fabric, mix, larger=True),
+            PLUS: _peak(fabric, mix, load_engine("sar-plus").route(fabric, mix, Options())),
+        }
+        point["bound"].append(float(bound))
+        for name, routes in peak.items():
+            point[name].append(routes / bound)
+    return point
+
+
+def _peak(fabric: Fabric, mix: JobMix, routes: Routes) -> int:
+    return measure(fabric, mix, routes).effective_efi_max
+
+
+def loads_of(fabric: Fabric, mixes: Iterable[JobMix]) -> Point:
+    """The largest load of every engine over the bound, for each mix. Lanes are not considered."""
+    point: Point = {name: [] for name in (*ENGINES, "bound")}
+    fixed = {n: load_engine(n).route(fabric, JobMix(()), Options()) for n in ENGINES[:1]}
+    for mix in mixes:
+        bounds = bounds_of(fabric, mix, rounds=ROUNDS)
+        point["bound"].append(bounds.load_max)
+        for name in ENGINES:
+            routes = fixed.get(name) or load_engine(name).route(fabric, mix, Options())
+            most = measure(fabric, mix, routes, bounds=bounds).load_max
+            point[name].append(most / bounds.load_max)
+    return point
+
+
+def leonardo_loads(folder: Path) -> Point | None:
+    """`loads_of` at moments of Leonardo's recorded jobs, on the stand-in of its network."""
+    both = leonardo(folder)
+    if both is None:
+        return None
+    fabric, history = both
+    samples = samples_of(fabric, history, EVERY, history.span[0] + SKIPPED)
+    return loads_of(fabric, (samples.mix(int(state)) for state in samples.state))
+
+
+def claims_of(sweep: Sweep, loads: Loads, months: Point | None) -> list[Claim]:
+    """What the study states, judged by these numbers alone."""
+    claims = []
+    for ratio in dict.fromkeys(ratio for ratio, _ in sweep):
+        of = {size: point for (r, size), point in sweep.items() if r == ratio}
+        says = f"{ratio}, jobs of {min(of)}: SAR's peak is below fat-tree's"
+        claims.append(_more(says, of[min(of)], FTREE, SAR))
+        large = {size: point for size, point in of.items() if size >= 128}
+        claims.append(
+            order(
+                f"{ratio}, jobs of 128 and 256: SAR's peak is above fat-tree's",
+                *_all_more(large.values(), SAR, FTREE),
+            )
+        )
+        middle = [point for size, point in of.items() if size >= 16]
+        claims.append(
+            order(
+                f"{ratio}, jobs of 16 and more: SAR's peak is lower if routes count leaf by leaf",
+                *_all_more(middle, SAR, LEAFWISE),
+            )
+        )
+    claims.append(_close("equal jobs: sar-plus at most 10 % or one route above the bound", sweep))
+    for name, point in {**loads, **({"Leonardo": months} if months else {})}.items():
+        most = max(point["sar-plus"])
+        claims += [
+            order(
+                f"{name}: sar-plus at most 10 % above the bound",
+                most <= 1 + CLOSE,
+                f"{most:.3f} times the bound at most",
+            ),
+            _more(f"{name}: SAR's largest load is above sar-plus's", point, "sar", "sar-plus"),
+        ]
+    if months:
+        says = "Leonardo: SAR's largest load is below DFSSSP's"
+        claims.append(_more(says, months, "dfsssp", "sar"))
+    return claims
+
+
+def _more(says: str, point: Point, name: str, other: str) -> Claim:
+    return more(says, point[name], point[other], what=f"times ({name} by {other})")
+
+
+def _all_more(points: Iterable[Point], name: str, other: str) -> tuple[bool | None, str]:
+    """Whether `name` is above `other` at every point; one point of the other direction is a no."""
+    ratios = [times_as_much(point[name], point[other]) for point in points]
+    apart = [told_apart(ratio) for ratio in ratios]
+    holds = False if False in apart else None if None in apart else True
+    return holds, f"{', '.join(r.words() for r in ratios)} times ({name} by {other})"
+
+
+def _close(says: str, sweep: Sweep) -> Claim:
+    draws = [
+        (ratio, bound)
+        for point in sweep.values()
+        for ratio, bound in zip(point[PLUS], point["bound"], strict=True)
+    ]
+    far = [r for r, b in draws if r > 1 + CLOSE and round(r * b) > round(b) + 1]
+    return order(says, not far, f"{len(draws) - len(far)} of {len(draws)} draws")
+
+
+def _sweep_table(sweep: Sweep) -> ResultTable:
+    rows = [
+        [
+            ratio,
+            str(size),
+            median_of(point["bound"]).words(0),
+            *(median_of(point[name]).words() for name in SWEPT),
+        ]
+        for (ratio, size), point in sweep.items()
+    ]
+    return ResultTable(["tree", "hosts of a job", "bound, routes", *SWEPT], rows)
+
+
+def _load_table(loads: Loads, months: Point | None) -> ResultTable:
+    rows = [
+        [name, str(len(point["bound"])), *(median_of(point[e]).words(3) for e in ENGINES)]
+        for name, point in {**loads, **({"Leonardo": months} if months else {})}.items()
+    ]
+    return ResultTable(["largest load over the bound", "n", *ENGINES], rows)

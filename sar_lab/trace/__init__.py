@@ -1,5 +1,0 @@
-"""Traces of MPI-like programs: the format, generators, and the time that they take."""
-
-from sar_lab.trace.program_trace import Program, ProgramPhase, ProgramTrace
-
-__all__ = ["Program", "ProgramPhase", "ProgramTrace"]
