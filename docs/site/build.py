@@ -20,7 +20,12 @@ LINK = re.compile(r"\[([^\]]*)\]\(([^)\s#]+)(?:#[^)\s]*)?\)")
 
 def pages() -> list[Path]:
     """Every Markdown page of the repository."""
-    found = [*ROOT.glob("*.md"), *ROOT.glob("*/*.md"), *(ROOT / "docs").rglob("*.md")]
+    found = [
+        *ROOT.glob("*.md"),
+        *ROOT.glob("*/*.md"),
+        *ROOT.glob("libs/*/*.md"),
+        *(ROOT / "docs").rglob("*.md"),
+    ]
     return sorted({page for page in found if ".venv" not in page.parts and "out" not in page.parts})
 
 

@@ -219,7 +219,7 @@ class PluginClient:
         self, kind: Literal["unpath", "repath"], update: int, generation: int
     ) -> NoticeAnswer:
         """Report the five-phase update's trap 68 or 69 to its subscribers at the SA (sar-2016,
-        Section 3.3; libsar_migrate/PROTOCOL.md). A notice may be lost, so it is repeated until it
+        Section 3.3; libs/migrate/PROTOCOL.md). A notice may be lost, so it is repeated until it
         is acknowledged.
 
         Raises SarError with the plugin's own sentence where this OpenSM is not the master.

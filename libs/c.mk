@@ -5,9 +5,10 @@ MULTIARCH := $(shell gcc -print-multiarch)
 LIBDIR  ?= $(if $(MULTIARCH),$(PREFIX)/lib/$(MULTIARCH),$(PREFIX)/$(if $(wildcard /usr/lib64/.),lib64,lib))
 CC      ?= gcc
 BUILD   := build
-COMMON  := ../c_common
+LIBS    := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
+COMMON  := $(LIBS)/common
 
-VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' ../sar_agent/__init__.py)
+VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' $(LIBS)/../sar_agent/__init__.py)
 
 WARNINGS := -std=c11 -D_GNU_SOURCE -DSAR_VERSION='"$(VERSION)"' -Wall -Wextra -Werror
 HARDENED := -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fPIC

@@ -1,4 +1,4 @@
-/* Notices as text and as bytes; the test vectors are those of libsar_migrate/PROTOCOL.md. */
+/* Notices as text and as bytes; the test vectors are those of libs/migrate/PROTOCOL.md. */
 #include "../notice.h"
 
 #include "check.h"

@@ -1,5 +1,5 @@
 /*
- * The notices of five-phase updates as text and as bytes (libsar_migrate/PROTOCOL.md), without OpenSM's types. The OpenSM
+ * The notices of five-phase updates as text and as bytes (libs/migrate/PROTOCOL.md), without OpenSM's types. The OpenSM
  * plugin writes them and libsar_migrate reads them, both with this code.
  */
 #ifndef SAR_NOTICE_H

@@ -1,4 +1,4 @@
-/* The agent's answer: lines `key value` (slurm_spank/PROTOCOL.md, KEYS.md, libsar_migrate/PROTOCOL.md). */
+/* The agent's answer: lines `key value` (slurm_spank/PROTOCOL.md, KEYS.md, libs/migrate/PROTOCOL.md). */
 #ifndef SAR_ANSWER_H
 #define SAR_ANSWER_H
 #include <stdbool.h>
