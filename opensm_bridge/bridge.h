@@ -23,7 +23,6 @@
 #include <iba/ib_types.h>
 #include <opensm/osm_opensm.h>
 
-#include "hops.h"
 #include "known.h"
 #include "live.h"
 #include "options.h"
@@ -57,8 +56,6 @@ struct bridge {
 	/* Used by OpenSM's sweep thread only, or with osm->lock held. */
 	struct install *next;	  /* build_lid_matrices chose it for build_tables, which OpenSM calls next */
 	struct install *in_force; /* what this engine installed last */
-	struct walked walked;	  /* the routes that were found to fit last */
-	struct hops hops;	  /* of the fabric at the last routing that our engine chose routes for */
 	uint64_t fingerprint;	  /* of the topology at the last routing */
 	bool primed;		  /* the heavy sweep after the start has been requested */
 	unsigned followed;	  /* the last repair that was confirmed */
@@ -78,6 +75,7 @@ struct bridge {
 	char known_engine[32];
 	uint64_t known_generation, tables_routings;
 	bool looked; /* tables_look() has run since the last routing began */
+	uint32_t longest; /* hops of the longest route that was in force so far; 0: unknown */
 	double older_gone_at; /* seconds on CLOCK_MONOTONIC: when no packets of older tables are left */
 
 	pthread_mutex_t mutex;
@@ -131,7 +129,7 @@ struct install *plans_choose(struct bridge *b);
 
 /* install.c */
 struct install *install_new(struct live *live, osm_switch_t **sw, struct tables *tables);
-void install_hops(const struct install *i, struct hops *hops);
+void install_hops(const struct install *i);
 void install_tables(struct install *i);
 /* OpenSM's switches are valid until its next discovery; after that, hop counts cannot be filled in any more. */
 void install_forget_osm(struct install *i);

@@ -49,7 +49,7 @@ static void request_routing(struct bridge *b)
 /* OpenSM computes multicast next, and needs hop counts for it; it reads them in this thread only. */
 static void fill_hops(struct bridge *b)
 {
-	install_hops(b->in_force, &b->hops);
+	install_hops(b->in_force);
 	install_forget_osm(b->in_force);
 }
 

@@ -7,20 +7,20 @@
 #include "live.h"
 #include "reason.h"
 #include "routes_file.h"
-#include "walked.h"
 
 struct fit {
 	uint32_t *row;	  /* of each live switch */
 	uint32_t *column; /* of each live terminal; the column of its leaf switch if the file does not have it */
+	uint8_t *hosts, *sends; /* of each live switch; 1: it has live terminals; packets of hosts may begin there */
 	uint32_t unknown, vanished; /* live terminals not in the file; terminals of the file that are gone */
+	uint32_t longest;	    /* no path has more hops */
 };
 
 /*
- * False and `why` unless every live node reaches every other over live links, without a loop. `last` is what the last walk
- * found, which saves walking what has not changed; it becomes what this one found, if the routes fit. It may be NULL.
+ * False and `why` unless every live node reaches every other over live links, without a loop. Where the routes have one lane and a
+ * certificate, numbers must rise along these paths from all switches where hosts may be.
  */
-bool fit_find(struct fit *fit, struct walked *last, struct routes *routes, const struct live *live,
-	      struct reason *why);
+bool fit_find(struct fit *fit, const struct routes *routes, const struct live *live, struct reason *why);
 void fit_free(struct fit *fit);
 
 /* The egress port at live switch `s` for live terminal `t`. */

@@ -1,12 +1,10 @@
 /* Puts routes that fit into OpenSM: hop counts, forwarding tables, and the row and column of each LID. */
 #include <stdlib.h>
 #include <string.h>
-#include <string.h>
 
 #include "bridge.h"
 
 #define LIDS 0xc000 /* unicast LIDs end at 0xbfff */
-#define HOPS_AT_ONCE 16
 
 /* Takes ownership of the contents of `live`, `sw` and `tables`; NULL without memory. */
 struct install *install_new(struct live *live, osm_switch_t **sw, struct tables *tables)
@@ -57,17 +55,20 @@ static void set_hops(const struct live *live, osm_switch_t *sw, uint32_t s, uint
  * OpenSM builds its multicast trees, and fallback engines their tables, from the hop count over every port of every switch
  * to every switch. The numbers are those of OpenSM's own step. OpenSM has set all of them to "no path" before the routing.
  */
-void install_hops(const struct install *i, struct hops *hops)
+void install_hops(const struct install *i)
 {
 	const struct live *live = &i->live;
+	uint8_t *count = malloc(live->switches + 1);
+	uint32_t *queue = malloc((live->switches + 1) * sizeof(*queue));
 
-	if (!i->sw || !hops_update(hops, live))
-		return; /* multicast then has no paths until the next routing */
-	/* A few targets at a time: OpenSM has a row for each switch and target, and those of near LIDs are near. */
-	for (uint32_t first = 0; first < live->switches; first += HOPS_AT_ONCE)
+	/* Without memory, multicast has no paths until the next routing. */
+	for (uint32_t t = 0; i->sw && count && queue && t < live->switches; t++) {
+		hops_to(live, t, count, queue);
 		for (uint32_t s = 0; s < live->switches; s++)
-			for (uint32_t t = first; t < live->switches && t < first + HOPS_AT_ONCE; t++)
-				set_hops(live, i->sw[s], s, live->sw[t].lid_low, hops_of(hops, t));
+			set_hops(live, i->sw[s], s, live->sw[t].lid_low, count);
+	}
+	free(count);
+	free(queue);
 }
 
 static void set_place(struct install *i, unsigned lid, uint32_t row, uint32_t column,

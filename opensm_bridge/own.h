@@ -22,7 +22,6 @@ struct own_task {
 	bool assumed;		   /* if nothing is known, the switches are assumed to have these routes */
 	bool ours;		   /* the tables that were sent last are the plugin's */
 	uint32_t lids;		   /* those of `known`, or more than any port has */
-	struct walked *walked;	   /* see fit.h */
 };
 
 /* Tables of routes that the agent has proved; false and `why` if they do not fit. */

@@ -19,47 +19,29 @@
 #include "bridge.h"
 #include "certificate.h"
 
-static bool is_certified(const struct routes *r, const struct routes *before, const char *path, struct reason *why)
+static struct routes *read_file(const char *path, struct reason *why)
 {
-	struct reason inner = {.text = "no memory"};
-	struct certificate certificate;
-	const bool good = certificate_make(&certificate, r) && certificate_holds(&certificate, before, &inner);
-
-	certificate_free(&certificate);
-	if (!good)
-		REASON(why, "%.200s is invalid: %.280s", path, inner.text);
-	return good;
-}
-
-/* `before`: routes that were read before, or NULL; what they have in common is not checked again. */
-static struct routes *read_file(const char *path, const struct routes *before, struct reason *why)
-{
+	struct reason inner = {.text = ""};
 	struct routes *r = routes_read(path, why);
 
-	if (r && r->had) {
-		REASON(why, "%.300s is invalid: it is a dump of tables that are not confirmed", path);
-		routes_drop(r);
-		r = NULL;
-	}
-	if (r && r->numbers && !is_certified(r, before, path, why)) {
-		routes_drop(r);
-		r = NULL;
-	}
 	if (!r)
-		why->code = "invalid";
-	return r;
+		return why->code = "invalid", NULL;
+	if (r->had)
+		REASON(&inner, "it is a dump of tables that are not confirmed");
+	else if (r->numbers)
+		(void)certificate_holds(r, &inner);
+	if (!*inner.text)
+		return r;
+	REASON_OF(why, "invalid", "%.200s is invalid: %.280s", path, inner.text);
+	routes_drop(r);
+	return NULL;
 }
 
 /* Reads the file of a load; NULL and `why` unless it is valid and holds this generation (0: any). */
 struct routes *plans_read_next(struct bridge *b, uint64_t generation, struct reason *why)
 {
-	struct routes *before, *r;
+	struct routes *r = read_file(b->options.next_path, why);
 
-	pthread_mutex_lock(&b->mutex);
-	before = routes_hold(b->last_good);
-	pthread_mutex_unlock(&b->mutex);
-	r = read_file(b->options.next_path, before, why);
-	routes_drop(before);
 	if (r && generation && r->generation != generation) {
 		REASON_OF(why, "invalid", "%.300s holds generation %ju, not %ju", b->options.next_path,
 			  (uintmax_t)r->generation, (uintmax_t)generation);
@@ -71,7 +53,7 @@ struct routes *plans_read_next(struct bridge *b, uint64_t generation, struct rea
 
 static struct routes *read_own(struct bridge *b, uint64_t highest, struct reason *why)
 {
-	struct routes *r = read_file(b->options.routes_path, NULL, why);
+	struct routes *r = read_file(b->options.routes_path, why);
 
 	if (r && r->generation < highest) {
 		REASON_OF(why, "invalid", "%.300s holds generation %ju, and %ju has been in force already",
@@ -244,7 +226,7 @@ static void choose(struct bridge *b, struct choice *c, const struct offer *o, st
 		return;
 	pthread_mutex_lock(&b->tables); /* only threads that hold OpenSM's lock change what is known */
 	c->task = (struct own_task){.live = &c->live, .known = tables_known(b, &c->live), .lids = lids_of(&c->live),
-				    .ours = !strcmp(b->known_engine, SAR_ENGINE), .walked = &b->walked};
+				    .ours = !strcmp(b->known_engine, SAR_ENGINE)};
 	if (c->task.lids <= b->known.lids)
 		c->task.lids = b->known.lids;
 	else

@@ -43,8 +43,6 @@ static void delete(void *context)
 	server_close(b);
 	install_free(b->next);
 	install_free(b->in_force);
-	walked_free(&b->walked);
-	hops_free(&b->hops);
 	known_free(&b->known);
 	counters_free(&b->counters);
 	routes_drop(b->load_routes);

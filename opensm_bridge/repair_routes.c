@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "certificate.h"
 #include "clock.h"
 #include "repair.h"
 #include "repair_column.h"
@@ -75,21 +74,19 @@ static void drop_room(struct job *j)
 }
 
 /* What this sweep has found: live cables that are where the plan has them, and where hosts are or may be. */
-static bool match_fabric(struct job *j)
+static void match_fabric(struct job *j)
 {
 	struct repair_state *x = &j->x;
 	const struct live *live = j->live;
-	struct certificate who;
 
-	if (!certificate_make(&who, x->plan))
-		return false;
+	routes_senders(x->plan, j->hosts);
 	for (uint32_t s = 0; s < live->switches; s++) {
 		j->row[s] = routes_switch(x->plan, live->sw[s].guid);
 		x->up[j->row[s]] = 1;
-		x->sends[j->row[s]] = who.sends[j->row[s]];
+		x->sends[j->row[s]] = j->hosts[j->row[s]];
 		x->lost[j->row[s]] = j->known && known_is_lost(j->known, live, s);
 	}
-	certificate_free(&who);
+	memset(j->hosts, 0, x->switches);
 	for (uint32_t t = 0; t < live->terminals; t++)
 		j->hosts[j->row[live->end[t].leaf]] = x->sends[j->row[live->end[t].leaf]] = 1;
 	memset(x->far, 0xff, (size_t)x->switches * x->wide * sizeof(*x->far));
@@ -105,7 +102,6 @@ static bool match_fabric(struct job *j)
 			else
 				j->moved = true;
 		}
-	return true;
 }
 
 /* Sets the column of each LID of one offset, but not where its last routes end at another switch: its entries are not those of
@@ -290,7 +286,7 @@ static bool repair_block(struct job *j, uint32_t first)
 
 		x->column = which[i];
 		x->end = routes_end(x->plan, which[i]);
-		x->covered = certificate_covers(x->plan, which[i]);
+		x->covered = routes_covers(x->plan, which[i]);
 		x->clean = !(j->concerned[which[i]] & MIXED);
 		x->now = j->block[NOW] + at;
 		x->planned = j->block[PLANNED] + at;
@@ -328,9 +324,11 @@ struct routes *repair_routes(struct routes *now, const struct live *live, const 
 	struct job job = {.now = now, .live = live, .known = known}, *j = &job;
 	const struct amendment *before = now->amended;
 	const double begun = clock_seconds();
-	bool good = make_room(j) && match_fabric(j);
+	bool good = make_room(j);
 
 	REASON(why, "no memory to repair the routes");
+	if (good)
+		match_fabric(j);
 	for (; good && j->offset < now->offsets && j->offset < live->lids_per_port; j->offset++)
 		good = repair_offset(j);
 	if (good && ((j->moved && !before) || (j->later && !(before && before->later))))

@@ -382,6 +382,13 @@ void routes_drop(struct routes *r)
 	free(r);
 }
 
+void routes_senders(const struct routes *r, uint8_t *sends)
+{
+	memcpy(sends, r->senders, r->switches);
+	for (uint32_t t = 0; t < r->terminals; t++)
+		sends[r->terminal_leaf[t]] = 1;
+}
+
 static int by_value(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b;

@@ -79,11 +79,20 @@ static inline uint8_t routes_hop_lane(const struct routes *r, uint32_t row, unsi
 					     : 0;
 }
 
-/* The number of the channel that leaves switch `row` by `port` on `lane`; 0 if it has none. */
-static inline uint32_t routes_number(const struct routes *r, unsigned lane, uint32_t row, unsigned port)
+/* The switch at which the paths of a column end. */
+static inline uint32_t routes_end(const struct routes *r, uint32_t column)
 {
-	return port < r->wide ? r->numbers[((size_t)lane * r->switches + row) * r->wide + port] : 0;
+	return column < r->terminals ? r->terminal_leaf[column] : column - r->terminals;
 }
+
+/* Whether packets of hosts are sent to this column: to a terminal, or to unknown hosts at a switch. */
+static inline bool routes_covers(const struct routes *r, uint32_t column)
+{
+	return column < r->terminals || r->senders[column - r->terminals];
+}
+
+/* Sets `sends` of each row to 1 where the file has hosts, or its proof covers unknown ones; else to 0. */
+void routes_senders(const struct routes *r, uint8_t *sends);
 
 /* The ids of a file's sections, in order; sets `count`. */
 const uint8_t *routes_section_ids(unsigned flags, unsigned lanes, unsigned *count);

@@ -25,7 +25,7 @@
 #include "clock.h"
 #include "hash.h"
 
-#define LONGEST 64 /* hops of a route, where none was walked */
+#define LONGEST 64 /* hops of a route, before any of ours was in force */
 
 static bool all_are(const uint8_t *block, uint8_t value)
 {
@@ -131,7 +131,7 @@ static double packet_life(const struct bridge *b)
 {
 	const double once = tables_head_of_queue(&b->osm->subn.opt);
 
-	return once < 0 ? HUGE_VAL : once * (2 + (b->walked.longest ? b->walked.longest : LONGEST));
+	return once < 0 ? HUGE_VAL : once * (2 + (b->longest ? b->longest : LONGEST));
 }
 
 void tables_look(struct bridge *b, enum look when)
@@ -237,6 +237,8 @@ void tables_note_ends(struct bridge *b, const struct install *i)
 {
 	struct known *k = &b->known;
 
+	if (i->tables.fit.longest > b->longest)
+		b->longest = i->tables.fit.longest;
 	for (uint32_t lid = 0; lid < k->lids && lid < i->tables.lids; lid++)
 		k->end[lid] = i->tables.put_off[lid] ? k->end[lid] : 0;
 	for (uint32_t d = 0; d < i->live.switches + i->live.terminals; d++) {

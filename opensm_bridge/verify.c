@@ -15,13 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "certificate.h"
-
 enum kind { NEW, SENT, HAD, OLDER, ALL }; /* of entries */
 
 struct check {
 	const struct verify_task *t;
-	uint8_t *sends, *seen, *lost;
+	uint8_t *seen, *lost;
 	uint32_t *stack;
 	uint32_t lid, end; /* `end`: the live switch at which routes to the LID end */
 	enum kind kinds;   /* of entries that count: those before this one */
@@ -113,7 +111,7 @@ static bool mixture_rises(struct check *c)
 
 	memset(c->seen, 0, live->switches);
 	for (uint32_t s = 0; s < live->switches; s++)
-		if (c->sends[s])
+		if (c->t->fit->sends[s])
 			c->seen[c->stack[depth++] = s] = 1;
 	while (depth) {
 		const uint32_t s = c->stack[--depth];
@@ -232,52 +230,14 @@ static bool tables_mix(struct check *c, struct reason *why)
 	return good;
 }
 
-/* The certificate of the columns that a repair has changed, on paths of live switches over live cables. */
-static bool certificate_is_kept(const struct verify_task *t, const uint8_t *sends, struct reason *why)
-{
-	const struct routes *r = t->routes;
-	uint32_t *far = malloc((size_t)r->switches * r->wide * sizeof(*far));
-	struct certificate certificate;
-	bool good = certificate_make(&certificate, r) && far;
-
-	if (good) {
-		memset(far, 0xff, (size_t)r->switches * r->wide * sizeof(*far));
-		memset(certificate.sends, 0, r->switches);
-		for (uint32_t s = 0; s < t->live->switches; s++) {
-			certificate.sends[t->fit->row[s]] = sends[s];
-			for (unsigned p = 1; p <= t->live->sw[s].ports && p < r->wide; p++) {
-				const uint32_t at = t->live->sw[s].first_port + p, peer = t->live->peer[at];
-
-				if (peer != NO_PEER)
-					far[(size_t)t->fit->row[s] * r->wide + p] = t->fit->row[peer] << 8 |
-										    t->live->peer_port[at];
-			}
-		}
-		certificate.far = far;
-		good = certificate_holds(&certificate, t->before, why);
-	}
-	certificate_free(&certificate);
-	free(far);
-	return good;
-}
-
 bool verify_routes(const struct verify_task *t, struct reason *why)
 {
-	struct check c = {.t = t, .sends = calloc(t->live->switches + 1, 1), .seen = calloc(t->live->switches + 1, 1),
-			  .lost = calloc(t->live->switches + 1, 1),
+	struct check c = {.t = t, .seen = calloc(t->live->switches + 1, 1), .lost = calloc(t->live->switches + 1, 1),
 			  .stack = calloc(t->live->switches + 1, sizeof(*c.stack))};
-	struct certificate who = {.routes = NULL};
-	bool good = c.sends && c.seen && c.lost && c.stack && certificate_make(&who, t->routes);
+	bool good = c.seen && c.lost && c.stack;
 
 	REASON(why, "no memory to verify the routes");
-	for (uint32_t s = 0; good && s < t->live->switches; s++)
-		c.sends[s] = who.sends[t->fit->row[s]];
-	for (uint32_t n = 0; good && n < t->live->terminals; n++)
-		c.sends[t->live->end[n].leaf] = 1;
-	certificate_free(&who);
-	good = good && (!t->before || certificate_is_kept(t, c.sends, why)) &&
-	       (!t->known || tables_mix(&c, why));
-	free(c.sends);
+	good = good && tables_mix(&c, why);
 	free(c.seen);
 	free(c.lost);
 	free(c.stack);
