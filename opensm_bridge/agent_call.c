@@ -152,7 +152,7 @@ bool agent_call_decline(struct bridge *b, unsigned number)
 	return good;
 }
 
-bool agent_call_lends(struct bridge *b)
+enum held osm_try_lock(struct bridge *b)
 {
 	bool lent;
 
@@ -160,11 +160,17 @@ bool agent_call_lends(struct bridge *b)
 	lent = b->calling;
 	b->borrowers += lent;
 	pthread_mutex_unlock(&b->mutex);
-	return lent;
+	if (lent)
+		return LENT;
+	return pthread_rwlock_tryrdlock(&b->osm->lock.lock) ? BUSY : HELD;
 }
 
-void agent_call_return(struct bridge *b)
+void osm_unlock(struct bridge *b, enum held held)
 {
+	if (held == HELD) {
+		cl_plock_release(&b->osm->lock);
+		return;
+	}
 	pthread_mutex_lock(&b->mutex);
 	b->borrowers--;
 	pthread_cond_broadcast(&b->changed);

@@ -8,8 +8,7 @@
  * `status` is answered at once. The order: OpenSM's lock first, then `tables`, then `mutex`. `counting` guards `counters`; its
  * holders take no other lock.
  */
-#ifndef SAR_BRIDGE_H
-#define SAR_BRIDGE_H
+#pragma once
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -35,23 +34,13 @@
 
 struct install; /* install.c */
 struct server;	/* socket_server.c */
-struct sigusr2;	/* sigusr2.c */
 
 enum phase { IDLE, SWEEPING, ROUTING }; /* SWEEPING and ROUTING: one has begun and is not over yet */
-
-/* The end of the routing of a load. `same`: all switches have confirmed, and a dump would have the sections of the loaded
- * file, byte for byte; `digest` is then that of a dump, `payload_crc` that of the file, `routing` the number of this routing. */
-struct arrival {
-	bool same;
-	uint64_t digest, routing;
-	uint32_t payload_crc;
-};
 
 struct bridge {
 	osm_opensm_t *osm;
 	struct options options;
 	struct server *server;
-	struct sigusr2 *sigusr2;
 
 	/* Used by OpenSM's sweep thread only, or with osm->lock held. */
 	struct install *next;	  /* build_lid_matrices chose it for build_tables, which OpenSM calls next */
@@ -111,7 +100,6 @@ struct bridge {
 	uint32_t unknown, vanished, switches, hca_ports, lanes;
 	uint32_t unconfirmed, unconfirmed_blocks, unconfirmed_ports, unconfirmed_tables;
 	uint64_t topology_changes, routings;
-	struct arrival arrival; /* of the last routing that served a load */
 	time_t built_at;
 
 	pthread_mutex_t counting;
@@ -210,9 +198,10 @@ void agent_call_leave(struct bridge *b);
 /* The number of the call that is under way; 0 without a call, and if the call is `answered`. */
 unsigned agent_call_number(struct bridge *b, unsigned answered);
 bool agent_call_decline(struct bridge *b, unsigned number);
-/* Whether a routing that waits lends OpenSM's lock; it is held until the return. */
-bool agent_call_lends(struct bridge *b);
-void agent_call_return(struct bridge *b);
+/* To read OpenSM's structures: with its lock, shared, or lent by a routing that waits. BUSY: an engine computes, for minutes maybe. */
+enum held { BUSY, HELD, LENT };
+enum held osm_try_lock(struct bridge *b);
+void osm_unlock(struct bridge *b, enum held held);
 
 /* notices.c: sends a notice to the subscribers of five-phase updates; not to be called from a thread of OpenSM's. */
 struct notice;
@@ -224,8 +213,6 @@ struct dump_result {
 	uint32_t unconfirmed_ports;
 };
 bool dump_in_force(struct bridge *b, struct dump_result *result, struct reason *why);
-/* To be called in OpenSM's sweep thread, when the switches have answered. */
-void dump_compare(struct bridge *b, struct arrival *arrival);
 
 /* fabric.c: writes the discovered fabric to `path`, and sets the digest of what was written. */
 bool fabric_write(struct bridge *b, char *path, size_t room, uint64_t *digest, struct reason *why);
@@ -240,13 +227,15 @@ void counters_note_waits(struct bridge *b, const osm_epi_pe_event_t *event);
 uint32_t counters_sweep(struct bridge *b);
 bool counters_write(struct bridge *b, char *path, size_t room, struct counters_result *result, struct reason *why);
 
-/* socket_server.c, sigusr2.c: the plugin's threads. */
+/* socket_server.c: the plugin's threads. */
 bool server_open(struct bridge *b, struct reason *why);
 void server_close(struct bridge *b);
-bool sigusr2_start(struct bridge *b, struct reason *why);
-void sigusr2_stop(struct bridge *b);
+
+/* sigusr2.c: the descriptor is readable once the signal has come; sigusr2_take() says so to one thread. */
+bool sigusr2_start(struct reason *why);
+int sigusr2_event(void);
+bool sigusr2_take(void);
+void sigusr2_stop(void); /* after server_close() */
 
 /* requests.c: answers one request line with one line of JSON. */
 void request_answer(struct bridge *b, const char *request, char *json, size_t room);
-
-#endif

@@ -81,15 +81,11 @@ bool counters_write(struct bridge *b, char *path, size_t room, struct counters_r
 	size_t size;
 	bool good;
 
-	if ((size_t)snprintf(path, room, "%s/counters.sar", b->options.folder) >= room) {
-		REASON(why, "the path %.300s is too long", b->options.folder);
-		return false;
-	}
-	if (!counters_are_read(b)) {
-		REASON_OF(why, "perfmgr-off", "OpenSM's PerfMgr is off, so no port is counted; set perfmgr TRUE and "
-			  "perfmgr_sweep_time_s in opensm.conf, and restart OpenSM");
-		return false;
-	}
+	if ((size_t)snprintf(path, room, "%s/counters.sar", b->options.folder) >= room)
+		REFUSE("the path %.300s is too long", b->options.folder);
+	if (!counters_are_read(b))
+		return REASON_OF(why, "perfmgr-off", "OpenSM's PerfMgr is off, so no port is counted; set perfmgr TRUE and "
+			  "perfmgr_sweep_time_s in opensm.conf, and restart OpenSM"), false;
 	pthread_mutex_lock(&b->counting);
 	good = counters_copy(&copy, &b->counters);
 	pthread_mutex_unlock(&b->counting);
@@ -97,7 +93,7 @@ bool counters_write(struct bridge *b, char *path, size_t room, struct counters_r
 		image = counters_image(&copy, ms_of(CLOCK_MONOTONIC), ms_of(CLOCK_REALTIME), &size);
 	*result = (struct counters_result){.ports = copy.used, .sweep = copy.sweep};
 	if (image)
-		good = write_file(path, image, size, false, why);
+		good = write_file(path, image, size, why);
 	else {
 		good = false;
 		REASON(why, "no memory for the counters");

@@ -81,17 +81,6 @@ void events_follow(struct bridge *b)
 	pthread_mutex_unlock(&b->mutex);
 }
 
-/* Whether a load waits for the routing that has just been sent. */
-static bool serves_load(struct bridge *b)
-{
-	bool serves;
-
-	pthread_mutex_lock(&b->mutex);
-	serves = b->loading && b->built < b->building && b->building == b->asked;
-	pthread_mutex_unlock(&b->mutex);
-	return serves;
-}
-
 static void routing_done(struct bridge *b)
 {
 	const osm_subn_t *subn = &b->osm->subn;
@@ -101,15 +90,12 @@ static void routing_done(struct bridge *b)
 	const uint32_t hca_ports = count_hca_ports(subn);
 	const struct lanes_count lanes = lanes_count_unconfirmed(b);
 	const struct amendment *amended = ours ? b->in_force->routes->amended : NULL;
-	struct arrival arrival = {.same = false};
 	uint32_t switches, blocks;
 
 	look(b, LOOK_DONE);
 	pthread_mutex_lock(&b->tables);
 	tables_count(b, &switches, &blocks);
 	pthread_mutex_unlock(&b->tables);
-	if (ours && !switches && !lanes.ports && serves_load(b))
-		dump_compare(b, &arrival);
 	pthread_mutex_lock(&b->mutex);
 	snprintf(b->engine_in_force, sizeof(b->engine_in_force), "%s", name);
 	snprintf(b->routes_engine, sizeof(b->routes_engine), "%s",
@@ -134,8 +120,6 @@ static void routing_done(struct bridge *b)
 	b->built_at = time(NULL);
 	b->routed = true;
 	b->routings++;
-	arrival.routing = b->routings;
-	b->arrival = arrival;
 	pthread_cond_broadcast(&b->changed);
 	pthread_mutex_unlock(&b->mutex);
 	if (ours)

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REFUSE(...) return REASON_OF(why, "stale", __VA_ARGS__), false
+#define STALE(...) return REASON_OF(why, "stale", __VA_ARGS__), false
 #define INVALID(...) return REASON_OF(why, "invalid", __VA_ARGS__), false
 
 /* Instead of hops: packets are dropped on the way; the route is followed just now; it was not followed yet. */
@@ -47,7 +47,7 @@ static bool match_switches(struct fit *fit, const struct routes *r, const struct
 	for (uint32_t s = 0; s < live->switches; s++) {
 		fit->row[s] = routes_switch(r, live->sw[s].guid);
 		if (fit->row[s] == r->switches)
-			REFUSE("stale: switch 0x%016" PRIx64 " (%.60s) is not in the routes file",
+			STALE("stale: switch 0x%016" PRIx64 " (%.60s) is not in the routes file",
 			       live->sw[s].guid, live->sw[s].name);
 	}
 	return true;
@@ -58,13 +58,13 @@ static bool offers_lanes(const struct routes *r, const struct live *live, struct
 	if (r->lanes == 1)
 		return true;
 	if (!live->qos)
-		REFUSE("the routes need %u virtual lanes, but OpenSM runs without qos: set "
+		STALE("the routes need %u virtual lanes, but OpenSM runs without qos: set "
 		       "\"qos TRUE\" in opensm.conf", r->lanes);
 	if (live->data_lanes < r->lanes)
-		REFUSE("the routes need %u virtual lanes, but a link between switches carries only "
+		STALE("the routes need %u virtual lanes, but a link between switches carries only "
 		       "%u (see max_op_vls in opensm.conf)", r->lanes, live->data_lanes);
 	if (!live->sl2vl)
-		REFUSE("the routes need %u virtual lanes, but a switch has no SL to VL tables", r->lanes);
+		STALE("the routes need %u virtual lanes, but a switch has no SL to VL tables", r->lanes);
 	return true;
 }
 
@@ -82,7 +82,7 @@ static bool cables_end_as_planned(const struct fit *fit, const struct routes *r,
 			if (peer == NO_PEER || planned == ROUTES_NO_SWITCH)
 				continue;
 			if (planned != (fit->row[peer] << 8 | live->peer_port[live->sw[s].first_port + p]))
-				REFUSE("stale: the cable at port %u of switch 0x%016" PRIx64 " (%.60s) ends "
+				STALE("stale: the cable at port %u of switch 0x%016" PRIx64 " (%.60s) ends "
 				       "elsewhere than in the fabric of the routes", p,
 				       live->sw[s].guid, live->sw[s].name);
 		}
@@ -109,11 +109,11 @@ static bool match_terminals(struct fit *fit, const struct routes *r, const struc
 		/* Where a cable was, packets that enter have the lanes of that cable, which the proof of hosts does not cover. */
 		if (!known && r->hop_lanes && end->leaf_port < r->wide &&
 		    r->far_ends[(size_t)leaf * r->wide + end->leaf_port] != ROUTES_NO_SWITCH)
-			REFUSE("stale: 0x%016" PRIx64 " is a host at port %u of switch 0x%016" PRIx64 " (%.60s), where the "
+			STALE("stale: 0x%016" PRIx64 " is a host at port %u of switch 0x%016" PRIx64 " (%.60s), where the "
 			       "plan has a cable to a switch; a new plan is needed", end->guid, end->leaf_port,
 			       live->sw[end->leaf].guid, live->sw[end->leaf].name);
 		if (!known && !r->senders[leaf])
-			REFUSE("stale: 0x%016" PRIx64 " is a host at switch 0x%016" PRIx64 " (%.60s), where "
+			STALE("stale: 0x%016" PRIx64 " is a host at switch 0x%016" PRIx64 " (%.60s), where "
 			       "the plan was not proved for hosts that it does not know; a new plan is "
 			       "needed", end->guid, live->sw[end->leaf].guid, live->sw[end->leaf].name);
 	}
@@ -145,7 +145,7 @@ static bool step(const struct walk *w, uint32_t s, uint32_t *next, uint32_t *las
 			w->guid);
 	*next = port <= sw->ports ? w->live->peer[sw->first_port + port] : NO_PEER;
 	if (*next == NO_PEER)
-		REFUSE("stale: the route to 0x%016" PRIx64 " leaves switch 0x%016" PRIx64 " (%.60s) by port %u, which has no "
+		STALE("stale: the route to 0x%016" PRIx64 " leaves switch 0x%016" PRIx64 " (%.60s) by port %u, which has no "
 		       "live link to a switch", w->guid, sw->guid, sw->name, port);
 	if (!last)
 		return true;

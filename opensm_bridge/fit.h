@@ -1,6 +1,5 @@
 /* Whether routes fit the live fabric, and which of their rows and columns belong to which live node. */
-#ifndef SAR_FIT_H
-#define SAR_FIT_H
+#pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -37,5 +36,3 @@ static inline unsigned fit_offset(const struct routes *routes, unsigned lid, uns
 {
 	return lid - lid_low < routes->offsets ? lid - lid_low : 0;
 }
-
-#endif

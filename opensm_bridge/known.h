@@ -4,8 +4,7 @@
  * one possibility, or that nothing is known. Besides, the entry by which packets that are still on their way may have come: it
  * was replaced a short time ago. Without OpenSM's types; tables.c fills it in.
  */
-#ifndef SAR_KNOWN_H
-#define SAR_KNOWN_H
+#pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -55,5 +54,3 @@ void known_count(const struct known *k, uint32_t *switches, uint32_t *blocks);
 /* A hash of all entries of LIDs in use, and of which port has which LID; 0 without memory. `seed` is a hash of everything
  * else that matters. */
 uint64_t known_digest(const struct known *k, const struct live *live, uint64_t seed);
-
-#endif

@@ -2,8 +2,7 @@
  * The live fabric as plain arrays, without OpenSM's types, so that the checks that decide whether routes may be installed
  * can be tested without OpenSM. live_osm.c fills them in.
  */
-#ifndef SAR_LIVE_H
-#define SAR_LIVE_H
+#pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -45,5 +44,3 @@ void live_free(struct live *live);
 
 /* Sets `hops` from every switch to `target`. `queue` has room for all switches. */
 void hops_to(const struct live *live, uint32_t target, uint8_t *hops, uint32_t *queue);
-
-#endif

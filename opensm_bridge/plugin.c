@@ -39,8 +39,8 @@ static void delete(void *context)
 	b->stopping = true;
 	pthread_cond_broadcast(&b->changed);
 	pthread_mutex_unlock(&b->mutex);
-	sigusr2_stop(b);
 	server_close(b);
+	sigusr2_stop();
 	install_free(b->next);
 	install_free(b->in_force);
 	known_free(&b->known);
@@ -56,13 +56,11 @@ static void delete(void *context)
 
 static bool start(struct bridge *b, struct reason *why)
 {
-	if (b->osm->subn.opt.use_ucast_cache) {
-		REASON(why, "with use_ucast_cache OpenSM patches old tables after a change instead of "
+	if (b->osm->subn.opt.use_ucast_cache)
+		REFUSE("with use_ucast_cache OpenSM patches old tables after a change instead of "
 			    "asking the routing engine: set it FALSE in opensm.conf");
-		return false;
-	}
 	return options_parse(&b->options, b->osm->subn.opt.event_plugin_options, why) &&
-	       sigusr2_start(b, why) && server_open(b, why) && engine_register(b, why);
+	       sigusr2_start(why) && server_open(b, why) && engine_register(b, why);
 }
 
 /*

@@ -6,6 +6,7 @@
 
 #include "crc32.h"
 #include "hash.h"
+#include "write_file.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the arrays are written in the byte order of memory");
 
@@ -191,25 +192,19 @@ static int by_place(const void *a, const void *b)
 	return x->port < y->port ? -1 : x->port > y->port;
 }
 
-static void put(uint8_t *image, size_t at, uint64_t value, unsigned bytes)
-{
-	for (unsigned i = 0; i < bytes; i++)
-		image[at + i] = (uint8_t)(value >> 8 * i);
-}
-
 static void put_header(uint8_t *image, const struct port_counters *c, size_t size, uint64_t unix_now)
 {
 	memcpy(image, "SARCOUNT", 8);
-	put(image, 8, 1, 4);
-	put(image, 12, COUNTERS_HEADER_SIZE, 4);
-	put(image, 16, size, 8);
-	put(image, 24, c->used, 4);
-	put(image, 28, c->sweep, 4);
-	put(image, 32, c->sweep_seconds, 4);
-	put(image, 36, c->dropped, 4);
-	put(image, 40, unix_now, 8);
-	put(image, 56, sar_crc32(0, image + COUNTERS_HEADER_SIZE, size - COUNTERS_HEADER_SIZE), 4);
-	put(image, 60, sar_crc32(0, image, 60), 4);
+	put_bytes(image, 8, 1, 4);
+	put_bytes(image, 12, COUNTERS_HEADER_SIZE, 4);
+	put_bytes(image, 16, size, 8);
+	put_bytes(image, 24, c->used, 4);
+	put_bytes(image, 28, c->sweep, 4);
+	put_bytes(image, 32, c->sweep_seconds, 4);
+	put_bytes(image, 36, c->dropped, 4);
+	put_bytes(image, 40, unix_now, 8);
+	put_bytes(image, 56, sar_crc32(0, image + COUNTERS_HEADER_SIZE, size - COUNTERS_HEADER_SIZE), 4);
+	put_bytes(image, 60, sar_crc32(0, image, 60), 4);
 }
 
 uint8_t *counters_image(struct port_counters *c, uint64_t now, uint64_t unix_now, size_t *size)

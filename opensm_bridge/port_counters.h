@@ -3,8 +3,7 @@
  * that it can be tested without OpenSM; counters.c fills it in. The memory is bounded: ports that were not read for a while are
  * forgotten, and no more than 3/4 of COUNTERS_MOST are kept.
  */
-#ifndef SAR_PORT_COUNTERS_H
-#define SAR_PORT_COUNTERS_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -59,5 +58,3 @@ void counters_free(struct port_counters *c);
 uint8_t *counters_image(struct port_counters *c, uint64_t now, uint64_t unix_now, size_t *size);
 /* A copy of the ports in use; false without memory. */
 bool counters_copy(struct port_counters *copy, const struct port_counters *c);
-
-#endif

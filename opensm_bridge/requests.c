@@ -113,10 +113,7 @@ static void answer_load(struct bridge *b, const char *arguments, char *json, siz
 		pthread_mutex_lock(&b->mutex);
 		snprintf(json, room,
 			 "{\"ok\":true,\"engine_in_force\":\"%s\",\"generation_in_force\":%ju,"
-			 "\"unknown_terminals\":%u,\"as_loaded\":%s,\"digest\":\"%016" PRIx64 "\","
-			 "\"payload_crc\":%" PRIu32 ",\"routing\":%ju}", b->engine_in_force, (uintmax_t)generation,
-			 b->unknown, b->arrival.same && b->generation_in_force == generation ? "true" : "false", b->arrival.digest, b->arrival.payload_crc,
-			 (uintmax_t)b->arrival.routing);
+			 "\"unknown_terminals\":%u}", b->engine_in_force, (uintmax_t)generation, b->unknown);
 		pthread_mutex_unlock(&b->mutex);
 	}
 }

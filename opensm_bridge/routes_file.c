@@ -40,8 +40,6 @@ static uint64_t u64_at(const uint8_t *image, size_t at)
 	return value;
 }
 
-#define REFUSE(...) return REASON(why, __VA_ARGS__), false
-
 static bool engine_name_is_good(const uint8_t *name)
 {
 	size_t length = strnlen((const char *)name, ROUTES_ENGINE_SIZE);
@@ -54,18 +52,26 @@ static bool engine_name_is_good(const uint8_t *name)
 	return true;
 }
 
-/* Sections 13 and 14 are the last ones, so a file without them has the same ids except for the last two. */
-const uint8_t *routes_section_ids(unsigned flags, unsigned lanes, unsigned *count)
+bool routes_has(const struct routes *r, unsigned id)
 {
-	static const uint8_t plain[2][10] = {{1, 2, 3, 4, 5, 10, 11, 13, 14}, {1, 2, 3, 4, 5, 10, 11, 12, 13, 14}},
-			     by_hop[2][11] = {{1, 2, 3, 4, 5, 9, 10, 11, 13, 14},
-					      {1, 2, 3, 4, 5, 9, 10, 11, 12, 13, 14}},
-			     by_path[2][13] = {{1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 13, 14},
-					       {1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14}};
-	const bool had = flags & ROUTES_HAD;
+	const bool by_hop = r->flags & ROUTES_HOPS;
 
-	*count = (flags & ROUTES_HOPS ? 8 : lanes > 1 ? 10 : 7) + had + (flags & ROUTES_NUMBERS ? 2 : 0);
-	return flags & ROUTES_HOPS ? by_hop[had] : lanes > 1 ? by_path[had] : plain[had];
+	if (id >= 6 && id <= 8)
+		return r->lanes > 1 && !by_hop;
+	if (id == 9)
+		return by_hop;
+	if (id == 12)
+		return r->flags & ROUTES_HAD;
+	return id <= 11 || r->flags & ROUTES_NUMBERS;
+}
+
+unsigned routes_count_sections(const struct routes *r)
+{
+	unsigned count = 0;
+
+	for (unsigned id = 1; id <= ROUTES_LAST_ID; id++)
+		count += routes_has(r, id);
+	return count;
 }
 
 void routes_section_lengths(const struct routes *r, uint64_t length[ROUTES_LAST_ID + 1])
@@ -101,7 +107,6 @@ void routes_set_arrays(struct routes *r, uint8_t *const section[ROUTES_LAST_ID +
 static bool check_header(struct routes *r, struct reason *why)
 {
 	const uint8_t *h = r->image;
-	unsigned sections;
 
 	if (r->size < ROUTES_HEADER_SIZE)
 		REFUSE("only %zu bytes, shorter than the header", r->size);
@@ -134,8 +139,7 @@ static bool check_header(struct routes *r, struct reason *why)
 	if (!engine_name_is_good(h + 80))
 		REFUSE("bad engine name");
 	memcpy(r->engine, h + 80, ROUTES_ENGINE_SIZE);
-	routes_section_ids(r->flags, r->lanes, &sections);
-	if ((unsigned)(h[42] | h[43] << 8) != sections)
+	if ((unsigned)(h[42] | h[43] << 8) != routes_count_sections(r))
 		REFUSE("%d sections for %u virtual lanes", h[42] | h[43] << 8, r->lanes);
 	if (sar_crc32(0, h + ROUTES_HEADER_SIZE, r->size - ROUTES_HEADER_SIZE) != u32_at(h, 120))
 		REFUSE("bad payload checksum");
@@ -155,28 +159,29 @@ static unsigned highest(const uint8_t *values, uint32_t count)
 /* Every byte of the section table has exactly one valid value, so the table is compared rather than interpreted. */
 static bool find_sections(struct routes *r, uint8_t *section[], struct reason *why)
 {
-	unsigned count;
-	const uint8_t *id = routes_section_ids(r->flags, r->lanes, &count);
-	uint64_t length[ROUTES_LAST_ID + 1], end = ROUTES_HEADER_SIZE + count * SECTION_SIZE;
+	uint64_t length[ROUTES_LAST_ID + 1], end = ROUTES_HEADER_SIZE + routes_count_sections(r) * SECTION_SIZE;
+	size_t entry = ROUTES_HEADER_SIZE;
 
 	routes_section_lengths(r, length);
 	if (end > r->size)
 		REFUSE("the section table runs past the end");
-	for (unsigned i = 0; i < count; i++) {
-		const size_t entry = ROUTES_HEADER_SIZE + i * SECTION_SIZE;
+	for (unsigned id = 1; id <= ROUTES_LAST_ID; id++) {
 		const uint64_t at = (end + 7) & ~(uint64_t)7;
 
-		if (u32_at(r->image, entry) != id[i] || u32_at(r->image, entry + 4) != 0 ||
-		    u64_at(r->image, entry + 8) != at || u64_at(r->image, entry + 16) != length[id[i]])
-			REFUSE("section %u is missing, misplaced or of a wrong length", id[i]);
-		if (at > r->size || length[id[i]] > r->size - at)
-			REFUSE("section %u runs past the end", id[i]);
+		if (!routes_has(r, id))
+			continue;
+		if (u32_at(r->image, entry) != id || u32_at(r->image, entry + 4) != 0 ||
+		    u64_at(r->image, entry + 8) != at || u64_at(r->image, entry + 16) != length[id])
+			REFUSE("section %u is missing, misplaced or of a wrong length", id);
+		if (at > r->size || length[id] > r->size - at)
+			REFUSE("section %u runs past the end", id);
 		for (; end < at; end++)
 			if (r->image[end])
-				REFUSE("dirty padding before section %u", id[i]);
-		section[id[i]] = r->image + at;
-		end = at + length[id[i]];
-		if (id[i] == 4) {
+				REFUSE("dirty padding before section %u", id);
+		section[id] = r->image + at;
+		end = at + length[id];
+		entry += SECTION_SIZE;
+		if (id == 4) {
 			r->wide = 1 + highest(r->image + at, r->switches);
 			routes_section_lengths(r, length);
 		}

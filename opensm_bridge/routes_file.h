@@ -1,6 +1,5 @@
 /* The routes file of FORMAT.md, read into memory and checked completely. */
-#ifndef SAR_ROUTES_FILE_H
-#define SAR_ROUTES_FILE_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,7 +11,6 @@
 #define ROUTES_NO_ROUTE 255
 #define ROUTES_NO_SWITCH UINT32_MAX
 #define ROUTES_VERSION 4
-#define ROUTES_MAX_SECTIONS 13
 #define ROUTES_LAST_ID 14
 #define ROUTES_HOPS 1u /* flags */
 #define ROUTES_HAD 2u
@@ -94,8 +92,9 @@ static inline bool routes_covers(const struct routes *r, uint32_t column)
 /* Sets `sends` of each row to 1 where the file has hosts, or its proof covers unknown ones; else to 0. */
 void routes_senders(const struct routes *r, uint8_t *sends);
 
-/* The ids of a file's sections, in order; sets `count`. */
-const uint8_t *routes_section_ids(unsigned flags, unsigned lanes, unsigned *count);
+/* Whether the file has this section, and how many it has. */
+bool routes_has(const struct routes *r, unsigned id);
+unsigned routes_count_sections(const struct routes *r);
 
 /* Sets the length of each section, by its id, for the sizes in `r`. */
 void routes_section_lengths(const struct routes *r, uint64_t length[ROUTES_LAST_ID + 1]);
@@ -111,5 +110,3 @@ static inline uint32_t routes_switch(const struct routes *r, uint64_t guid)
 {
 	return guid_index(r->switch_guid, r->switches, guid);
 }
-
-#endif

@@ -144,13 +144,17 @@ static void *serve_all(void *argument)
 
 	for (;;) {
 		struct pollfd wait[] = {{.fd = s->listener, .events = POLLIN},
-					{.fd = s->stop, .events = POLLIN}};
+					{.fd = s->stop, .events = POLLIN},
+					{.fd = sigusr2_event(), .events = POLLIN}};
+		struct reason unused;
 
-		if (poll(wait, 2, 1000) < 0 && errno != EINTR)
+		if (poll(wait, 3, 1000) < 0 && errno != EINTR)
 			return NULL;
 		events_follow(s->bridge);
 		if (wait[1].revents)
 			return NULL;
+		if (wait[2].revents && sigusr2_take())
+			(void)reload(s->bridge, 0, "any", &unused); /* it logs the result */
 		/* The listener is nonblocking, because another thread may accept the client first. */
 		const int client = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (client >= 0)
@@ -162,10 +166,8 @@ static void *serve_all(void *argument)
 
 static bool listen_at(struct server *s, const struct options *o, struct reason *why)
 {
-	if (mkdir(o->folder, 0755) && errno != EEXIST) {
-		REASON(why, "cannot make %.300s: %s", o->folder, strerror(errno));
-		return false;
-	}
+	if (mkdir(o->folder, 0755) && errno != EEXIST)
+		REFUSE("cannot make %.300s: %s", o->folder, strerror(errno));
 	s->listener = listener_open(o->socket_path, o->group, &s->inode, why);
 	return s->listener >= 0;
 }
@@ -174,21 +176,15 @@ bool server_open(struct bridge *b, struct reason *why)
 {
 	struct server *s = calloc(1, sizeof(*s));
 
-	if (!s) {
-		REASON(why, "no memory");
-		return false;
-	}
+	if (!s)
+		REFUSE("no memory");
 	b->server = s;
 	*s = (struct server){.bridge = b, .listener = -1, .stop = eventfd(0, EFD_CLOEXEC)};
-	if (s->stop < 0) {
-		REASON(why, "no eventfd: %s", strerror(errno));
-		return false;
-	}
+	if (s->stop < 0)
+		REFUSE("no eventfd: %s", strerror(errno));
 	b->call_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (b->call_event < 0) {
-		REASON(why, "no eventfd: %s", strerror(errno));
-		return false;
-	}
+	if (b->call_event < 0)
+		REFUSE("no eventfd: %s", strerror(errno));
 	if (!listen_at(s, &b->options, why))
 		return false;
 	while (s->running < THREADS && !thread_start(&s->thread[s->running], serve_all, s))

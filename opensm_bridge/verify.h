@@ -2,8 +2,7 @@
  * Whether the plugin's own routes may be put in force without a proof by the agent: by other code than that which makes a
  * repair, and over what each switch may have, whoever sent it.
  */
-#ifndef SAR_VERIFY_H
-#define SAR_VERIFY_H
+#pragma once
 #include "fit.h"
 #include "known.h"
 
@@ -30,5 +29,3 @@ enum { LID_UNROUTED = 1, LID_KEPT };
  * the old ones are gone.
  */
 bool verify_routes(const struct verify_task *task, struct reason *why);
-
-#endif

@@ -7,8 +7,6 @@
 
 #include "ask_agent.h"
 
-#define REFUSE(...) return REASON(why, __VA_ARGS__), false
-
 static const struct {
 	const char *key;
 	size_t offset, room;

@@ -1,6 +1,5 @@
 /* The agent's answer: lines `key value` (slurm_spank/PROTOCOL.md, KEYS.md, libs/migrate/PROTOCOL.md). */
-#ifndef SAR_ANSWER_H
-#define SAR_ANSWER_H
+#pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ struct answer {
 
 /* False if `lines` is not an answer as PROTOCOL.md defines it. */
 bool answer_parse(struct answer *answer, const char *lines);
-
-#endif

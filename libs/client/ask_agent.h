@@ -2,8 +2,7 @@
  * One request to the agent: connect, sign with munge, send one line, read the answer. The SPANK plugin calls this
  * from a child process, libsar_migrate from a thread of its own, libsar_key from the caller's thread.
  */
-#ifndef SAR_ASK_AGENT_H
-#define SAR_ASK_AGENT_H
+#pragma once
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,5 +32,3 @@ enum ask_result {
 enum ask_result ask_agent(const struct agent_address *agent, const char *payload, size_t length,
 			  int64_t send_deadline, int64_t answer_deadline, char answer[ANSWER_SIZE],
 			  struct reason *why);
-
-#endif

@@ -14,8 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define REFUSE(...) return REASON(why, __VA_ARGS__), false
-
 int64_t clock_ms(void)
 {
 	struct timespec now;

@@ -1,6 +1,5 @@
 /* A connection to the agent: one line out, one answer back, each before a deadline. */
-#ifndef SAR_CONNECTION_H
-#define SAR_CONNECTION_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@ int64_t connection_peer(int connection);
 bool connection_send(int connection, const char *bytes, size_t length, int64_t deadline, struct reason *why);
 /* Reads an answer up to the empty line that ends it, as a string without its last line end. */
 bool connection_read_answer(int connection, char *answer, size_t room, int64_t deadline, struct reason *why);
-
-#endif

@@ -24,10 +24,8 @@ static bool open_library(struct reason *why)
 {
 	void *library = dlopen("libmunge.so.2", RTLD_NOW | RTLD_LOCAL);
 
-	if (!library) {
-		REASON(why, "munge is not installed");
-		return false;
-	}
+	if (!library)
+		REFUSE("munge is not installed");
 	/* The conversion that POSIX prescribes from an object pointer to a function pointer. */
 	*(void **)&munge.encode = dlsym(library, "munge_encode");
 	*(void **)&munge.create = dlsym(library, "munge_ctx_create");
@@ -66,10 +64,8 @@ char *credential_make(const char *socket, const void *payload, size_t length, in
 	if (!open_library(why))
 		return NULL;
 	context = munge.create();
-	if (!context) {
-		REASON(why, "no memory");
-		return NULL;
-	}
+	if (!context)
+		return REASON(why, "no memory"), NULL;
 	error = *socket ? munge.set(context, MUNGE_OPT_SOCKET, socket) : EMUNGE_SUCCESS;
 	if (error == EMUNGE_SUCCESS && reader != READER_ANY)
 		error = munge.set(context, MUNGE_OPT_UID_RESTRICTION, (uid_t)reader);

@@ -1,6 +1,5 @@
 /* A munge credential around a payload: proves to the agent which user sent it. */
-#ifndef SAR_CREDENTIAL_H
-#define SAR_CREDENTIAL_H
+#pragma once
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,5 +15,3 @@ char *credential_make(const char *socket, const void *payload, size_t length, in
 
 /* The uid of the user `name`, which may be a number; READER_ANY for "" and for an unknown name. */
 int64_t credential_reader(const char *name);
-
-#endif

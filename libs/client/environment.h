@@ -1,6 +1,5 @@
 /* Environment variables that the agent's answer sets for a job's tasks. */
-#ifndef SAR_ENVIRONMENT_H
-#define SAR_ENVIRONMENT_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ bool environment_harmless(const char *name, const char *value);
 bool environment_allows(const char *allow, const char *name);
 /* Reads the number in a variable of this process; false, and 0, if it is unset or not a number of 32 bits. */
 bool environment_number(const char *name, uint32_t *number);
-
-#endif

@@ -1,6 +1,5 @@
 /* The request that a client sends to the agent: the payload of slurm_spank/PROTOCOL.md and KEYS.md, as JSON. */
-#ifndef SAR_MESSAGE_H
-#define SAR_MESSAGE_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ void message_identify(struct message *message);
 /* Writes the JSON to `payload` and returns its length. `nodes` is left out if it does not fit; 0 if the rest does
  * not fit either. */
 size_t message_encode(const struct message *message, char *payload, size_t room);
-
-#endif

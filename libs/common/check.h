@@ -1,6 +1,5 @@
 /* A minimal test framework: CHECK counts and continues; the exit code of the program is the result. */
-#ifndef SAR_TEST_CHECK_H
-#define SAR_TEST_CHECK_H
+#pragma once
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,5 +22,3 @@ static inline int checked(const char *what)
 	printf("%s: %d checks, %d failures\n", what, checks, failures);
 	return failures ? EXIT_FAILURE : EXIT_SUCCESS;
 }
-
-#endif

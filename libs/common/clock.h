@@ -1,6 +1,5 @@
 /* Seconds on a clock that nobody sets. */
-#ifndef SAR_CLOCK_H
-#define SAR_CLOCK_H
+#pragma once
 #include <time.h>
 
 static inline double clock_seconds(void)
@@ -10,5 +9,3 @@ static inline double clock_seconds(void)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
-
-#endif

@@ -30,10 +30,8 @@ bool notice_parse(struct notice *notice, const char *arguments, struct reason *w
 	const char *at = unpath || repath ? number(arguments + 7, &notice->update) : NULL;
 
 	at = at && *at == ' ' ? number(at + 1, &notice->generation) : NULL;
-	if (!at || *at || !notice->update) {
-		REASON(why, "notice needs unpath or repath, the update's number above 0, and the generation");
-		return false;
-	}
+	if (!at || *at || !notice->update)
+		REFUSE("notice needs unpath or repath, the update's number above 0, and the generation");
 	notice->kind = unpath ? NOTICE_UNPATH : NOTICE_REPATH;
 	return true;
 }

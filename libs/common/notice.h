@@ -2,8 +2,7 @@
  * The notices of five-phase updates as text and as bytes (libs/migrate/PROTOCOL.md), without OpenSM's types. The OpenSM
  * plugin writes them and libsar_migrate reads them, both with this code.
  */
-#ifndef SAR_NOTICE_H
-#define SAR_NOTICE_H
+#pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -30,5 +29,3 @@ uint16_t notice_trap(const struct notice *notice);
 void notice_pack(const struct notice *notice, uint8_t details[NOTICE_DETAILS_SIZE]);
 /* False if trap and details are not one of our notices. */
 bool notice_unpack(struct notice *notice, uint16_t trap, const uint8_t details[NOTICE_DETAILS_SIZE]);
-
-#endif

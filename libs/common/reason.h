@@ -1,6 +1,5 @@
 /* Why an operation failed: one sentence, which ends up in a log or in an answer on the plugin's socket. */
-#ifndef SAR_REASON_H
-#define SAR_REASON_H
+#pragma once
 #include <stdio.h>
 
 struct reason {
@@ -12,4 +11,5 @@ struct reason {
 #define REASON_OF(why, word, ...) \
 	((why)->code = (word), (void)snprintf((why)->text, sizeof((why)->text), __VA_ARGS__))
 
-#endif
+/* In a function that has `why` and returns whether it succeeded. */
+#define REFUSE(...) return REASON(why, __VA_ARGS__), false

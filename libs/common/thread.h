@@ -1,6 +1,5 @@
 /* Threads of the plugin and of the library: all signals are for the threads of the program that loads them. */
-#ifndef SAR_THREAD_H
-#define SAR_THREAD_H
+#pragma once
 #include <pthread.h>
 #include <signal.h>
 
@@ -16,5 +15,3 @@ static inline int thread_start(pthread_t *thread, void *(*run)(void *), void *ar
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return error;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * deadline: while waiting for them, the library's step could not leave offset 0 when the lease ends. The SPANK plugin
  * uses a child process instead, but fork() is unsafe in a process with memory registered for RDMA.
  */
-#ifndef SAR_AGENT_THREAD_H
-#define SAR_AGENT_THREAD_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ void agent_thread_ask(struct agent_thread *t, const char *payload, size_t length
 bool agent_thread_result(struct agent_thread *t, struct answer *answer, struct reason *why);
 /* Ends the thread. If it hangs in munge or the name service, it is detached, and its memory is not freed. */
 void agent_thread_stop(struct agent_thread *t);
-
-#endif

@@ -1,6 +1,5 @@
 /* The state of a subscriber, and the functions that the library's files call of each other. */
-#ifndef SAR_LIBRARY_H
-#define SAR_LIBRARY_H
+#pragma once
 #include <pthread.h>
 
 #include "message.h"
@@ -49,5 +48,3 @@ void subscription_end(struct sar_migrate *m, int64_t now);
 void step(struct sar_migrate *m);
 /* Handles a notice from the SA or from another process. */
 void receive_notice(struct sar_migrate *m, const struct notice *notice);
-
-#endif

@@ -1,6 +1,5 @@
 /* The bytes of the MADs that the library's notices need: InformInfo, Report, SMInfo. */
-#ifndef SAR_MADS_H
-#define SAR_MADS_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ bool mad_is_sm_query(const uint8_t mad[MAD_SIZE]);
 void mad_sm_answer(uint8_t mad[MAD_SIZE], uint64_t guid);
 /* Turns a Report into its ReportResp. */
 void mad_report_answer(uint8_t mad[MAD_SIZE]);
-
-#endif

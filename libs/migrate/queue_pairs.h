@@ -8,8 +8,7 @@
  * first. (The paper loads the opposite path as soon as a queue pair has migrated; a late peer could then pull a process
  * that has acknowledged onto tables that change.)
  */
-#ifndef SAR_QUEUE_PAIRS_H
-#define SAR_QUEUE_PAIRS_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -55,5 +54,3 @@ void queue_pairs_send_back(struct queue_pairs *q);
 /* Does all that can be done now; true once all queue pairs are on `target`. `why` describes the last operation that
  * failed. A queue pair that drains completes its move first, even if `target` has changed since. */
 bool queue_pairs_push(struct queue_pairs *q, unsigned target, struct reason *why);
-
-#endif

@@ -2,8 +2,7 @@
  * Decides what a subscriber may and must do, from the messages it has received and the time; no sockets, no queue pairs.
  * This is the SUBSCRIBER of model/five_phase.pml, transition by transition. Times are milliseconds of the monotonic clock.
  */
-#ifndef SAR_RULES_H
-#define SAR_RULES_H
+#pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -42,5 +41,3 @@ void rules_arrived(struct rules *r);
 bool rules_ack_due(const struct rules *r);
 /* When to renew the subscription that was sent at `sent`; `notices`: notices announce updates, too. */
 int64_t rules_renew_at(const struct rules *r, int64_t sent, bool notices);
-
-#endif

@@ -1,6 +1,5 @@
 /* Notices from the SA: InformInfo for traps 68 and 69, and the Reports that follow. Nothing here blocks. */
-#ifndef SAR_SA_H
-#define SAR_SA_H
+#pragma once
 #include <stdbool.h>
 
 #include "notice.h"
@@ -20,5 +19,3 @@ bool sa_informed(const struct sa *sa);
 /* Takes the next notice of ours and answers its Report; false if there is none now. */
 bool sa_notice(struct sa *sa, struct notice *notice);
 void sa_close(struct sa *sa);
-
-#endif

@@ -69,6 +69,16 @@ double tables_head_of_queue(const osm_subn_opt_t *options)
 	return (void)options, 1;
 }
 
+int sigusr2_event(void)
+{
+	return -1;
+}
+
+bool sigusr2_take(void)
+{
+	return false;
+}
+
 bool agent_call_decline(struct bridge *b, unsigned number)
 {
 	return (void)b, number == 7;

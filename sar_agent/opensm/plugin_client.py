@@ -99,11 +99,6 @@ class LoadAnswer(_Answer):
     engine_in_force: str
     generation_in_force: int
     unknown_terminals: int
-    # What the plugin compared when all switches had confirmed; an older plugin does not:
-    as_loaded: bool = False  # a dump would have the sections of the loaded file, byte for byte
-    digest: str = ""  # that of such a dump
-    payload_crc: int = 0  # of the loaded file, as in its header
-    routing: int = 0  # the routing in which that was (`PluginStatus.routings`)
 
 
 class FabricAnswer(_Answer):
