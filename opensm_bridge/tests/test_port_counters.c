@@ -217,7 +217,7 @@ static bool write_large(const char *path, uint64_t hosts)
 	}
 	begin = seconds();
 	good = counters_copy(&copy, &c) && (image = counters_image(&copy, 541000, 1700000000000, &size)) &&
-	       write_file(path, image, size, true, &why);
+	       write_file(path, image, size, &why);
 	printf("%u ports: %.4f s for the reports of a sweep, %.4f s for a file of %zu bytes; %zu bytes of memory\n", c.used,
 	       swept, seconds() - begin, size, c.room * sizeof(*c.slot));
 	free(image);
