@@ -66,15 +66,8 @@ struct routes *agent_call_wait(struct bridge *b, char *proved_from, size_t room)
 	struct routes *offered;
 
 	pthread_mutex_lock(&b->mutex);
-	while (!is_over(b)) {
-		struct timespec until;
-
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_nsec += SLICE * 1000000L;
-		until.tv_sec += until.tv_nsec / 1000000000;
-		until.tv_nsec %= 1000000000;
-		pthread_cond_timedwait(&b->changed, &b->mutex, &until);
-	}
+	while (!is_over(b))
+		state_wait(b, SLICE);
 	offered = b->load_routes;
 	b->load_routes = NULL;
 	if (offered) {

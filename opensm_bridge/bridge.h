@@ -172,6 +172,10 @@ const char *state_name(struct bridge *b);
 bool state_is_master(const struct bridge *b);
 bool state_under_way(struct bridge *b);
 void state_lost_master(struct bridge *b);
+/* Waits for `changed`, but not for longer. */
+void state_wait(struct bridge *b, long milliseconds);
+/* Has OpenSM route again. */
+void state_request_routing(struct bridge *b);
 
 /* engine.c */
 bool engine_register(struct bridge *b, struct reason *why);

@@ -39,13 +39,6 @@ static void note_unconfirmed(struct bridge *b)
 			  b->unconfirmed, b->unconfirmed_blocks, b->unconfirmed_ports);
 }
 
-static void request_routing(struct bridge *b)
-{
-	b->follow_at = clock_seconds() + FOLLOW_INTERVAL;
-	b->osm->subn.force_reroute = TRUE;
-	osm_opensm_sweep(b->osm);
-}
-
 /* OpenSM computes multicast next, and needs hop counts for it; it reads them in this thread only. */
 static void fill_hops(struct bridge *b)
 {
@@ -76,8 +69,10 @@ static void follow_repair(struct bridge *b, const struct install *in_force)
 void events_follow(struct bridge *b)
 {
 	pthread_mutex_lock(&b->mutex);
-	if (b->follow_at && clock_seconds() >= b->follow_at && !b->stopping && state_is_master(b))
-		request_routing(b);
+	if (b->follow_at && clock_seconds() >= b->follow_at && !b->stopping && state_is_master(b)) {
+		b->follow_at = clock_seconds() + FOLLOW_INTERVAL;
+		state_request_routing(b);
+	}
 	pthread_mutex_unlock(&b->mutex);
 }
 

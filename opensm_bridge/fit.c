@@ -145,8 +145,8 @@ static bool step(const struct walk *w, uint32_t s, uint32_t *next, uint32_t *las
 			w->guid);
 	*next = port <= sw->ports ? w->live->peer[sw->first_port + port] : NO_PEER;
 	if (*next == NO_PEER)
-		STALE("stale: the route to 0x%016" PRIx64 " leaves switch 0x%016" PRIx64 " (%.60s) by port %u, which has no "
-		       "live link to a switch", w->guid, sw->guid, sw->name, port);
+		STALE("stale: the route to 0x%016" PRIx64 " at %.60s leaves switch 0x%016" PRIx64 " (%.60s) by port %u, which "
+		      "has no live link to a switch", w->guid, w->live->sw[w->at].name, sw->guid, sw->name, port);
 	if (!last)
 		return true;
 	number = r->numbers[(size_t)row * r->wide + port];

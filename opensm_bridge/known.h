@@ -16,7 +16,7 @@
 
 struct known_switch {
 	uint64_t guid;
-	uint8_t *sent, *had; /* by LID */
+	uint8_t *sent, *had; /* by LID; the three are one allocation */
 	uint8_t *older;	     /* by LID; ENTRY_NO_ROUTE: none, ENTRY_UNKNOWN: more than one */
 	uint64_t reset_before; /* number of a routing: results of earlier ones are not believed; see tables.c */
 };
@@ -34,6 +34,8 @@ struct known {
  * without memory; then nothing is known of any switch. */
 bool known_resize(struct known *k, const uint64_t *guids, uint32_t switches, uint32_t lids);
 void known_free(struct known *k);
+/* NULL if it is not among them. */
+struct known_switch *known_find(const struct known *k, uint64_t guid);
 
 /* `count` entries from LID `at` on were confirmed; were sent and are not confirmed yet; were lost, as after a reset. */
 void known_confirmed(struct known *k, struct known_switch *sw, uint32_t at, const uint8_t *entry, uint32_t count);

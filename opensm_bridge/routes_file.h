@@ -12,6 +12,7 @@
 #define ROUTES_NO_SWITCH UINT32_MAX
 #define ROUTES_VERSION 4
 #define ROUTES_LAST_ID 14
+#define ROUTES_SECTION_SIZE 24
 #define ROUTES_HOPS 1u /* flags */
 #define ROUTES_HAD 2u
 #define ROUTES_NUMBERS 4u
@@ -92,14 +93,16 @@ static inline bool routes_covers(const struct routes *r, uint32_t column)
 /* Sets `sends` of each row to 1 where the file has hosts, or its proof covers unknown ones; else to 0. */
 void routes_senders(const struct routes *r, uint8_t *sends);
 
-/* Whether the file has this section, and how many it has. */
-bool routes_has(const struct routes *r, unsigned id);
-unsigned routes_count_sections(const struct routes *r);
-
-/* Sets the length of each section, by its id, for the sizes in `r`. */
-void routes_section_lengths(const struct routes *r, uint64_t length[ROUTES_LAST_ID + 1]);
-/* Sets the arrays of `r` to its sections, by id; NULL for a section that the file does not have. */
-void routes_set_arrays(struct routes *r, uint8_t *const section[ROUTES_LAST_ID + 1]);
+/* Where the sections of a file with the sizes in `r` are, by id; 0: it has none of this id. */
+struct layout {
+	uint64_t at[ROUTES_LAST_ID + 1], length[ROUTES_LAST_ID + 1], size;
+	unsigned sections;
+};
+void routes_lay_out(const struct routes *r, struct layout *l);
+/* Writes the section table, of ROUTES_SECTION_SIZE for each. */
+void routes_put_table(const struct layout *l, uint8_t *table);
+/* Sets the arrays of `r` to the sections of its image. */
+void routes_set_arrays(struct routes *r, const struct layout *l);
 
 /* The index of a GUID in an ascending list; `count` if it is not in the list. */
 uint32_t guid_index(const uint64_t *guids, uint32_t count, uint64_t guid);

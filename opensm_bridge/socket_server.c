@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "bridge.h"
+#include "clock.h"
 #include "listener.h"
 #include "thread.h"
 
@@ -79,19 +80,15 @@ static bool wait_for_call(const struct server *s, int client, unsigned answered,
 	struct pollfd wait[] = {{.fd = client, .events = POLLIN},
 				{.fd = s->stop, .events = POLLIN},
 				{.fd = s->bridge->call_event, .events = POLLIN}};
-	struct timespec now;
-	time_t end;
+	const double end = clock_seconds() + AWAIT;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	end = now.tv_sec + AWAIT;
-	while (!(*number = agent_call_number(s->bridge, answered)) && now.tv_sec < end) {
+	while (!(*number = agent_call_number(s->bridge, answered)) && clock_seconds() < end) {
 		if (poll(wait, 3, 1000) < 0 && errno != EINTR)
 			return false;
 		if (wait[0].revents || wait[1].revents) /* it has left, or talks out of turn */
 			return false;
 		if (wait[2].revents) /* a call that was answered is not over yet */
 			poll(NULL, 0, 5);
-		clock_gettime(CLOCK_MONOTONIC, &now);
 	}
 	return true;
 }

@@ -101,18 +101,8 @@ static bool make_room(struct bridge *b)
 
 static struct known_switch *known_of(struct bridge *b, const osm_switch_t *sw)
 {
-	const uint64_t guid = cl_ntoh64(osm_node_get_node_guid(sw->p_node));
-	uint32_t low = 0, high = b->known.switches;
-
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-
-		if (b->known.sw[middle].guid < guid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return &b->known.sw[low]; /* make_room() has added it */
+	/* make_room() has added it */
+	return known_find(&b->known, cl_ntoh64(osm_node_get_node_guid(sw->p_node)));
 }
 
 double tables_head_of_queue(const osm_subn_opt_t *o)

@@ -4,10 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "clock.h" /* deadlines are clock_ms() */
 #include "reason.h"
-
-/* Milliseconds of the monotonic clock; all deadlines are in its terms. */
-int64_t clock_ms(void);
 
 /* `address` is HOST:PORT, [IPV6]:PORT, or the path of a Unix socket. Returns a descriptor, or -1 and `why`. */
 int connection_open(const char *address, int64_t deadline, struct reason *why);
