@@ -13,11 +13,6 @@
  * thread is the one that waits here, and that it has no MAD outstanding, is read from 3.3.23. A thread that changed a switch
  * without the lock would be seen half-way by a request to which the lock is lent, as by any engine that computes.
  */
-#include <errno.h>
-#include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include "bridge.h"
 #include "clock.h"
 
@@ -36,7 +31,6 @@ static bool is_over(const struct bridge *b)
 
 bool agent_call_begin(struct bridge *b, struct reason *why)
 {
-	const uint64_t increment = 1;
 	bool good = false;
 
 	pthread_mutex_lock(&b->mutex);
@@ -54,8 +48,6 @@ bool agent_call_begin(struct bridge *b, struct reason *why)
 		b->calls++;
 		b->call_begun = clock_seconds();
 		b->call_ends = b->call_begun + b->options.repair_wait;
-		if (write(b->call_event, &increment, sizeof(increment)) < 0)
-			b->call_declined = true; /* cannot happen */
 	}
 	pthread_mutex_unlock(&b->mutex);
 	return good;
@@ -89,15 +81,12 @@ void agent_call_refuse(struct bridge *b, const struct reason *load)
 
 double agent_call_end(struct bridge *b, bool *declined)
 {
-	uint64_t count;
 	double took;
 
 	pthread_mutex_lock(&b->mutex);
 	b->calling = false;
 	while (b->borrowers)
 		pthread_cond_wait(&b->changed, &b->mutex);
-	if (read(b->call_event, &count, sizeof(count)) < 0 && errno != EAGAIN)
-		BRIDGE_LOG(b, OSM_LOG_ERROR, "cannot read an eventfd: %s\n", strerror(errno));
 	*declined = b->call_declined;
 	took = clock_seconds() - b->call_begun;
 	pthread_mutex_unlock(&b->mutex);

@@ -83,7 +83,6 @@ struct bridge {
 	bool loading, stopping, routed, lanes_asked;
 	enum phase phase;
 	/* agent_call.c */
-	int call_event;			/* an eventfd: readable during a call */
 	bool calling, call_declined;	/* a routing waits for the agent; the agent has no routes for it */
 	double call_begun, call_ends, heard_at; /* seconds on CLOCK_MONOTONIC; when a client listened last */
 	unsigned calls, calls_answered; /* since OpenSM started */

@@ -72,6 +72,7 @@ struct choice {
 	struct install *chosen;
 };
 
+/* Tables that fit are those to install. */
 static void install(struct choice *c, struct tables *tables, struct reason *why)
 {
 	c->chosen = install_new(&c->live, c->sw, tables);
@@ -79,20 +80,13 @@ static void install(struct choice *c, struct tables *tables, struct reason *why)
 		REASON(why, "no memory to install the routes");
 }
 
-/* Chooses the routes of a load if they fit the fabric, unless others have been chosen already. */
+/* Chooses the routes of a load if they fit the fabric. */
 static void try_load(struct choice *c, struct routes *routes, struct reason *why)
 {
 	struct tables tables;
 
-	if (!c->chosen && own_load(&tables, &c->task, routes, why))
+	if (own_load(&tables, &c->task, routes, why))
 		install(c, &tables, why);
-}
-
-static void count_refused(struct bridge *b)
-{
-	pthread_mutex_lock(&b->mutex);
-	b->repairs_refused++;
-	pthread_mutex_unlock(&b->mutex);
 }
 
 static void log_repair(struct bridge *b, const struct routes *r)
@@ -118,9 +112,12 @@ static void try_own(struct bridge *b, struct choice *c, struct routes *routes, s
 			log_repair(b, tables.routes);
 		install(c, &tables, why);
 	}
-	if (*unrepaired.text)
-		count_refused(b);
-	if (!c->chosen && *unrepaired.text)
+	if (!*unrepaired.text)
+		return;
+	pthread_mutex_lock(&b->mutex);
+	b->repairs_refused++;
+	pthread_mutex_unlock(&b->mutex);
+	if (!c->chosen)
 		REASON_OF(why, "stale", "a repair of generation %ju is not installed: %.400s", (uintmax_t)routes->generation,
 			  unrepaired.text);
 }

@@ -92,7 +92,6 @@ static void *create(struct osm_opensm *osm)
 		return NULL;
 	b->osm = osm;
 	b->take_file = true;
-	b->call_event = -1;
 	pthread_mutex_init(&b->mutex, NULL);
 	pthread_mutex_init(&b->tables, NULL);
 	pthread_mutex_init(&b->counting, NULL);

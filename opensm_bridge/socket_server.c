@@ -20,6 +20,7 @@
 #define REQUEST_SIZE 64
 #define ANSWER_SIZE 8192
 #define AWAIT 30 /* seconds that a client may wait for a call; then the answer is 0 */
+#define CALL_INTERVAL 20 /* ms between two looks for a call */
 #define CLIENT_PATIENCE 5000 /* ms that a client may take to send its request, or to read the answer */
 
 struct server {
@@ -77,18 +78,14 @@ static void send_answer(const struct server *s, int client, const char *text, si
 /* Waits until a routing calls the agent, the client leaves, or AWAIT is over. True: answer the client. */
 static bool wait_for_call(const struct server *s, int client, unsigned answered, unsigned *number)
 {
-	struct pollfd wait[] = {{.fd = client, .events = POLLIN},
-				{.fd = s->stop, .events = POLLIN},
-				{.fd = s->bridge->call_event, .events = POLLIN}};
+	struct pollfd wait[] = {{.fd = client, .events = POLLIN}, {.fd = s->stop, .events = POLLIN}};
 	const double end = clock_seconds() + AWAIT;
 
 	while (!(*number = agent_call_number(s->bridge, answered)) && clock_seconds() < end) {
-		if (poll(wait, 3, 1000) < 0 && errno != EINTR)
+		if (poll(wait, 2, CALL_INTERVAL) < 0 && errno != EINTR)
 			return false;
 		if (wait[0].revents || wait[1].revents) /* it has left, or talks out of turn */
 			return false;
-		if (wait[2].revents) /* a call that was answered is not over yet */
-			poll(NULL, 0, 5);
 	}
 	return true;
 }
@@ -179,9 +176,6 @@ bool server_open(struct bridge *b, struct reason *why)
 	*s = (struct server){.bridge = b, .listener = -1, .stop = eventfd(0, EFD_CLOEXEC)};
 	if (s->stop < 0)
 		REFUSE("no eventfd: %s", strerror(errno));
-	b->call_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (b->call_event < 0)
-		REFUSE("no eventfd: %s", strerror(errno));
 	if (!listen_at(s, &b->options, why))
 		return false;
 	while (s->running < THREADS && !thread_start(&s->thread[s->running], serve_all, s))
@@ -211,9 +205,6 @@ void server_close(struct bridge *b)
 	}
 	if (s->stop >= 0)
 		close(s->stop);
-	if (b->call_event >= 0)
-		close(b->call_event);
-	b->call_event = -1;
 	free(s);
 	b->server = NULL;
 }
