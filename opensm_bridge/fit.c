@@ -222,13 +222,15 @@ static bool walk_all(struct walk *w, struct fit *fit, struct reason *why)
 	const struct routes *r = w->routes;
 
 	for (unsigned o = 0; o < r->offsets && o < live->lids_per_port; o++) {
-		for (uint32_t s = 0; s < live->switches; s++)
-			if (!walk_to(w, fit, o, r->terminals + fit->row[s], s, live->sw[s].guid, why))
+		for (uint32_t d = 0; d < live_destinations(live); d++) {
+			const struct live_destination to = live_destination(live, d);
+			const uint32_t column = fit_column(fit, r, live, d);
+
+			if (to.host && column >= r->terminals)
+				continue; /* it uses the column of its leaf switch */
+			if (!walk_to(w, fit, o, column, to.leaf, to.guid, why))
 				return false;
-		for (uint32_t t = 0; t < live->terminals; t++) /* the others use the column of their leaf switch */
-			if (fit->column[t] < r->terminals &&
-			    !walk_to(w, fit, o, fit->column[t], live->end[t].leaf, live->end[t].guid, why))
-				return false;
+		}
 	}
 	return true;
 }

@@ -22,13 +22,10 @@ struct fit {
 bool fit_find(struct fit *fit, const struct routes *routes, const struct live *live, struct reason *why);
 void fit_free(struct fit *fit);
 
-/* The egress port at live switch `s` for live terminal `t`. */
-static inline uint8_t fit_port(const struct fit *fit, const struct routes *routes,
-			       const struct live *live, unsigned offset, uint32_t s, uint32_t t)
+/* The column of a destination (live.h). */
+static inline uint32_t fit_column(const struct fit *fit, const struct routes *r, const struct live *live, uint32_t d)
 {
-	if (live->end[t].leaf == s)
-		return live->end[t].leaf_port;
-	return routes_row(routes, routes->forwarding, offset, fit->row[s])[fit->column[t]];
+	return d < live->switches ? r->terminals + fit->row[d] : fit->column[d - live->switches];
 }
 
 /* A LID beyond the offsets of the file uses offset 0. */

@@ -71,28 +71,16 @@ void install_hops(const struct install *i)
 	free(queue);
 }
 
-static void set_place(struct install *i, unsigned lid, uint32_t row, uint32_t column,
-		      unsigned offset)
-{
-	if (i->place && lid < LIDS)
-		i->place[lid] = (struct lid_place){row, column, (uint8_t)offset, true};
-}
-
 static void fill_places(struct install *i)
 {
-	for (uint32_t d = 0; d < i->live.switches; d++) {
-		const struct live_switch *to = &i->live.sw[d];
+	const struct fit *fit = &i->tables.fit;
 
-		for (unsigned lid = to->lid_low; lid && lid <= to->lid_high; lid++)
-			set_place(i, lid, i->tables.fit.row[d], i->routes->terminals + i->tables.fit.row[d],
-				  fit_offset(i->routes, lid, to->lid_low));
-	}
-	for (uint32_t t = 0; t < i->live.terminals; t++) {
-		const struct live_terminal *to = &i->live.end[t];
+	for (uint32_t d = 0; d < live_destinations(&i->live); d++) {
+		const struct live_destination to = live_destination(&i->live, d);
 
-		for (unsigned lid = to->lid_low; lid <= to->lid_high; lid++)
-			set_place(i, lid, i->tables.fit.row[to->leaf], i->tables.fit.column[t],
-				  fit_offset(i->routes, lid, to->lid_low));
+		for (unsigned lid = to.low; lid && lid <= to.high && lid < LIDS; lid++)
+			i->place[lid] = (struct lid_place){fit->row[to.leaf], fit_column(fit, i->routes, &i->live, d),
+							   (uint8_t)fit_offset(i->routes, lid, to.low), true};
 	}
 }
 

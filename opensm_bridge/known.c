@@ -192,14 +192,6 @@ void known_count(const struct known *k, uint32_t *switches, uint32_t *blocks)
 	}
 }
 
-/* Hashes the GUID and the LIDs of a port, and marks the LIDs as used. */
-static uint64_t digest_port(uint8_t *used, uint32_t lids, uint64_t guid, unsigned low, unsigned high)
-{
-	for (unsigned lid = low; lid && lid <= high && lid < lids; lid++)
-		used[lid] = 0xff;
-	return hash_mix(hash_mix(guid, low), high);
-}
-
 static uint64_t word_at(const uint8_t *bytes, uint32_t at)
 {
 	uint64_t word;
@@ -231,12 +223,13 @@ uint64_t known_digest(const struct known *k, const struct live *live, uint64_t s
 	uint64_t ends = 0, hash = 0;
 
 	/* A sum, because the order of terminals must not matter. */
-	for (uint32_t s = 0; used && s < live->switches; s++)
-		ends += digest_port(used, k->lids, live->sw[s].guid, live->sw[s].lid_low,
-				    live->sw[s].lid_high);
-	for (uint32_t t = 0; used && t < live->terminals; t++)
-		ends += digest_port(used, k->lids, live->end[t].guid, live->end[t].lid_low,
-				    live->end[t].lid_high);
+	for (uint32_t d = 0; used && d < live_destinations(live); d++) {
+		const struct live_destination to = live_destination(live, d);
+
+		for (unsigned lid = to.low; lid && lid <= to.high && lid < k->lids; lid++)
+			used[lid] = 0xff;
+		ends += hash_mix(hash_mix(to.guid, to.low), to.high);
+	}
 	if (used)
 		hash = digest_rows(k, used, hash_mix(seed, ends));
 	free(used);

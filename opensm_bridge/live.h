@@ -4,6 +4,7 @@
  */
 #pragma once
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define NO_PEER UINT32_MAX
@@ -37,6 +38,29 @@ struct live {
 	bool sl2vl;		/* every switch has SL-to-VL tables */
 	bool qos;		/* OpenSM programs SL-to-VL tables */
 };
+
+/* Where packets go, by a number below live_destinations(): first the switches themselves, then hosts. */
+struct live_destination {
+	uint32_t leaf; /* the switch where the route ends */
+	unsigned low, high; /* LIDs; 0: it has none */
+	uint64_t guid;
+	const struct live_terminal *host; /* NULL: the switch itself */
+};
+
+static inline uint32_t live_destinations(const struct live *live)
+{
+	return live->switches + live->terminals;
+}
+
+static inline struct live_destination live_destination(const struct live *live, uint32_t d)
+{
+	const struct live_terminal *t = d < live->switches ? NULL : &live->end[d - live->switches];
+	const struct live_switch *sw = &live->sw[t ? t->leaf : d];
+
+	if (t)
+		return (struct live_destination){t->leaf, t->lid_low, t->lid_high, t->guid, t};
+	return (struct live_destination){d, sw->lid_low, sw->lid_high, sw->guid, NULL};
+}
 
 /* A hash of the topology, without LIDs. */
 uint64_t live_fingerprint(const struct live *live);

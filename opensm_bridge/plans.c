@@ -201,10 +201,9 @@ static uint32_t lids_of(const struct live *live)
 {
 	uint32_t last = 0;
 
-	for (uint32_t s = 0; s < live->switches; s++)
-		last = live->sw[s].lid_high > last ? live->sw[s].lid_high : last;
-	for (uint32_t t = 0; t < live->terminals; t++)
-		last = live->end[t].lid_high > last ? live->end[t].lid_high : last;
+	for (uint32_t d = 0; d < live_destinations(live); d++)
+		if (live_destination(live, d).high > last)
+			last = live_destination(live, d).high;
 	return (last / KNOWN_BLOCK + 1) * KNOWN_BLOCK;
 }
 

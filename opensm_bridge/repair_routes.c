@@ -111,15 +111,14 @@ static void find_lids(struct job *j)
 	const struct routes *now = j->now;
 
 	memset(j->column, 0xff, LIDS * sizeof(*j->column));
-	for (uint32_t d = 0; j->known && d < live->switches + live->terminals; d++) {
-		const struct live_terminal *t = d < live->switches ? NULL : &live->end[d - live->switches];
-		const struct live_switch *leaf = &live->sw[t ? t->leaf : d];
-		const uint32_t row = j->row[t ? t->leaf : d];
-		const uint32_t own = t ? guid_index(now->terminal_guid, now->terminals, t->guid) : now->terminals;
-		const unsigned low = t ? t->lid_low : leaf->lid_low, high = t ? t->lid_high : leaf->lid_high;
+	for (uint32_t d = 0; j->known && d < live_destinations(live); d++) {
+		const struct live_destination to = live_destination(live, d);
+		const uint32_t row = j->row[to.leaf];
+		const uint32_t own = to.host ? guid_index(now->terminal_guid, now->terminals, to.guid) : now->terminals;
 
-		for (unsigned lid = low; lid && lid <= high && lid < j->known->lids && lid < LIDS; lid++)
-			if ((lid - low < now->offsets ? lid - low : 0) == j->offset && j->known->end[lid] == leaf->guid)
+		for (unsigned lid = to.low; lid && lid <= to.high && lid < j->known->lids && lid < LIDS; lid++)
+			if ((lid - to.low < now->offsets ? lid - to.low : 0) == j->offset &&
+			    j->known->end[lid] == live->sw[to.leaf].guid)
 				j->column[lid] = own < now->terminals && now->terminal_leaf[own] == row ? own : now->terminals + row;
 	}
 }

@@ -231,12 +231,11 @@ void tables_note_ends(struct bridge *b, const struct install *i)
 		b->longest = i->tables.fit.longest;
 	for (uint32_t lid = 0; lid < k->lids && lid < i->tables.lids; lid++)
 		k->end[lid] = i->tables.put_off[lid] ? k->end[lid] : 0;
-	for (uint32_t d = 0; d < i->live.switches + i->live.terminals; d++) {
-		const struct live_terminal *t = d < i->live.switches ? NULL : &i->live.end[d - i->live.switches];
-		const struct live_switch *leaf = &i->live.sw[t ? t->leaf : d];
+	for (uint32_t d = 0; d < live_destinations(&i->live); d++) {
+		const struct live_destination to = live_destination(&i->live, d);
 
-		for (unsigned lid = t ? t->lid_low : leaf->lid_low; lid <= (t ? t->lid_high : leaf->lid_high); lid++)
+		for (unsigned lid = to.low; lid <= to.high; lid++)
 			if (lid < k->lids && lid < i->tables.lids && !i->tables.put_off[lid])
-				k->end[lid] = leaf->guid;
+				k->end[lid] = i->live.sw[to.leaf].guid;
 	}
 }

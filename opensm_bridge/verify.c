@@ -38,15 +38,12 @@ uint8_t *verify_tables(const struct routes *r, const struct live *live, const st
 
 		for (unsigned o = 0; o < r->offsets; o++)
 			row[o] = routes_row(r, r->forwarding, o, fit->row[s]);
-		for (uint32_t d = 0; d < live->switches; d++)
-			for (unsigned lid = live->sw[d].lid_low; lid && lid <= live->sw[d].lid_high && lid < lids; lid++)
-				table[lid] = row[fit_offset(r, lid, live->sw[d].lid_low)][r->terminals + fit->row[d]];
-		for (uint32_t t = 0; t < live->terminals; t++) {
-			const struct live_terminal *to = &live->end[t];
+		for (uint32_t d = 0; d < live_destinations(live); d++) {
+			const struct live_destination to = live_destination(live, d);
+			const uint32_t column = fit_column(fit, r, live, d);
 
-			for (unsigned lid = to->lid_low; lid <= to->lid_high && lid < lids; lid++)
-				table[lid] = to->leaf == s ? to->leaf_port :
-							     row[fit_offset(r, lid, to->lid_low)][fit->column[t]];
+			for (unsigned lid = to.low; lid && lid <= to.high && lid < lids; lid++)
+				table[lid] = to.host && to.leaf == s ? to.host->leaf_port : row[fit_offset(r, lid, to.low)][column];
 		}
 	}
 	return tables;
@@ -189,22 +186,21 @@ static void put_off(const struct check *c, bool moved)
 	t->put_off[c->lid] = moved ? LID_UNROUTED : LID_KEPT;
 }
 
-static bool check_lids(struct check *c, const uint8_t *changed, unsigned low, unsigned high, uint32_t leaf, bool covered,
-		       struct reason *why)
+static bool check_lids(struct check *c, const uint8_t *changed, const struct live_destination *to, struct reason *why)
 {
 	const struct verify_task *t = c->t;
-	const uint64_t guid = t->live->sw[leaf].guid;
+	const struct live_switch *leaf = &t->live->sw[to->leaf];
 
-	c->end = leaf;
-	for (c->lid = low; c->lid && c->lid <= high && c->lid < t->lids; c->lid++) {
-		const bool moved = t->ours && t->known->end[c->lid] != guid;
+	c->end = to->leaf;
+	for (c->lid = to->low; c->lid && c->lid <= to->high && c->lid < t->lids; c->lid++) {
+		const bool moved = t->ours && t->known->end[c->lid] != leaf->guid;
 
-		if (!covered || !changed[c->lid] || may_mix(c, ALL))
+		if (!changed[c->lid] || may_mix(c, ALL))
 			continue;
 		if (!moved && !may_mix(c, OLDER))
 			return REASON_OF(why, "stale", "nothing proves that packets to LID %u at switch 0x%016" PRIx64 " (%.60s) "
-					 "cannot loop while switches have old and new entries", c->lid, guid,
-					 t->live->sw[leaf].name), false;
+					 "cannot loop while switches have old and new entries", c->lid, leaf->guid,
+					 leaf->name), false;
 		put_off(c, moved);
 	}
 	return true;
@@ -220,12 +216,13 @@ static bool tables_mix(struct check *c, struct reason *why)
 		mark_changed(t, changed);
 	for (uint32_t s = 0; good && s < t->live->switches; s++)
 		c->lost[s] = known_is_lost(t->known, t->live, s);
-	for (uint32_t s = 0; good && s < t->live->switches; s++)
-		good = check_lids(c, changed, t->live->sw[s].lid_low, t->live->sw[s].lid_high, s,
-				  t->routes->senders[t->fit->row[s]], why);
-	for (uint32_t n = 0; good && n < t->live->terminals; n++)
-		good = check_lids(c, changed, t->live->end[n].lid_low, t->live->end[n].lid_high, t->live->end[n].leaf, true,
-				  why);
+	for (uint32_t d = 0; good && d < live_destinations(t->live); d++) {
+		const struct live_destination to = live_destination(t->live, d);
+
+		/* Where hosts send to it. */
+		if (to.host || t->routes->senders[t->fit->row[to.leaf]])
+			good = check_lids(c, changed, &to, why);
+	}
 	free(changed);
 	return good;
 }

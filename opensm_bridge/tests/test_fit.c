@@ -6,6 +6,15 @@
 
 static struct small fabric;
 
+/* The egress port at live switch `s` for live terminal `t`. */
+static uint8_t fit_port(const struct fit *fit, const struct routes *routes,
+			       const struct live *live, unsigned offset, uint32_t s, uint32_t t)
+{
+	if (live->end[t].leaf == s)
+		return live->end[t].leaf_port;
+	return routes_row(routes, routes->forwarding, offset, fit->row[s])[fit->column[t]];
+}
+
 /* Returns NULL if the routes fit, else the reason. Drops `r`. */
 static const char *verdict(struct routes *r, struct fit *kept)
 {
