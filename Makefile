@@ -60,13 +60,13 @@ demo-live: $(VENV)/.run system-packages
 	SAR_PLUGIN=$(CURDIR)/opensm_bridge/build/libsarbridge.so \
 		SAR_UMAD_TIMEOUTS=$(CURDIR)/opensm_bridge/build/libumad_timeouts.so $(BIN)/sar-lab demo-live
 
-C_PARTS := c_common agent_client opensm_bridge slurm_spank libsar_migrate libsar_key
+C_PARTS := libs/common libs/client libs/migrate libs/key opensm_bridge slurm_spank
 check-c: $(C_PARTS:%=check-%)
-check-%: bridge spank
+$(C_PARTS:%=check-%): check-%: bridge spank
 	$(MAKE) -C $* check
 
 # What the C parts read from others, under libFuzzer; `check-c` feeds them their seeds without clang.
-FUZZED := agent_client opensm_bridge slurm_spank
+FUZZED := libs/client opensm_bridge slurm_spank
 fuzz: bridge spank
 	$(foreach part,$(FUZZED),$(MAKE) -C $(part) fuzz &&) true
 
@@ -114,9 +114,4 @@ lint: setup
 clean:  # numba keeps compiled kernels in __pycache__, beside the source file
 	rm -rf $(VENV) out build sar_lab/build
 	find sar_agent sar_lab -name __pycache__ -prune -exec rm -rf {} +
-	$(MAKE) -C c_common clean
-	$(MAKE) -C agent_client clean
-	$(MAKE) -C opensm_bridge clean
-	$(MAKE) -C slurm_spank clean
-	$(MAKE) -C libsar_migrate clean
-	$(MAKE) -C libsar_key clean
+	$(foreach part,$(C_PARTS),$(MAKE) -C $(part) clean &&) true

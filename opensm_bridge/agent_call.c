@@ -13,11 +13,6 @@
  * thread is the one that waits here, and that it has no MAD outstanding, is read from 3.3.23. A thread that changed a switch
  * without the lock would be seen half-way by a request to which the lock is lent, as by any engine that computes.
  */
-#include <errno.h>
-#include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include "bridge.h"
 #include "clock.h"
 
@@ -36,7 +31,6 @@ static bool is_over(const struct bridge *b)
 
 bool agent_call_begin(struct bridge *b, struct reason *why)
 {
-	const uint64_t increment = 1;
 	bool good = false;
 
 	pthread_mutex_lock(&b->mutex);
@@ -54,8 +48,6 @@ bool agent_call_begin(struct bridge *b, struct reason *why)
 		b->calls++;
 		b->call_begun = clock_seconds();
 		b->call_ends = b->call_begun + b->options.repair_wait;
-		if (write(b->call_event, &increment, sizeof(increment)) < 0)
-			b->call_declined = true; /* cannot happen */
 	}
 	pthread_mutex_unlock(&b->mutex);
 	return good;
@@ -66,15 +58,8 @@ struct routes *agent_call_wait(struct bridge *b, char *proved_from, size_t room)
 	struct routes *offered;
 
 	pthread_mutex_lock(&b->mutex);
-	while (!is_over(b)) {
-		struct timespec until;
-
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_nsec += SLICE * 1000000L;
-		until.tv_sec += until.tv_nsec / 1000000000;
-		until.tv_nsec %= 1000000000;
-		pthread_cond_timedwait(&b->changed, &b->mutex, &until);
-	}
+	while (!is_over(b))
+		state_wait(b, SLICE);
 	offered = b->load_routes;
 	b->load_routes = NULL;
 	if (offered) {
@@ -96,15 +81,12 @@ void agent_call_refuse(struct bridge *b, const struct reason *load)
 
 double agent_call_end(struct bridge *b, bool *declined)
 {
-	uint64_t count;
 	double took;
 
 	pthread_mutex_lock(&b->mutex);
 	b->calling = false;
 	while (b->borrowers)
 		pthread_cond_wait(&b->changed, &b->mutex);
-	if (read(b->call_event, &count, sizeof(count)) < 0 && errno != EAGAIN)
-		BRIDGE_LOG(b, OSM_LOG_ERROR, "cannot read an eventfd: %s\n", strerror(errno));
 	*declined = b->call_declined;
 	took = clock_seconds() - b->call_begun;
 	pthread_mutex_unlock(&b->mutex);
@@ -152,7 +134,7 @@ bool agent_call_decline(struct bridge *b, unsigned number)
 	return good;
 }
 
-bool agent_call_lends(struct bridge *b)
+enum held osm_try_lock(struct bridge *b)
 {
 	bool lent;
 
@@ -160,11 +142,17 @@ bool agent_call_lends(struct bridge *b)
 	lent = b->calling;
 	b->borrowers += lent;
 	pthread_mutex_unlock(&b->mutex);
-	return lent;
+	if (lent)
+		return LENT;
+	return pthread_rwlock_tryrdlock(&b->osm->lock.lock) ? BUSY : HELD;
 }
 
-void agent_call_return(struct bridge *b)
+void osm_unlock(struct bridge *b, enum held held)
 {
+	if (held == HELD) {
+		cl_plock_release(&b->osm->lock);
+		return;
+	}
 	pthread_mutex_lock(&b->mutex);
 	b->borrowers--;
 	pthread_cond_broadcast(&b->changed);

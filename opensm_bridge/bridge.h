@@ -8,8 +8,7 @@
  * `status` is answered at once. The order: OpenSM's lock first, then `tables`, then `mutex`. `counting` guards `counters`; its
  * holders take no other lock.
  */
-#ifndef SAR_BRIDGE_H
-#define SAR_BRIDGE_H
+#pragma once
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -23,7 +22,6 @@
 #include <iba/ib_types.h>
 #include <opensm/osm_opensm.h>
 
-#include "hops.h"
 #include "known.h"
 #include "live.h"
 #include "options.h"
@@ -36,29 +34,17 @@
 
 struct install; /* install.c */
 struct server;	/* socket_server.c */
-struct sigusr2;	/* sigusr2.c */
 
 enum phase { IDLE, SWEEPING, ROUTING }; /* SWEEPING and ROUTING: one has begun and is not over yet */
-
-/* The end of the routing of a load. `same`: all switches have confirmed, and a dump would have the sections of the loaded
- * file, byte for byte; `digest` is then that of a dump, `payload_crc` that of the file, `routing` the number of this routing. */
-struct arrival {
-	bool same;
-	uint64_t digest, routing;
-	uint32_t payload_crc;
-};
 
 struct bridge {
 	osm_opensm_t *osm;
 	struct options options;
 	struct server *server;
-	struct sigusr2 *sigusr2;
 
 	/* Used by OpenSM's sweep thread only, or with osm->lock held. */
 	struct install *next;	  /* build_lid_matrices chose it for build_tables, which OpenSM calls next */
 	struct install *in_force; /* what this engine installed last */
-	struct walked walked;	  /* the routes that were found to fit last */
-	struct hops hops;	  /* of the fabric at the last routing that our engine chose routes for */
 	uint64_t fingerprint;	  /* of the topology at the last routing */
 	bool primed;		  /* the heavy sweep after the start has been requested */
 	unsigned followed;	  /* the last repair that was confirmed */
@@ -78,6 +64,7 @@ struct bridge {
 	char known_engine[32];
 	uint64_t known_generation, tables_routings;
 	bool looked; /* tables_look() has run since the last routing began */
+	uint32_t longest; /* hops of the longest route that was in force so far; 0: unknown */
 	double older_gone_at; /* seconds on CLOCK_MONOTONIC: when no packets of older tables are left */
 
 	pthread_mutex_t mutex;
@@ -96,7 +83,6 @@ struct bridge {
 	bool loading, stopping, routed, lanes_asked;
 	enum phase phase;
 	/* agent_call.c */
-	int call_event;			/* an eventfd: readable during a call */
 	bool calling, call_declined;	/* a routing waits for the agent; the agent has no routes for it */
 	double call_begun, call_ends, heard_at; /* seconds on CLOCK_MONOTONIC; when a client listened last */
 	unsigned calls, calls_answered; /* since OpenSM started */
@@ -113,7 +99,6 @@ struct bridge {
 	uint32_t unknown, vanished, switches, hca_ports, lanes;
 	uint32_t unconfirmed, unconfirmed_blocks, unconfirmed_ports, unconfirmed_tables;
 	uint64_t topology_changes, routings;
-	struct arrival arrival; /* of the last routing that served a load */
 	time_t built_at;
 
 	pthread_mutex_t counting;
@@ -131,7 +116,7 @@ struct install *plans_choose(struct bridge *b);
 
 /* install.c */
 struct install *install_new(struct live *live, osm_switch_t **sw, struct tables *tables);
-void install_hops(const struct install *i, struct hops *hops);
+void install_hops(const struct install *i);
 void install_tables(struct install *i);
 /* OpenSM's switches are valid until its next discovery; after that, hop counts cannot be filled in any more. */
 void install_forget_osm(struct install *i);
@@ -186,6 +171,10 @@ const char *state_name(struct bridge *b);
 bool state_is_master(const struct bridge *b);
 bool state_under_way(struct bridge *b);
 void state_lost_master(struct bridge *b);
+/* Waits for `changed`, but not for longer. */
+void state_wait(struct bridge *b, long milliseconds);
+/* Has OpenSM route again. */
+void state_request_routing(struct bridge *b);
 
 /* engine.c */
 bool engine_register(struct bridge *b, struct reason *why);
@@ -212,9 +201,10 @@ void agent_call_leave(struct bridge *b);
 /* The number of the call that is under way; 0 without a call, and if the call is `answered`. */
 unsigned agent_call_number(struct bridge *b, unsigned answered);
 bool agent_call_decline(struct bridge *b, unsigned number);
-/* Whether a routing that waits lends OpenSM's lock; it is held until the return. */
-bool agent_call_lends(struct bridge *b);
-void agent_call_return(struct bridge *b);
+/* To read OpenSM's structures: with its lock, shared, or lent by a routing that waits. BUSY: an engine computes, for minutes maybe. */
+enum held { BUSY, HELD, LENT };
+enum held osm_try_lock(struct bridge *b);
+void osm_unlock(struct bridge *b, enum held held);
 
 /* notices.c: sends a notice to the subscribers of five-phase updates; not to be called from a thread of OpenSM's. */
 struct notice;
@@ -226,8 +216,6 @@ struct dump_result {
 	uint32_t unconfirmed_ports;
 };
 bool dump_in_force(struct bridge *b, struct dump_result *result, struct reason *why);
-/* To be called in OpenSM's sweep thread, when the switches have answered. */
-void dump_compare(struct bridge *b, struct arrival *arrival);
 
 /* fabric.c: writes the discovered fabric to `path`, and sets the digest of what was written. */
 bool fabric_write(struct bridge *b, char *path, size_t room, uint64_t *digest, struct reason *why);
@@ -242,13 +230,15 @@ void counters_note_waits(struct bridge *b, const osm_epi_pe_event_t *event);
 uint32_t counters_sweep(struct bridge *b);
 bool counters_write(struct bridge *b, char *path, size_t room, struct counters_result *result, struct reason *why);
 
-/* socket_server.c, sigusr2.c: the plugin's threads. */
+/* socket_server.c: the plugin's threads. */
 bool server_open(struct bridge *b, struct reason *why);
 void server_close(struct bridge *b);
-bool sigusr2_start(struct bridge *b, struct reason *why);
-void sigusr2_stop(struct bridge *b);
+
+/* sigusr2.c: the descriptor is readable once the signal has come; sigusr2_take() says so to one thread. */
+bool sigusr2_start(struct reason *why);
+int sigusr2_event(void);
+bool sigusr2_take(void);
+void sigusr2_stop(void); /* after server_close() */
 
 /* requests.c: answers one request line with one line of JSON. */
 void request_answer(struct bridge *b, const char *request, char *json, size_t room);
-
-#endif

@@ -1,7 +1,6 @@
 /*
  * Checks a certificate in one pass: for each destination, the paths of all senders are followed until they join one that
- * was followed before, so each entry of a table is looked at once per lane. Columns are taken in groups, because those of
- * one group share the cache lines of the tables.
+ * was followed before, so each entry of a table is looked at once per lane.
  */
 #include "certificate.h"
 
@@ -9,23 +8,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AT_ONCE 64
+#define INVALID(...) return REASON_OF(why, "invalid", __VA_ARGS__), false
 
-#define REFUSE(...) return REASON_OF(why, "invalid", __VA_ARGS__), false
+struct check {
+	const struct routes *r;
+	uint8_t *sends;	  /* [switches] as routes_senders() sets them */
+	uint16_t *begin;  /* [switches][wide] lanes hop by hop: those in which packets of hosts leave by a port; else NULL */
+	uint16_t *passed; /* [switches] the lanes in which packets to the column were followed */
+};
 
 /* Hop by hop, the lane depends on the port at which a host is: the ports of known hosts, and where unknown hosts are
  * covered, all ports without a cable to a switch. */
-static void begin_at(struct certificate *c, uint32_t s, unsigned in)
+static void begin_at(struct check *c, uint32_t s, unsigned in)
 {
-	const struct routes *r = c->routes;
+	const struct routes *r = c->r;
 
 	for (unsigned port = 1; port <= r->switch_ports[s]; port++)
 		c->begin[(size_t)s * r->wide + port] |= (uint16_t)(1u << routes_hop_lane(r, s, in, port));
 }
 
-static void begin_hop_by_hop(struct certificate *c)
+static void begin_hop_by_hop(struct check *c)
 {
-	const struct routes *r = c->routes;
+	const struct routes *r = c->r;
 
 	for (uint32_t t = 0; t < r->terminals; t++)
 		for (unsigned o = 0; o < r->offsets; o++) {
@@ -41,28 +45,17 @@ static void begin_hop_by_hop(struct certificate *c)
 				begin_at(c, s, in);
 }
 
-bool certificate_make(struct certificate *c, const struct routes *r)
+/* The set of lanes in which hosts at switch `row` send to a column if their packets leave by `port`. */
+static unsigned lanes_at(const struct check *c, unsigned offset, uint32_t row, uint32_t column, unsigned port)
 {
-	*c = (struct certificate){.routes = r, .far = r->far_ends, .sends = calloc(r->switches, 1)};
-	if (r->hop_lanes)
-		c->begin = calloc((size_t)r->switches * r->wide, sizeof(*c->begin));
-	if (!c->sends || (r->hop_lanes && !c->begin)) {
-		certificate_free(c);
-		return false;
-	}
-	memcpy(c->sends, r->senders, r->switches);
-	for (uint32_t t = 0; t < r->terminals; t++)
-		c->sends[r->terminal_leaf[t]] = 1;
-	if (r->hop_lanes)
-		begin_hop_by_hop(c);
-	return true;
-}
+	const struct routes *r = c->r;
+	unsigned lane = 0;
 
-void certificate_free(struct certificate *c)
-{
-	free(c->sends);
-	free(c->begin);
-	*c = (struct certificate){.routes = NULL};
+	if (c->begin)
+		return c->begin[(size_t)row * r->wide + port];
+	if (r->service_levels)
+		lane = r->sl_to_vl[routes_row(r, r->service_levels, offset, row)[column]];
+	return lane < r->lanes ? 1u << lane : 0; /* packets of a dropped level go nowhere */
 }
 
 static bool broken(const struct routes *r, uint32_t column, uint32_t s, unsigned port, const char *what, unsigned lane,
@@ -70,40 +63,34 @@ static bool broken(const struct routes *r, uint32_t column, uint32_t s, unsigned
 {
 	const uint64_t to = column < r->terminals ? r->terminal_guid[column] : r->switch_guid[column - r->terminals];
 
-	REFUSE("the certificate does not hold: on the way to 0x%016" PRIx64 ", the channel of switch 0x%016" PRIx64
+	INVALID("the certificate does not hold: on the way to 0x%016" PRIx64 ", the channel of switch 0x%016" PRIx64
 	       " by port %u in lane %u %s", to, r->switch_guid[s], port, lane, what);
 }
 
-/* Follows packets that begin at switch `s` in `lane` until they meet others; `passed`: the lanes that were followed, by
- * switch. */
-static bool rises(const struct certificate *c, const uint8_t *table, uint32_t column, uint32_t s, unsigned lane,
-		  uint16_t *passed, struct reason *why)
+/* Follows packets that begin at switch `s` in `lane` until they meet others. */
+static bool rises(struct check *c, const uint8_t *table, uint32_t column, uint32_t s, unsigned lane, struct reason *why)
 {
-	const struct routes *r = c->routes;
+	const struct routes *r = c->r;
 	const uint32_t end = routes_end(r, column);
-	const size_t plane = (size_t)r->switches * r->wide;
 	uint32_t last = 0;
 
 	while (s != end) {
 		const uint8_t port = table[(size_t)s * r->columns + column];
-		const size_t at = (size_t)s * r->wide + port;
 		uint32_t number, far;
 
 		if (port == ROUTES_NO_ROUTE)
 			return true; /* the packet is dropped */
-		number = r->numbers[lane * plane + at];
-		far = c->far[at];
-		if (far == ROUTES_NO_SWITCH && c->far != r->far_ends)
-			return true;
+		number = r->numbers[((size_t)lane * r->switches + s) * r->wide + port];
+		far = r->far_ends[(size_t)s * r->wide + port];
 		if (far == ROUTES_NO_SWITCH)
 			return broken(r, column, s, port, "does not end at a switch", lane, why);
 		if (!number)
 			return broken(r, column, s, port, "has no number", lane, why);
 		if (number <= last)
 			return broken(r, column, s, port, "has no larger number than the one before it", lane, why);
-		if (passed[s] >> lane & 1)
+		if (c->passed[s] >> lane & 1)
 			return true;
-		passed[s] |= (uint16_t)(1u << lane);
+		c->passed[s] |= (uint16_t)(1u << lane);
 		last = number;
 		s = far >> 8;
 		if (r->hop_lanes && s != end) {
@@ -111,94 +98,50 @@ static bool rises(const struct certificate *c, const uint8_t *table, uint32_t co
 
 			if (next == ROUTES_NO_ROUTE)
 				return true;
-			lane = certificate_lane(r, s, far & 255, next, lane);
+			lane = routes_hop_lane(r, s, far & 255, next);
 		}
 	}
 	return true;
 }
 
-static bool column_holds(const struct certificate *c, unsigned offset, uint32_t column, const uint32_t *sender,
-			 uint32_t senders, uint16_t *passed, struct reason *why)
+static bool column_holds(struct check *c, unsigned offset, uint32_t column, struct reason *why)
 {
-	const struct routes *r = c->routes;
+	const struct routes *r = c->r;
 	const uint8_t *table = routes_row(r, r->forwarding, offset, 0);
 
-	memset(passed, 0, r->switches * sizeof(*passed));
-	for (uint32_t i = 0; i < senders; i++) {
-		const uint32_t s = sender[i];
+	memset(c->passed, 0, r->switches * sizeof(*c->passed));
+	for (uint32_t s = 0; s < r->switches; s++) {
 		const uint8_t port = table[(size_t)s * r->columns + column];
-		unsigned lanes;
+		unsigned lanes = 0;
 
-		if (s == routes_end(r, column) || port == ROUTES_NO_ROUTE)
-			continue;
-		lanes = certificate_begin(c, offset, s, column, port);
+		if (c->sends[s] && s != routes_end(r, column) && port != ROUTES_NO_ROUTE)
+			lanes = lanes_at(c, offset, s, column, port);
 		for (unsigned lane = 0; lanes >> lane; lane++)
-			if (lanes >> lane & 1 && !rises(c, table, column, s, lane, passed, why))
+			if (lanes >> lane & 1 && !rises(c, table, column, s, lane, why))
 				return false;
 	}
 	return true;
 }
 
-#define SAME(array, count) (!memcmp(r->array, before->array, (count) * sizeof(*r->array)))
-
-/* Whether only forwarding entries and far ends may differ: what else a path depends on is the same. */
-static bool differs_in_entries(const struct routes *r, const struct routes *before)
+bool certificate_holds(const struct routes *r, struct reason *why)
 {
-	const size_t ports = (size_t)r->switches * r->wide;
+	struct check c = {.r = r, .sends = calloc(r->switches, 1), .passed = calloc(r->switches, sizeof(*c.passed))};
+	bool good;
 
-	return r->lanes == 1 && before->lanes == 1 && before->numbers &&
-	       r->offsets == before->offsets && r->switches == before->switches && r->terminals == before->terminals &&
-	       r->wide == before->wide && SAME(switch_guid, r->switches) && SAME(terminal_guid, r->terminals) &&
-	       SAME(terminal_leaf, r->terminals) && SAME(senders, r->switches) &&
-	       SAME(numbers, ports);
-}
-
-/* Marks the columns that have other entries at an offset, or whose entries lead elsewhere. */
-static void mark_changed(const struct routes *r, const struct routes *before, unsigned offset, bool *changed)
-{
-	memset(changed, 0, r->columns * sizeof(*changed));
-	for (uint32_t s = 0; s < r->switches; s++) {
-		const uint8_t *now = routes_row(r, r->forwarding, offset, s);
-		const uint8_t *then = routes_row(before, before->forwarding, offset, s);
-		const uint32_t *ends = r->far_ends + (size_t)s * r->wide, *old = before->far_ends + (size_t)s * r->wide;
-
-		if (memcmp(ends, old, r->wide * sizeof(*ends)))
-			for (uint32_t d = 0; d < r->columns; d++)
-				changed[d] = changed[d] || (now[d] < r->wide && ends[now[d]] != old[now[d]]);
-		for (uint32_t at = 0; at < r->columns; at += AT_ONCE) {
-			const uint32_t end = r->columns - at < AT_ONCE ? r->columns : at + AT_ONCE;
-
-			if (memcmp(now + at, then + at, end - at))
-				for (uint32_t d = at; d < end; d++)
-					changed[d] = changed[d] || now[d] != then[d];
-		}
-	}
-}
-
-bool certificate_holds(const struct certificate *c, const struct routes *before, struct reason *why)
-{
-	const struct routes *r = c->routes;
-	const bool some = before && differs_in_entries(r, before);
-	uint16_t *passed = calloc(r->switches, sizeof(*passed));
-	uint32_t *sender = calloc(r->switches, sizeof(*sender)), senders = 0;
-	bool *changed = malloc(r->columns * sizeof(*changed));
-	bool good = passed && sender && changed;
-
+	if (r->hop_lanes)
+		c.begin = calloc((size_t)r->switches * r->wide, sizeof(*c.begin));
+	good = c.sends && c.passed && (c.begin || !r->hop_lanes);
 	if (!good)
 		REASON(why, "no memory to check the certificate");
-	for (uint32_t s = 0; good && s < r->switches; s++)
-		if (c->sends[s])
-			sender[senders++] = s;
-	for (unsigned o = 0; good && o < r->offsets; o++) {
-		memset(changed, 1, r->columns * sizeof(*changed));
-		if (some)
-			mark_changed(r, before, o, changed);
+	else
+		routes_senders(r, c.sends);
+	if (good && r->hop_lanes)
+		begin_hop_by_hop(&c);
+	for (unsigned o = 0; good && o < r->offsets; o++)
 		for (uint32_t column = 0; good && column < r->columns; column++)
-			good = !changed[column] || !certificate_covers(r, column) ||
-			       column_holds(c, o, column, sender, senders, passed, why);
-	}
-	free(changed);
-	free(passed);
-	free(sender);
+			good = !routes_covers(r, column) || column_holds(&c, o, column, why);
+	free(c.sends);
+	free(c.begin);
+	free(c.passed);
 	return good;
 }

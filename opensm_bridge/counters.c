@@ -6,16 +6,9 @@
 #include <string.h>
 
 #include "bridge.h"
+#include "clock.h"
 #include "port_counters.h"
 #include "write_file.h"
-
-static uint64_t ms_of(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return 1000 * (uint64_t)now.tv_sec + (uint64_t)now.tv_nsec / 1000000;
-}
 
 bool counters_are_read(const struct bridge *b)
 {
@@ -51,7 +44,7 @@ void counters_note_data(struct bridge *b, const osm_epi_dc_event_t *event)
 
 	pthread_mutex_lock(&b->counting);
 	b->counters.sweep_seconds = sweep_seconds(b);
-	counters_add_data(&b->counters, &data, ms_of(CLOCK_MONOTONIC));
+	counters_add_data(&b->counters, &data, (uint64_t)clock_ms());
 	pthread_mutex_unlock(&b->counting);
 }
 
@@ -60,7 +53,7 @@ void counters_note_waits(struct bridge *b, const osm_epi_pe_event_t *event)
 	pthread_mutex_lock(&b->counting);
 	b->counters.sweep_seconds = sweep_seconds(b);
 	counters_add_waits(&b->counters, event->port_id.node_guid, event->port_id.port_num, event->xmit_wait,
-			   event->time_diff_s, ms_of(CLOCK_MONOTONIC));
+			   event->time_diff_s, (uint64_t)clock_ms());
 	pthread_mutex_unlock(&b->counting);
 }
 
@@ -76,33 +69,23 @@ uint32_t counters_sweep(struct bridge *b)
 
 bool counters_write(struct bridge *b, char *path, size_t room, struct counters_result *result, struct reason *why)
 {
-	struct port_counters copy;
-	uint8_t *image = NULL;
+	uint8_t *image;
 	size_t size;
 	bool good;
 
-	if ((size_t)snprintf(path, room, "%s/counters.sar", b->options.folder) >= room) {
-		REASON(why, "the path %.300s is too long", b->options.folder);
-		return false;
-	}
-	if (!counters_are_read(b)) {
-		REASON_OF(why, "perfmgr-off", "OpenSM's PerfMgr is off, so no port is counted; set perfmgr TRUE and "
-			  "perfmgr_sweep_time_s in opensm.conf, and restart OpenSM");
-		return false;
-	}
+	if ((size_t)snprintf(path, room, "%s/counters.sar", b->options.folder) >= room)
+		REFUSE("the path %.300s is too long", b->options.folder);
+	if (!counters_are_read(b))
+		return REASON_OF(why, "perfmgr-off", "OpenSM's PerfMgr is off, so no port is counted; set perfmgr TRUE and "
+			  "perfmgr_sweep_time_s in opensm.conf, and restart OpenSM"), false;
 	pthread_mutex_lock(&b->counting);
-	good = counters_copy(&copy, &b->counters);
+	image = counters_image(&b->counters, (uint64_t)clock_ms(), (uint64_t)clock_ms_of(CLOCK_REALTIME), &size);
+	result->sweep = b->counters.sweep;
 	pthread_mutex_unlock(&b->counting);
-	if (good)
-		image = counters_image(&copy, ms_of(CLOCK_MONOTONIC), ms_of(CLOCK_REALTIME), &size);
-	*result = (struct counters_result){.ports = copy.used, .sweep = copy.sweep};
-	if (image)
-		good = write_file(path, image, size, false, why);
-	else {
-		good = false;
-		REASON(why, "no memory for the counters");
-	}
+	if (!image)
+		REFUSE("no memory for the counters");
+	result->ports = (uint32_t)((size - COUNTERS_HEADER_SIZE) / 66);
+	good = write_file(path, image, size, why);
 	free(image);
-	counters_free(&copy);
 	return good;
 }

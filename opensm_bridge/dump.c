@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "bridge.h"
-#include "dump_rows.h"
 #include "routes_write.h"
 
 #define PAUSE 2000000 /* ns between two attempts to lock OpenSM's structures */
@@ -67,9 +66,8 @@ static uint8_t confirmed_lane(const struct routes *own, const struct live *live,
 	return planned;
 }
 
-/* Fills `lanes`, which has room for all hops; returns the number of lanes. */
-static unsigned confirmed_lanes(uint8_t *lanes, const struct routes *own, const struct live *live,
-				osm_switch_t **sw, unsigned wide)
+/* Fills `lanes` unless it is NULL; returns the number of lanes. */
+static unsigned fill_lanes(uint8_t *lanes, const struct routes *own, const struct live *live, osm_switch_t **sw, unsigned wide)
 {
 	unsigned most = own->lanes - 1;
 
@@ -78,8 +76,9 @@ static unsigned confirmed_lanes(uint8_t *lanes, const struct routes *own, const 
 			for (unsigned out = 0; out <= live->sw[s].ports; out++) {
 				const uint8_t lane = confirmed_lane(own, live, sw, s, in, out);
 
-				lanes[((size_t)s * wide + in) * wide + out] = lane;
 				most = lane > most ? lane : most;
+				if (lanes)
+					lanes[((size_t)s * wide + in) * wide + out] = lane;
 			}
 	return most + 1;
 }
@@ -118,40 +117,43 @@ static void fill_numbers(struct routes *r, const struct live *live, const struct
 	}
 }
 
-/* Sets `own` to the plugin's routes if they are in force, and the sizes of the file; false if no routes are in force. */
-static bool sizes_of(struct bridge *b, const struct live *live, bool lent, bool assumed, struct routes *sizes,
-		     const struct routes **own, struct reason *why)
+/* The LID of a column of the dump at an offset. */
+static uint16_t lid_of(const struct live *live, uint32_t column, unsigned offset)
 {
-	/* OpenSM forgets the engine in use at the begin of a routing. */
-	const struct osm_routing_engine *used = b->osm->routing_engine_used;
-	const char *engine = lent ? b->known_engine : used ? used->name : NULL;
-	const bool ours = engine && !strcmp(engine, SAR_ENGINE) && b->in_force;
-	uint32_t switches, blocks;
+	const struct live_terminal *end = column < live->terminals ? &live->end[column] : NULL;
+	const struct live_switch *sw = end ? NULL : &live->sw[column - live->terminals];
+	const unsigned low = end ? end->lid_low : sw->lid_low, high = end ? end->lid_high : sw->lid_high;
 
-	if (!engine || !*engine) {
-		REASON(why, "no routes are in force yet");
-		return false;
+	return (uint16_t)(low + offset <= high ? low + offset : low);
+}
+
+/* Port 0 in a column other than the switch's own means no route. */
+static uint8_t port_of(uint8_t ports, uint8_t entry)
+{
+	return entry && entry < ports ? entry : ROUTES_NO_ROUTE;
+}
+
+/* The row of a switch at an offset. */
+static void fill_row(struct bridge *b, struct routes *r, const struct live *live, osm_switch_t *sw, unsigned offset, uint32_t s)
+{
+	const struct known_row known = tables_row(b, sw);
+	uint8_t *port = ROUTES_FILL(uint8_t, routes_row(r, r->forwarding, offset, s));
+	uint8_t *had = r->had ? ROUTES_FILL(uint8_t, routes_row(r, r->had, offset, s)) : NULL;
+	uint8_t *level = r->service_levels ? ROUTES_FILL(uint8_t, routes_row(r, r->service_levels, offset, s)) : NULL;
+
+	for (uint32_t d = 0; d < r->columns; d++) {
+		const uint16_t lid = lid_of(live, d, offset);
+		const uint8_t instead = lid < known.lids ? known.had[lid] : ENTRY_UNKNOWN;
+
+		port[d] = port_of(sw->num_ports, lid < known.lids ? known.sent[lid] : ENTRY_NO_ROUTE);
+		if (had)
+			had[d] = instead == ENTRY_UNKNOWN ? ROUTES_UNKNOWN : port_of(sw->num_ports, instead);
+		if (level)
+			level[d] = lanes_path_sl(b, 0, cl_hton16(live->sw[s].lid_low), cl_hton16(lid));
 	}
-	if (!live->switches || !live->terminals) {
-		REASON(why, "the fabric has %u switches and %u terminals", live->switches, live->terminals);
-		return false;
-	}
-	*own = ours ? b->in_force->routes : NULL;
-	tables_count(b, &switches, &blocks);
-	*sizes = (struct routes){.generation = ours ? (*own)->generation : 1,
-				 .made_at = (uint64_t)time(NULL),
-				 .switches = live->switches,
-				 .terminals = live->terminals,
-				 .offsets = live->lids_per_port,
-				 .lanes = ours ? (*own)->lanes : 1,
-				 .flags = blocks && !assumed ? ROUTES_HAD : 0,
-				 .wide = widest(live)};
-	if (ours && (*own)->hop_lanes)
-		sizes->flags |= ROUTES_HOPS;
-	if (ours && (*own)->numbers)
-		sizes->flags |= ROUTES_NUMBERS;
-	snprintf(sizes->engine, sizeof(sizes->engine), "%.31s", ours ? (*own)->engine : engine);
-	return true;
+	port[live->terminals + s] = 0;
+	if (had)
+		had[live->terminals + s] = 0;
 }
 
 /* Whether all switches had confirmed the last routing that was sent. */
@@ -165,70 +167,69 @@ static bool all_had_confirmed(struct bridge *b)
 	return good;
 }
 
+/* Sets `own` to the plugin's routes if they are in force, and the sizes of the file; false if no routes are in force. */
+static bool sizes_of(struct bridge *b, const struct live *live, bool lent, struct routes *sizes, const struct routes **own,
+		     struct reason *why)
+{
+	/* OpenSM forgets the engine in use at the begin of a routing. */
+	const struct osm_routing_engine *used = b->osm->routing_engine_used;
+	const char *engine = lent ? b->known_engine : used ? used->name : NULL;
+	const bool ours = engine && !strcmp(engine, SAR_ENGINE) && b->in_force;
+	uint32_t switches, blocks;
+
+	if (!engine || !*engine)
+		return REASON(why, "no routes are in force yet"), false;
+	if (!live->switches || !live->terminals)
+		return REASON(why, "the fabric has %u switches and %u terminals", live->switches, live->terminals), false;
+	*own = ours ? b->in_force->routes : NULL;
+	tables_count(b, &switches, &blocks);
+	*sizes = (struct routes){.generation = ours ? (*own)->generation : 1,
+				 .made_at = (uint64_t)time(NULL),
+				 .switches = live->switches,
+				 .terminals = live->terminals,
+				 .offsets = live->lids_per_port,
+				 .lanes = ours ? (*own)->lanes : 1,
+				 .wide = widest(live)};
+	/* Once all had confirmed, only a switch that has come up since has not: packets do not pass it. */
+	if (blocks && !(lent && all_had_confirmed(b)))
+		sizes->flags |= ROUTES_HAD;
+	if (ours && (*own)->hop_lanes)
+		sizes->flags |= ROUTES_HOPS;
+	if (ours && (*own)->numbers)
+		sizes->flags |= ROUTES_NUMBERS;
+	snprintf(sizes->engine, sizeof(sizes->engine), "%.31s", ours ? (*own)->engine : engine);
+	return true;
+}
+
 /* The caller holds OpenSM's lock and `tables`; the image is written to disk after both are released. */
-static struct routes *image_of(struct bridge *b, struct live *live, osm_switch_t **sw, bool lent,
-			       struct reason *why)
+static struct routes *image_of(struct bridge *b, struct live *live, osm_switch_t **sw, bool lent, struct reason *why)
 {
 	const struct routes *own;
 	struct routes sizes, *r;
-	struct assumed assumed = {.used = lent && all_had_confirmed(b)};
-	uint8_t *hop_lanes = NULL;
-	uint32_t *column = NULL;
-	size_t hops;
 
-	if (!sizes_of(b, live, lent, assumed.used, &sizes, &own, why))
+	if (!sizes_of(b, live, lent, &sizes, &own, why))
 		return NULL;
-	hops = (size_t)sizes.wide * sizes.wide * live->switches;
-	if (own && own->hop_lanes) {
-		hop_lanes = calloc(hops, 1);
-		if (hop_lanes)
-			sizes.lanes = confirmed_lanes(hop_lanes, own, live, sw, sizes.wide);
-	}
-	r = sizes.flags & ROUTES_HOPS && !hop_lanes ? NULL : routes_blank(&sizes);
-	if (!r) {
-		REASON(why, "no memory for the dump");
-		free(hop_lanes);
-		return NULL;
-	}
+	if (own && own->hop_lanes)
+		sizes.lanes = fill_lanes(NULL, own, live, sw, sizes.wide);
+	r = routes_blank(&sizes);
+	if (!r)
+		return REASON(why, "no memory for the dump"), NULL;
 	qsort(live->end, live->terminals, sizeof(*live->end), by_guid);
-	assumed.column = column = own && assumed.used ? dump_own_columns(live, own) : NULL;
-	assumed.own = column ? own : NULL;
 	fill_nodes(r, live, own);
 	fill_far_ends(r, live);
 	if (own && own->numbers && r->numbers)
 		fill_numbers(r, live, own);
-	if (!dump_fill_tables(b, r, live, sw, &assumed)) {
-		REASON(why, "no memory for the dump");
-		routes_drop(r);
-		free(column);
-		free(hop_lanes);
-		return NULL;
-	}
-	free(column);
-	if (hop_lanes)
-		memcpy(ROUTES_FILL(uint8_t, r->hop_lanes), hop_lanes, hops);
-	free(hop_lanes);
+	for (unsigned o = 0; o < r->offsets; o++)
+		for (uint32_t s = 0; s < live->switches; s++)
+			fill_row(b, r, live, sw[s], o, s);
+	if (own && own->hop_lanes)
+		fill_lanes(ROUTES_FILL(uint8_t, r->hop_lanes), own, live, sw, r->wide);
 	if (own && own->sl_to_vl && r->sl_to_vl) {
 		memcpy(ROUTES_FILL(uint8_t, r->sl_to_vl), own->sl_to_vl, 16);
 		for (unsigned o = 0; o < r->offsets; o++)
 			ROUTES_FILL(uint8_t, r->fallback_sl)[o] = own->fallback_sl[0];
 	}
 	return r;
-}
-
-/* Until the structures of OpenSM can be read: with its lock, shared, or lent by a routing that waits for the agent, which is
- * true. Otherwise a request waits while an engine computes. */
-static bool lock_or_borrow(struct bridge *b)
-{
-	const struct timespec pause = {.tv_nsec = PAUSE};
-
-	for (;;) {
-		if (agent_call_lends(b))
-			return true;
-		if (!pthread_rwlock_tryrdlock(&b->osm->lock.lock))
-			return false;
-		nanosleep(&pause, NULL);
-	}
 }
 
 static uint32_t count_unconfirmed_ports(struct bridge *b, bool lent)
@@ -248,9 +249,13 @@ bool dump_in_force(struct bridge *b, struct dump_result *result, struct reason *
 	struct routes *r = NULL;
 	osm_switch_t **sw = NULL;
 	struct live live;
-	const bool lent = lock_or_borrow(b);
-	bool good;
+	const struct timespec pause = {.tv_nsec = PAUSE};
+	enum held held;
+	bool lent, good;
 
+	while ((held = osm_try_lock(b)) == BUSY)
+		nanosleep(&pause, NULL);
+	lent = held == LENT;
 	if (live_from_osm(&live, &sw, b->osm, why)) {
 		pthread_mutex_lock(&b->tables);
 		if (!lent) /* the routing that lends has looked, and OpenSM's new tables are empty */
@@ -260,10 +265,7 @@ bool dump_in_force(struct bridge *b, struct dump_result *result, struct reason *
 		result->unconfirmed_ports = count_unconfirmed_ports(b, lent);
 		pthread_mutex_unlock(&b->tables);
 	}
-	if (lent)
-		agent_call_return(b);
-	else
-		cl_plock_release(&b->osm->lock);
+	osm_unlock(b, held);
 	live_free(&live);
 	free(sw);
 	if (!r)
@@ -272,37 +274,4 @@ bool dump_in_force(struct bridge *b, struct dump_result *result, struct reason *
 	good = routes_write(r, b->options.dump_path, why);
 	routes_drop(r);
 	return good;
-}
-
-static bool is_as_loaded(const struct routes *found, const struct routes *loaded)
-{
-	return found->size == loaded->size && found->flags == loaded->flags && found->generation == loaded->generation &&
-	       found->switches == loaded->switches && found->offsets == loaded->offsets &&
-	       found->lanes == loaded->lanes && found->wide == loaded->wide && !strcmp(found->engine, loaded->engine) &&
-	       !memcmp(found->image + ROUTES_HEADER_SIZE, loaded->image + ROUTES_HEADER_SIZE,
-		       found->size - ROUTES_HEADER_SIZE);
-}
-
-void dump_compare(struct bridge *b, struct arrival *arrival)
-{
-	struct reason why = {.text = ""};
-	osm_switch_t **sw = NULL;
-	struct routes *found = NULL;
-	struct live live;
-
-	*arrival = (struct arrival){.same = false};
-	if (live_from_osm(&live, &sw, b->osm, &why)) {
-		pthread_mutex_lock(&b->tables);
-		found = image_of(b, &live, sw, false, &why);
-		if (found)
-			arrival->digest = tables_digest(b, &live);
-		pthread_mutex_unlock(&b->tables);
-	}
-	live_free(&live);
-	free(sw);
-	if (!found)
-		return;
-	arrival->same = is_as_loaded(found, b->in_force->routes);
-	arrival->payload_crc = routes_payload_crc(b->in_force->routes);
-	routes_drop(found);
 }

@@ -39,17 +39,10 @@ static void note_unconfirmed(struct bridge *b)
 			  b->unconfirmed, b->unconfirmed_blocks, b->unconfirmed_ports);
 }
 
-static void request_routing(struct bridge *b)
-{
-	b->follow_at = clock_seconds() + FOLLOW_INTERVAL;
-	b->osm->subn.force_reroute = TRUE;
-	osm_opensm_sweep(b->osm);
-}
-
 /* OpenSM computes multicast next, and needs hop counts for it; it reads them in this thread only. */
 static void fill_hops(struct bridge *b)
 {
-	install_hops(b->in_force, &b->hops);
+	install_hops(b->in_force);
 	install_forget_osm(b->in_force);
 }
 
@@ -76,20 +69,11 @@ static void follow_repair(struct bridge *b, const struct install *in_force)
 void events_follow(struct bridge *b)
 {
 	pthread_mutex_lock(&b->mutex);
-	if (b->follow_at && clock_seconds() >= b->follow_at && !b->stopping && state_is_master(b))
-		request_routing(b);
+	if (b->follow_at && clock_seconds() >= b->follow_at && !b->stopping && state_is_master(b)) {
+		b->follow_at = clock_seconds() + FOLLOW_INTERVAL;
+		state_request_routing(b);
+	}
 	pthread_mutex_unlock(&b->mutex);
-}
-
-/* Whether a load waits for the routing that has just been sent. */
-static bool serves_load(struct bridge *b)
-{
-	bool serves;
-
-	pthread_mutex_lock(&b->mutex);
-	serves = b->loading && b->built < b->building && b->building == b->asked;
-	pthread_mutex_unlock(&b->mutex);
-	return serves;
 }
 
 static void routing_done(struct bridge *b)
@@ -101,15 +85,12 @@ static void routing_done(struct bridge *b)
 	const uint32_t hca_ports = count_hca_ports(subn);
 	const struct lanes_count lanes = lanes_count_unconfirmed(b);
 	const struct amendment *amended = ours ? b->in_force->routes->amended : NULL;
-	struct arrival arrival = {.same = false};
 	uint32_t switches, blocks;
 
 	look(b, LOOK_DONE);
 	pthread_mutex_lock(&b->tables);
 	tables_count(b, &switches, &blocks);
 	pthread_mutex_unlock(&b->tables);
-	if (ours && !switches && !lanes.ports && serves_load(b))
-		dump_compare(b, &arrival);
 	pthread_mutex_lock(&b->mutex);
 	snprintf(b->engine_in_force, sizeof(b->engine_in_force), "%s", name);
 	snprintf(b->routes_engine, sizeof(b->routes_engine), "%s",
@@ -134,8 +115,6 @@ static void routing_done(struct bridge *b)
 	b->built_at = time(NULL);
 	b->routed = true;
 	b->routings++;
-	arrival.routing = b->routings;
-	b->arrival = arrival;
 	pthread_cond_broadcast(&b->changed);
 	pthread_mutex_unlock(&b->mutex);
 	if (ours)

@@ -1,6 +1,5 @@
 /* Adds switches to routes that do not have them: those that come back after a plan was made without them, and new ones. */
-#ifndef SAR_EXTEND_H
-#define SAR_EXTEND_H
+#pragma once
 #include "live.h"
 #include "routes_file.h"
 
@@ -11,5 +10,3 @@
  * that do. NULL and `why` if a new switch has no cable to any other, or without memory.
  */
 struct routes *extend(const struct routes *routes, const struct live *live, bool unseen, struct reason *why);
-
-#endif

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "bridge.h"
+#include "clock.h"
 #include "fabric_file.h"
 
 #define PATIENCE 5 /* seconds: a sweep of a large fabric is a second or two */
@@ -152,53 +153,31 @@ static bool count(struct walk *w)
 
 static uint8_t lanes_of(const osm_physp_t *port)
 {
-	switch (port->port_info.link_width_active) {
-	case IB_LINK_WIDTH_ACTIVE_1X:
-		return 1;
-	case IB_LINK_WIDTH_ACTIVE_2X:
-		return 2;
-	case IB_LINK_WIDTH_ACTIVE_4X:
-		return 4;
-	case IB_LINK_WIDTH_ACTIVE_8X:
-		return 8;
-	case IB_LINK_WIDTH_ACTIVE_12X:
-		return 12;
-	default:
-		return 0;
-	}
+	static const uint8_t lanes[] = {[IB_LINK_WIDTH_ACTIVE_1X] = 1, [IB_LINK_WIDTH_ACTIVE_2X] = 2,
+					[IB_LINK_WIDTH_ACTIVE_4X] = 4, [IB_LINK_WIDTH_ACTIVE_8X] = 8,
+					[IB_LINK_WIDTH_ACTIVE_12X] = 12};
+	const unsigned width = port->port_info.link_width_active;
+
+	return width < sizeof(lanes) ? lanes[width] : 0;
 }
 
 /* Like ibnetdiscover: for a switch, the capabilities of port 0 say whether its ports have extended speeds. */
 static uint8_t speed_of(const osm_node_t *node, const osm_physp_t *port)
 {
+	static const uint8_t extended[] = {[IB_LINK_SPEED_EXT_ACTIVE_14] = FDR, [IB_LINK_SPEED_EXT_ACTIVE_25] = EDR,
+					   [IB_LINK_SPEED_EXT_ACTIVE_50] = HDR, [8] = NDR /* newer than OpenSM's headers */},
+			     plain[] = {[IB_LINK_SPEED_ACTIVE_2_5] = SDR, [IB_LINK_SPEED_ACTIVE_5] = DDR,
+					[IB_LINK_SPEED_ACTIVE_10] = QDR};
 	const osm_physp_t *capable = is_switch(node) ? &node->physp_table[0] : port;
 	const unsigned speed = ib_port_info_get_link_speed_active(&port->port_info);
+	const unsigned more = capable->port_info.capability_mask & IB_PORT_CAP_HAS_EXT_SPEEDS ?
+		ib_port_info_get_link_speed_ext_active(&port->port_info) : 0;
 
-	if (capable->port_info.capability_mask & IB_PORT_CAP_HAS_EXT_SPEEDS)
-		switch (ib_port_info_get_link_speed_ext_active(&port->port_info)) {
-		case 0:
-			break;
-		case IB_LINK_SPEED_EXT_ACTIVE_14:
-			return FDR;
-		case IB_LINK_SPEED_EXT_ACTIVE_25:
-			return EDR;
-		case IB_LINK_SPEED_EXT_ACTIVE_50:
-			return HDR;
-		case 8: /* NDR is newer than OpenSM's headers */
-			return NDR;
-		default:
-			return SPEED_UNKNOWN;
-		}
-	switch (speed) {
-	case IB_LINK_SPEED_ACTIVE_2_5:
-		return SDR;
-	case IB_LINK_SPEED_ACTIVE_5:
-		return DDR;
-	case IB_LINK_SPEED_ACTIVE_10:
-		return port->ext_port_info.link_speed_active & FDR10 ? FDR_10 : QDR;
-	default:
-		return SPEED_UNKNOWN;
-	}
+	if (more)
+		return more < sizeof(extended) ? extended[more] : SPEED_UNKNOWN;
+	if (speed == IB_LINK_SPEED_ACTIVE_10 && port->ext_port_info.link_speed_active & FDR10)
+		return FDR_10;
+	return speed < sizeof(plain) ? plain[speed] : SPEED_UNKNOWN;
 }
 
 static void fill_port(struct walk *w, uint32_t n, const osm_physp_t *port, uint32_t at)
@@ -278,16 +257,12 @@ static bool try_copy(struct walk *w, bool late, bool *wait, struct reason *why)
 
 	*wait = false;
 	if (w->subn->sm_state != IB_SMINFO_STATE_MASTER &&
-	    w->subn->sm_state != IB_SMINFO_STATE_DISCOVERING) {
-		REASON_OF(why, "not-master", "this OpenSM is not the master and does not know the fabric; "
-					     "ask the master");
-		return false;
-	}
+	    w->subn->sm_state != IB_SMINFO_STATE_DISCOVERING)
+		return REASON_OF(why, "not-master", "this OpenSM is not the master and does not know the fabric; "
+					     "ask the master"), false;
 	if (w->subn->sm_state == IB_SMINFO_STATE_MASTER) {
-		if (!list_nodes(w)) {
-			REASON(why, "no memory for the fabric");
-			return false;
-		}
+		if (!list_nodes(w))
+			REFUSE("no memory for the fabric");
 		state = state_of(w, osm->stats.qp0_mads_outstanding != 0);
 	}
 	if (state == PARTIAL || (state == WITHOUT_LIDS && !late)) {
@@ -316,37 +291,25 @@ static bool stopping(struct bridge *b)
 static bool copy(struct bridge *b, struct walk *w, struct reason *why)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE};
-	struct timespec now;
-	time_t end;
-	bool good = false, wait = true;
+	const double end = clock_seconds() + PATIENCE;
+	bool good = false, wait = true, late = false;
+	enum held held;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	end = now.tv_sec + PATIENCE;
-	while (!good && wait) {
-		const bool late = now.tv_sec >= end;
-
+	while (!good && wait && !late) {
+		late = clock_seconds() >= end;
 		*w = (struct walk){.subn = &b->osm->subn};
-		if (stopping(b)) {
-			REASON(why, "OpenSM is shutting down");
-			return false;
-		}
-		/* Routing engines hold this lock while they compute, some for minutes, so do not block on it. */
-		if (agent_call_lends(b)) {
-			good = try_copy(w, late, &wait, why);
-			agent_call_return(b);
-			free_index(w);
-		} else if (pthread_rwlock_tryrdlock(&b->osm->lock.lock)) {
+		if (stopping(b))
+			REFUSE("OpenSM is shutting down");
+		held = osm_try_lock(b);
+		if (held == BUSY) {
 			REASON_OF(why, "busy", "OpenSM has been busy with its routes for %d s; ask again", PATIENCE);
 		} else {
 			good = try_copy(w, late, &wait, why);
-			cl_plock_release(&b->osm->lock);
+			osm_unlock(b, held);
 			free_index(w);
 		}
-		if (late)
-			break;
-		if (!good && wait)
+		if (!good && wait && !late)
 			nanosleep(&pause, NULL);
-		clock_gettime(CLOCK_MONOTONIC, &now);
 	}
 	return good;
 }
@@ -356,10 +319,8 @@ bool fabric_write(struct bridge *b, char *path, size_t room, uint64_t *digest, s
 	struct walk w;
 	bool good;
 
-	if ((size_t)snprintf(path, room, "%s/fabric.sar", b->options.folder) >= room) {
-		REASON(why, "the path %.300s is too long", b->options.folder);
-		return false;
-	}
+	if ((size_t)snprintf(path, room, "%s/fabric.sar", b->options.folder) >= room)
+		REFUSE("the path %.300s is too long", b->options.folder);
 	if (!copy(b, &w, why))
 		return false;
 	w.file.made_at = (uint64_t)time(NULL);

@@ -39,12 +39,6 @@ bool fabric_file_blank(struct fabric_file *f)
 	return true;
 }
 
-static void put(uint8_t *image, size_t at, uint64_t value, unsigned bytes)
-{
-	for (unsigned i = 0; i < bytes; i++)
-		image[at + i] = (uint8_t)(value >> 8 * i);
-}
-
 /* Distinguishes two fabrics; not cryptographic, because a forger would have access to OpenSM's folder already. */
 static uint64_t digest_of(const uint8_t *bytes, size_t size)
 {
@@ -66,22 +60,22 @@ void fabric_file_seal(struct fabric_file *f)
 
 	f->digest = digest_of(payload, size);
 	memcpy(h, "SARFABRI", 8);
-	put(h, 8, 1, 4);
-	put(h, 12, FABRIC_HEADER_SIZE, 4);
-	put(h, 16, f->size, 8);
-	put(h, 24, f->nodes, 4);
-	put(h, 28, f->ports, 4);
-	put(h, 32, f->links, 4);
-	put(h, 36, f->name_bytes, 4);
-	put(h, 40, f->made_at, 8);
-	put(h, 48, f->digest, 8);
-	put(h, 56, sar_crc32(0, payload, size), 4);
-	put(h, 60, sar_crc32(0, h, 60), 4);
+	put_bytes(h, 8, 1, 4);
+	put_bytes(h, 12, FABRIC_HEADER_SIZE, 4);
+	put_bytes(h, 16, f->size, 8);
+	put_bytes(h, 24, f->nodes, 4);
+	put_bytes(h, 28, f->ports, 4);
+	put_bytes(h, 32, f->links, 4);
+	put_bytes(h, 36, f->name_bytes, 4);
+	put_bytes(h, 40, f->made_at, 8);
+	put_bytes(h, 48, f->digest, 8);
+	put_bytes(h, 56, sar_crc32(0, payload, size), 4);
+	put_bytes(h, 60, sar_crc32(0, h, 60), 4);
 }
 
 bool fabric_file_write(const struct fabric_file *f, const char *path, struct reason *why)
 {
-	return write_file(path, f->image, f->size, false, why);
+	return write_file(path, f->image, f->size, why);
 }
 
 void fabric_file_free(struct fabric_file *f)

@@ -2,8 +2,7 @@
  * The fabric file of FABRIC.md: the fabric that OpenSM discovered, for an agent without access to umad. Without OpenSM's
  * types, so that the writer can be tested without OpenSM; fabric.c fills it in.
  */
-#ifndef SAR_FABRIC_FILE_H
-#define SAR_FABRIC_FILE_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ void fabric_file_seal(struct fabric_file *f);
 /* Replaces the file atomically (write_file.h). */
 bool fabric_file_write(const struct fabric_file *f, const char *path, struct reason *why);
 void fabric_file_free(struct fabric_file *f);
-
-#endif

@@ -1,12 +1,10 @@
 /* Puts routes that fit into OpenSM: hop counts, forwarding tables, and the row and column of each LID. */
 #include <stdlib.h>
 #include <string.h>
-#include <string.h>
 
 #include "bridge.h"
 
 #define LIDS 0xc000 /* unicast LIDs end at 0xbfff */
-#define HOPS_AT_ONCE 16
 
 /* Takes ownership of the contents of `live`, `sw` and `tables`; NULL without memory. */
 struct install *install_new(struct live *live, osm_switch_t **sw, struct tables *tables)
@@ -57,41 +55,32 @@ static void set_hops(const struct live *live, osm_switch_t *sw, uint32_t s, uint
  * OpenSM builds its multicast trees, and fallback engines their tables, from the hop count over every port of every switch
  * to every switch. The numbers are those of OpenSM's own step. OpenSM has set all of them to "no path" before the routing.
  */
-void install_hops(const struct install *i, struct hops *hops)
+void install_hops(const struct install *i)
 {
 	const struct live *live = &i->live;
+	uint8_t *count = malloc(live->switches + 1);
+	uint32_t *queue = malloc((live->switches + 1) * sizeof(*queue));
 
-	if (!i->sw || !hops_update(hops, live))
-		return; /* multicast then has no paths until the next routing */
-	/* A few targets at a time: OpenSM has a row for each switch and target, and those of near LIDs are near. */
-	for (uint32_t first = 0; first < live->switches; first += HOPS_AT_ONCE)
+	/* Without memory, multicast has no paths until the next routing. */
+	for (uint32_t t = 0; i->sw && count && queue && t < live->switches; t++) {
+		hops_to(live, t, count, queue);
 		for (uint32_t s = 0; s < live->switches; s++)
-			for (uint32_t t = first; t < live->switches && t < first + HOPS_AT_ONCE; t++)
-				set_hops(live, i->sw[s], s, live->sw[t].lid_low, hops_of(hops, t));
-}
-
-static void set_place(struct install *i, unsigned lid, uint32_t row, uint32_t column,
-		      unsigned offset)
-{
-	if (i->place && lid < LIDS)
-		i->place[lid] = (struct lid_place){row, column, (uint8_t)offset, true};
+			set_hops(live, i->sw[s], s, live->sw[t].lid_low, count);
+	}
+	free(count);
+	free(queue);
 }
 
 static void fill_places(struct install *i)
 {
-	for (uint32_t d = 0; d < i->live.switches; d++) {
-		const struct live_switch *to = &i->live.sw[d];
+	const struct fit *fit = &i->tables.fit;
 
-		for (unsigned lid = to->lid_low; lid && lid <= to->lid_high; lid++)
-			set_place(i, lid, i->tables.fit.row[d], i->routes->terminals + i->tables.fit.row[d],
-				  fit_offset(i->routes, lid, to->lid_low));
-	}
-	for (uint32_t t = 0; t < i->live.terminals; t++) {
-		const struct live_terminal *to = &i->live.end[t];
+	for (uint32_t d = 0; d < live_destinations(&i->live); d++) {
+		const struct live_destination to = live_destination(&i->live, d);
 
-		for (unsigned lid = to->lid_low; lid <= to->lid_high; lid++)
-			set_place(i, lid, i->tables.fit.row[to->leaf], i->tables.fit.column[t],
-				  fit_offset(i->routes, lid, to->lid_low));
+		for (unsigned lid = to.low; lid && lid <= to.high && lid < LIDS; lid++)
+			i->place[lid] = (struct lid_place){fit->row[to.leaf], fit_column(fit, i->routes, &i->live, d),
+							   (uint8_t)fit_offset(i->routes, lid, to.low), true};
 	}
 }
 

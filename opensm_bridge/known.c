@@ -13,84 +13,77 @@
 
 #include "hash.h"
 
-static void forget(struct known_switch *sw)
-{
-	free(sw->sent);
-	free(sw->had);
-	free(sw->older);
-	*sw = (struct known_switch){.guid = sw->guid};
-}
-
 void known_free(struct known *k)
 {
 	for (uint32_t s = 0; s < k->switches; s++)
-		forget(&k->sw[s]);
+		free(k->sw[s].sent);
 	free(k->sw);
 	free(k->end);
 	*k = (struct known){.sw = NULL};
 }
 
-static bool grow(struct known_switch *sw, uint32_t from, uint32_t to)
+struct known_switch *known_find(const struct known *k, uint64_t guid)
 {
-	uint8_t *sent = realloc(sw->sent, to), *had, *older;
+	uint32_t low = 0, high = k->switches;
 
-	if (sent)
-		sw->sent = sent;
-	had = realloc(sw->had, to);
-	if (had)
-		sw->had = had;
-	older = realloc(sw->older, to);
-	if (older)
-		sw->older = older;
-	if (!sent || !had || !older)
-		return false;
-	known_lost(sw, from, to - from);
-	return true;
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+
+		if (k->sw[middle].guid < guid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < k->switches && k->sw[low].guid == guid ? &k->sw[low] : NULL;
 }
 
-static bool grow_ends(struct known *k, uint32_t lids)
+static bool has_these(const struct known *k, const uint64_t *guids, uint32_t switches, uint32_t lids)
 {
-	uint64_t *end = realloc(k->end, lids * sizeof(*end));
+	bool same = k->end && k->switches == switches && k->lids == lids;
 
-	if (!end)
+	for (uint32_t s = 0; same && s < switches; s++)
+		same = k->sw[s].guid == guids[s];
+	return same;
+}
+
+/* A switch of the resized `k`, with what was known of it. */
+static bool take_over(struct known *k, uint32_t s, const struct known *old, uint64_t guid)
+{
+	const struct known_switch *was = known_find(old, guid);
+	uint8_t *room = malloc((size_t)3 * k->lids);
+
+	if (!room)
 		return false;
-	memset(end + k->lids, 0, (lids - k->lids) * sizeof(*end));
-	k->end = end;
+	k->sw[s] = (struct known_switch){.guid = guid, .sent = room, .had = room + k->lids, .older = room + 2 * k->lids,
+					 .reset_before = was ? was->reset_before : 0};
+	known_lost(&k->sw[s], 0, k->lids);
+	if (was) {
+		memcpy(k->sw[s].sent, was->sent, old->lids);
+		memcpy(k->sw[s].had, was->had, old->lids);
+		memcpy(k->sw[s].older, was->older, old->lids);
+	}
 	return true;
 }
 
 bool known_resize(struct known *k, const uint64_t *guids, uint32_t switches, uint32_t lids)
 {
-	struct known_switch *next = calloc(switches + 1, sizeof(*next));
-	struct known resized = {.sw = next, .switches = switches, .last = k->last, .begun = k->begun, .ages = k->ages};
-	uint32_t old = 0;
-	bool good = true;
+	struct known resized = *k;
+	bool good;
 
-	if (!next) {
-		known_free(k);
-		return false;
-	}
-	resized.lids = (lids + KNOWN_BLOCK - 1) / KNOWN_BLOCK * KNOWN_BLOCK;
-	if (resized.lids < k->lids)
-		resized.lids = k->lids;
-	if (!resized.lids)
-		resized.lids = KNOWN_BLOCK;
-	good = grow_ends(k, resized.lids);
-	resized.end = k->end;
-	k->end = NULL;
-	for (uint32_t s = 0; good && s < switches; s++) {
-		uint32_t has = 0;
-
-		while (old < k->switches && k->sw[old].guid < guids[s])
-			forget(&k->sw[old++]);
-		if (old < k->switches && k->sw[old].guid == guids[s]) {
-			next[s] = k->sw[old];
-			k->sw[old++] = (struct known_switch){.guid = guids[s]};
-			has = k->lids;
-		}
-		next[s].guid = guids[s];
-		good = has == resized.lids || grow(&next[s], has, resized.lids);
-	}
+	lids = lids ? (lids + KNOWN_BLOCK - 1) / KNOWN_BLOCK * KNOWN_BLOCK : KNOWN_BLOCK;
+	resized.lids = lids > k->lids ? lids : k->lids;
+	if (has_these(k, guids, switches, resized.lids))
+		return true;
+	resized.switches = switches;
+	resized.sw = calloc(switches + 1, sizeof(*resized.sw));
+	resized.end = calloc(resized.lids, sizeof(*resized.end));
+	good = resized.sw && resized.end;
+	if (!resized.sw)
+		resized.switches = 0;
+	if (good && k->end)
+		memcpy(resized.end, k->end, k->lids * sizeof(*k->end));
+	for (uint32_t s = 0; good && s < switches; s++)
+		good = take_over(&resized, s, k, guids[s]);
 	known_free(k);
 	*k = resized;
 	if (!good)
@@ -199,14 +192,6 @@ void known_count(const struct known *k, uint32_t *switches, uint32_t *blocks)
 	}
 }
 
-/* Hashes the GUID and the LIDs of a port, and marks the LIDs as used. */
-static uint64_t digest_port(uint8_t *used, uint32_t lids, uint64_t guid, unsigned low, unsigned high)
-{
-	for (unsigned lid = low; lid && lid <= high && lid < lids; lid++)
-		used[lid] = 0xff;
-	return hash_mix(hash_mix(guid, low), high);
-}
-
 static uint64_t word_at(const uint8_t *bytes, uint32_t at)
 {
 	uint64_t word;
@@ -238,12 +223,13 @@ uint64_t known_digest(const struct known *k, const struct live *live, uint64_t s
 	uint64_t ends = 0, hash = 0;
 
 	/* A sum, because the order of terminals must not matter. */
-	for (uint32_t s = 0; used && s < live->switches; s++)
-		ends += digest_port(used, k->lids, live->sw[s].guid, live->sw[s].lid_low,
-				    live->sw[s].lid_high);
-	for (uint32_t t = 0; used && t < live->terminals; t++)
-		ends += digest_port(used, k->lids, live->end[t].guid, live->end[t].lid_low,
-				    live->end[t].lid_high);
+	for (uint32_t d = 0; used && d < live_destinations(live); d++) {
+		const struct live_destination to = live_destination(live, d);
+
+		for (unsigned lid = to.low; lid && lid <= to.high && lid < k->lids; lid++)
+			used[lid] = 0xff;
+		ends += hash_mix(hash_mix(to.guid, to.low), to.high);
+	}
 	if (used)
 		hash = digest_rows(k, used, hash_mix(seed, ends));
 	free(used);

@@ -4,8 +4,7 @@
  * one possibility, or that nothing is known. Besides, the entry by which packets that are still on their way may have come: it
  * was replaced a short time ago. Without OpenSM's types; tables.c fills it in.
  */
-#ifndef SAR_KNOWN_H
-#define SAR_KNOWN_H
+#pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -17,7 +16,7 @@
 
 struct known_switch {
 	uint64_t guid;
-	uint8_t *sent, *had; /* by LID */
+	uint8_t *sent, *had; /* by LID; the three are one allocation */
 	uint8_t *older;	     /* by LID; ENTRY_NO_ROUTE: none, ENTRY_UNKNOWN: more than one */
 	uint64_t reset_before; /* number of a routing: results of earlier ones are not believed; see tables.c */
 };
@@ -35,6 +34,8 @@ struct known {
  * without memory; then nothing is known of any switch. */
 bool known_resize(struct known *k, const uint64_t *guids, uint32_t switches, uint32_t lids);
 void known_free(struct known *k);
+/* NULL if it is not among them. */
+struct known_switch *known_find(const struct known *k, uint64_t guid);
 
 /* `count` entries from LID `at` on were confirmed; were sent and are not confirmed yet; were lost, as after a reset. */
 void known_confirmed(struct known *k, struct known_switch *sw, uint32_t at, const uint8_t *entry, uint32_t count);
@@ -55,5 +56,3 @@ void known_count(const struct known *k, uint32_t *switches, uint32_t *blocks);
 /* A hash of all entries of LIDs in use, and of which port has which LID; 0 without memory. `seed` is a hash of everything
  * else that matters. */
 uint64_t known_digest(const struct known *k, const struct live *live, uint64_t seed);
-
-#endif

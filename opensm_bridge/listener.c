@@ -21,10 +21,8 @@ static bool remove_stale(const struct sockaddr_un *address, struct reason *why)
 
 	if (lstat(address->sun_path, &info))
 		return true;
-	if (!S_ISSOCK(info.st_mode)) {
-		REASON(why, "%s exists and is not a socket", address->sun_path);
-		return false;
-	}
+	if (!S_ISSOCK(info.st_mode))
+		REFUSE("%s exists and is not a socket", address->sun_path);
 	probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	error = probe < 0 || !connect(probe, (const void *)address, sizeof(*address)) ? 0 : errno;
 	if (probe >= 0)
@@ -75,10 +73,8 @@ int listener_open(const char *path, int64_t group, ino_t *inode, struct reason *
 	int listener;
 
 	if ((size_t)snprintf(address.sun_path, sizeof(address.sun_path), "%s", path) >=
-	    sizeof(address.sun_path)) {
-		REASON(why, "the path %.200s is too long for a socket", path);
-		return -1;
-	}
+	    sizeof(address.sun_path))
+		return REASON(why, "the path %.200s is too long for a socket", path), -1;
 	if (!remove_stale(&address, why))
 		return -1;
 	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -1,6 +1,5 @@
 /* The file of the plugin's Unix socket: created safely, with its permissions and its group. */
-#ifndef SAR_LISTENER_H
-#define SAR_LISTENER_H
+#pragma once
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -12,5 +11,3 @@
 int listener_open(const char *path, int64_t group, ino_t *inode, struct reason *why);
 /* Changes the group of a socket that belongs to this user; false, and errno, for any other file at `path`. */
 bool listener_give(const char *path, int64_t group, ino_t *inode);
-
-#endif

@@ -37,7 +37,7 @@ void hops_to(const struct live *live, uint32_t target, uint8_t *hops, uint32_t *
 {
 	uint32_t head = 0, tail = 0;
 
-	memset(hops, 255, live->switches);
+	memset(hops, HOPS_UNREACHABLE, live->switches);
 	hops[target] = 0;
 	queue[tail++] = target;
 	while (head < tail) {
@@ -47,10 +47,9 @@ void hops_to(const struct live *live, uint32_t target, uint8_t *hops, uint32_t *
 		for (unsigned port = 1; port <= sw->ports; port++) {
 			const uint32_t neighbour = live->peer[sw->first_port + port];
 
-			if (neighbour == NO_PEER || hops[neighbour] != 255)
+			if (neighbour == NO_PEER || hops[neighbour] != HOPS_UNREACHABLE)
 				continue;
-			/* 254 is the largest distance in OpenSM's tables. */
-			hops[neighbour] = hops[here] < 254 ? (uint8_t)(hops[here] + 1) : 254;
+			hops[neighbour] = hops[here] < HOPS_MOST ? (uint8_t)(hops[here] + 1) : HOPS_MOST;
 			queue[tail++] = neighbour;
 		}
 	}

@@ -2,12 +2,14 @@
  * The live fabric as plain arrays, without OpenSM's types, so that the checks that decide whether routes may be installed
  * can be tested without OpenSM. live_osm.c fills them in.
  */
-#ifndef SAR_LIVE_H
-#define SAR_LIVE_H
+#pragma once
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define NO_PEER UINT32_MAX
+#define HOPS_UNREACHABLE 255
+#define HOPS_MOST 254 /* the largest distance in OpenSM's tables */
 
 struct live_switch {
 	uint64_t guid; /* in host byte order, like all GUIDs and LIDs here */
@@ -37,11 +39,32 @@ struct live {
 	bool qos;		/* OpenSM programs SL-to-VL tables */
 };
 
+/* Where packets go, by a number below live_destinations(): first the switches themselves, then hosts. */
+struct live_destination {
+	uint32_t leaf; /* the switch where the route ends */
+	unsigned low, high; /* LIDs; 0: it has none */
+	uint64_t guid;
+	const struct live_terminal *host; /* NULL: the switch itself */
+};
+
+static inline uint32_t live_destinations(const struct live *live)
+{
+	return live->switches + live->terminals;
+}
+
+static inline struct live_destination live_destination(const struct live *live, uint32_t d)
+{
+	const struct live_terminal *t = d < live->switches ? NULL : &live->end[d - live->switches];
+	const struct live_switch *sw = &live->sw[t ? t->leaf : d];
+
+	if (t)
+		return (struct live_destination){t->leaf, t->lid_low, t->lid_high, t->guid, t};
+	return (struct live_destination){d, sw->lid_low, sw->lid_high, sw->guid, NULL};
+}
+
 /* A hash of the topology, without LIDs. */
 uint64_t live_fingerprint(const struct live *live);
 void live_free(struct live *live);
 
-/* Sets `hops` from every switch to `target`; 255: unreachable. `queue` has room for all switches. */
+/* Sets `hops` from every switch to `target`. `queue` has room for all switches. */
 void hops_to(const struct live *live, uint32_t target, uint8_t *hops, uint32_t *queue);
-
-#endif

@@ -4,8 +4,6 @@
 
 #include "bridge.h"
 
-#define REFUSE(...) return REASON(why, __VA_ARGS__), false
-
 static int by_guid(const void *a, const void *b)
 {
 	const osm_switch_t *const *x = a, *const *y = b;

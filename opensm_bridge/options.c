@@ -8,8 +8,6 @@
 
 #define MOST_REPAIR_WAIT 10 /* seconds: a standby OpenSM takes over after 40 s by default */
 
-#define REFUSE(...) return REASON(why, __VA_ARGS__), false
-
 static bool copy(char *to, size_t room, const char *key, const char *value, struct reason *why)
 {
 	if (*value != '/' || strlen(value) >= room)
@@ -33,25 +31,14 @@ static bool set_group(struct options *o, const char *value, struct reason *why)
 	return true;
 }
 
-static bool set_deadline(struct options *o, const char *value, struct reason *why)
+static bool set_seconds(unsigned *to, const char *key, const char *value, unsigned least, unsigned most, struct reason *why)
 {
 	char *end;
 	const unsigned long seconds = strtoul(value, &end, 10);
 
-	if (!*value || *end || seconds < 1 || seconds > 3600)
-		REFUSE("option deadline must be 1 to 3600 seconds, not \"%.60s\"", value);
-	o->deadline = (unsigned)seconds;
-	return true;
-}
-
-static bool set_repair_wait(struct options *o, const char *value, struct reason *why)
-{
-	char *end;
-	const unsigned long seconds = strtoul(value, &end, 10);
-
-	if (*value < '0' || *value > '9' || *end || seconds > MOST_REPAIR_WAIT)
-		REFUSE("option repair_wait must be 0 to %d seconds, not \"%.60s\"", MOST_REPAIR_WAIT, value);
-	o->repair_wait = (unsigned)seconds;
+	if (*value < '0' || *value > '9' || *end || seconds < least || seconds > most)
+		REFUSE("option %s must be %u to %u seconds, not \"%.60s\"", key, least, most, value);
+	*to = (unsigned)seconds;
 	return true;
 }
 
@@ -64,9 +51,9 @@ static bool set(struct options *o, const char *key, const char *value, struct re
 	if (!strcmp(key, "group"))
 		return set_group(o, value, why);
 	if (!strcmp(key, "deadline"))
-		return set_deadline(o, value, why);
+		return set_seconds(&o->deadline, key, value, 1, 3600, why);
 	if (!strcmp(key, "repair_wait"))
-		return set_repair_wait(o, value, why);
+		return set_seconds(&o->repair_wait, key, value, 0, MOST_REPAIR_WAIT, why);
 	REFUSE("unknown option \"%.60s\"; valid are dir, socket, group, deadline and repair_wait", key);
 }
 

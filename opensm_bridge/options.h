@@ -1,6 +1,5 @@
 /* The plugin's `event_plugin_options`: key=value pairs separated by blanks. */
-#ifndef SAR_OPTIONS_H
-#define SAR_OPTIONS_H
+#pragma once
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ struct options {
 
 /* `text` may be NULL, for the defaults. */
 bool options_parse(struct options *options, const char *text, struct reason *why);
-
-#endif

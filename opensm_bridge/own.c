@@ -20,7 +20,7 @@ void own_free(struct tables *t)
 bool own_load(struct tables *to, const struct own_task *task, struct routes *routes, struct reason *why)
 {
 	*to = (struct tables){.lids = task->lids};
-	if (!fit_find(&to->fit, task->walked, routes, task->live, why)) {
+	if (!fit_find(&to->fit, routes, task->live, why)) {
 		own_free(to);
 		return false;
 	}
@@ -34,15 +34,14 @@ bool own_load(struct tables *to, const struct own_task *task, struct routes *rou
 	return true;
 }
 
-/* `before`: the routes that were repaired, or NULL. */
-static bool load_verified(struct tables *to, const struct own_task *task, struct routes *routes, const struct routes *before,
-			  struct reason *why)
+static bool load_verified(struct tables *to, const struct own_task *task, struct routes *routes, struct reason *why)
 {
 	if (!own_load(to, task, routes, why))
 		return false;
-	if (!verify_routes(&(struct verify_task){.routes = routes, .before = before, .live = task->live, .fit = &to->fit,
-						 .known = task->known, .ours = task->ours, .tables = to->entry,
-						 .put_off = to->put_off, .lids = task->lids}, why)) {
+	if (task->known &&
+	    !verify_routes(&(struct verify_task){.routes = routes, .live = task->live, .fit = &to->fit, .known = task->known,
+						 .ours = task->ours, .tables = to->entry, .put_off = to->put_off,
+						 .lids = to->lids}, why)) {
 		own_free(to);
 		return false;
 	}
@@ -71,7 +70,7 @@ bool own_choose(struct tables *to, const struct own_task *task, struct routes *r
 	if (routes->numbers && routes->lanes == 1)
 		repaired = repair(routes, task->live, task->ours ? task->known : NULL, unrepaired);
 	if (repaired && repaired != routes)
-		good = load_verified(to, task, repaired, routes, unrepaired);
+		good = load_verified(to, task, repaired, unrepaired);
 	routes_drop(repaired);
-	return good || load_verified(to, task, routes, NULL, why);
+	return good || load_verified(to, task, routes, why);
 }

@@ -2,8 +2,7 @@
  * What the plugin puts in force by itself, without OpenSM's types: routes that were in force, repaired if need be, once they are
  * verified; and the tables that routes make of each switch.
  */
-#ifndef SAR_OWN_H
-#define SAR_OWN_H
+#pragma once
 #include "fit.h"
 #include "known.h"
 
@@ -22,7 +21,6 @@ struct own_task {
 	bool assumed;		   /* if nothing is known, the switches are assumed to have these routes */
 	bool ours;		   /* the tables that were sent last are the plugin's */
 	uint32_t lids;		   /* those of `known`, or more than any port has */
-	struct walked *walked;	   /* see fit.h */
 };
 
 /* Tables of routes that the agent has proved; false and `why` if they do not fit. */
@@ -32,5 +30,3 @@ bool own_load(struct tables *to, const struct own_task *task, struct routes *rou
 bool own_choose(struct tables *to, const struct own_task *task, struct routes *routes, struct reason *unrepaired,
 		struct reason *why);
 void own_free(struct tables *t);
-
-#endif

@@ -19,47 +19,29 @@
 #include "bridge.h"
 #include "certificate.h"
 
-static bool is_certified(const struct routes *r, const struct routes *before, const char *path, struct reason *why)
+static struct routes *read_file(const char *path, struct reason *why)
 {
-	struct reason inner = {.text = "no memory"};
-	struct certificate certificate;
-	const bool good = certificate_make(&certificate, r) && certificate_holds(&certificate, before, &inner);
-
-	certificate_free(&certificate);
-	if (!good)
-		REASON(why, "%.200s is invalid: %.280s", path, inner.text);
-	return good;
-}
-
-/* `before`: routes that were read before, or NULL; what they have in common is not checked again. */
-static struct routes *read_file(const char *path, const struct routes *before, struct reason *why)
-{
+	struct reason inner = {.text = ""};
 	struct routes *r = routes_read(path, why);
 
-	if (r && r->had) {
-		REASON(why, "%.300s is invalid: it is a dump of tables that are not confirmed", path);
-		routes_drop(r);
-		r = NULL;
-	}
-	if (r && r->numbers && !is_certified(r, before, path, why)) {
-		routes_drop(r);
-		r = NULL;
-	}
 	if (!r)
-		why->code = "invalid";
-	return r;
+		return why->code = "invalid", NULL;
+	if (r->had)
+		REASON(&inner, "it is a dump of tables that are not confirmed");
+	else if (r->numbers)
+		(void)certificate_holds(r, &inner);
+	if (!*inner.text)
+		return r;
+	REASON_OF(why, "invalid", "%.200s is invalid: %.280s", path, inner.text);
+	routes_drop(r);
+	return NULL;
 }
 
 /* Reads the file of a load; NULL and `why` unless it is valid and holds this generation (0: any). */
 struct routes *plans_read_next(struct bridge *b, uint64_t generation, struct reason *why)
 {
-	struct routes *before, *r;
+	struct routes *r = read_file(b->options.next_path, why);
 
-	pthread_mutex_lock(&b->mutex);
-	before = routes_hold(b->last_good);
-	pthread_mutex_unlock(&b->mutex);
-	r = read_file(b->options.next_path, before, why);
-	routes_drop(before);
 	if (r && generation && r->generation != generation) {
 		REASON_OF(why, "invalid", "%.300s holds generation %ju, not %ju", b->options.next_path,
 			  (uintmax_t)r->generation, (uintmax_t)generation);
@@ -71,7 +53,7 @@ struct routes *plans_read_next(struct bridge *b, uint64_t generation, struct rea
 
 static struct routes *read_own(struct bridge *b, uint64_t highest, struct reason *why)
 {
-	struct routes *r = read_file(b->options.routes_path, NULL, why);
+	struct routes *r = read_file(b->options.routes_path, why);
 
 	if (r && r->generation < highest) {
 		REASON_OF(why, "invalid", "%.300s holds generation %ju, and %ju has been in force already",
@@ -90,6 +72,7 @@ struct choice {
 	struct install *chosen;
 };
 
+/* Tables that fit are those to install. */
 static void install(struct choice *c, struct tables *tables, struct reason *why)
 {
 	c->chosen = install_new(&c->live, c->sw, tables);
@@ -97,20 +80,13 @@ static void install(struct choice *c, struct tables *tables, struct reason *why)
 		REASON(why, "no memory to install the routes");
 }
 
-/* Chooses the routes of a load if they fit the fabric, unless others have been chosen already. */
+/* Chooses the routes of a load if they fit the fabric. */
 static void try_load(struct choice *c, struct routes *routes, struct reason *why)
 {
 	struct tables tables;
 
-	if (!c->chosen && own_load(&tables, &c->task, routes, why))
+	if (own_load(&tables, &c->task, routes, why))
 		install(c, &tables, why);
-}
-
-static void count_refused(struct bridge *b)
-{
-	pthread_mutex_lock(&b->mutex);
-	b->repairs_refused++;
-	pthread_mutex_unlock(&b->mutex);
 }
 
 static void log_repair(struct bridge *b, const struct routes *r)
@@ -136,9 +112,12 @@ static void try_own(struct bridge *b, struct choice *c, struct routes *routes, s
 			log_repair(b, tables.routes);
 		install(c, &tables, why);
 	}
-	if (*unrepaired.text)
-		count_refused(b);
-	if (!c->chosen && *unrepaired.text)
+	if (!*unrepaired.text)
+		return;
+	pthread_mutex_lock(&b->mutex);
+	b->repairs_refused++;
+	pthread_mutex_unlock(&b->mutex);
+	if (!c->chosen)
 		REASON_OF(why, "stale", "a repair of generation %ju is not installed: %.400s", (uintmax_t)routes->generation,
 			  unrepaired.text);
 }
@@ -222,10 +201,9 @@ static uint32_t lids_of(const struct live *live)
 {
 	uint32_t last = 0;
 
-	for (uint32_t s = 0; s < live->switches; s++)
-		last = live->sw[s].lid_high > last ? live->sw[s].lid_high : last;
-	for (uint32_t t = 0; t < live->terminals; t++)
-		last = live->end[t].lid_high > last ? live->end[t].lid_high : last;
+	for (uint32_t d = 0; d < live_destinations(live); d++)
+		if (live_destination(live, d).high > last)
+			last = live_destination(live, d).high;
 	return (last / KNOWN_BLOCK + 1) * KNOWN_BLOCK;
 }
 
@@ -244,7 +222,7 @@ static void choose(struct bridge *b, struct choice *c, const struct offer *o, st
 		return;
 	pthread_mutex_lock(&b->tables); /* only threads that hold OpenSM's lock change what is known */
 	c->task = (struct own_task){.live = &c->live, .known = tables_known(b, &c->live), .lids = lids_of(&c->live),
-				    .ours = !strcmp(b->known_engine, SAR_ENGINE), .walked = &b->walked};
+				    .ours = !strcmp(b->known_engine, SAR_ENGINE)};
 	if (c->task.lids <= b->known.lids)
 		c->task.lids = b->known.lids;
 	else

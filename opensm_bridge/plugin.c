@@ -39,12 +39,10 @@ static void delete(void *context)
 	b->stopping = true;
 	pthread_cond_broadcast(&b->changed);
 	pthread_mutex_unlock(&b->mutex);
-	sigusr2_stop(b);
 	server_close(b);
+	sigusr2_stop();
 	install_free(b->next);
 	install_free(b->in_force);
-	walked_free(&b->walked);
-	hops_free(&b->hops);
 	known_free(&b->known);
 	counters_free(&b->counters);
 	routes_drop(b->load_routes);
@@ -58,13 +56,11 @@ static void delete(void *context)
 
 static bool start(struct bridge *b, struct reason *why)
 {
-	if (b->osm->subn.opt.use_ucast_cache) {
-		REASON(why, "with use_ucast_cache OpenSM patches old tables after a change instead of "
+	if (b->osm->subn.opt.use_ucast_cache)
+		REFUSE("with use_ucast_cache OpenSM patches old tables after a change instead of "
 			    "asking the routing engine: set it FALSE in opensm.conf");
-		return false;
-	}
 	return options_parse(&b->options, b->osm->subn.opt.event_plugin_options, why) &&
-	       sigusr2_start(b, why) && server_open(b, why) && engine_register(b, why);
+	       sigusr2_start(why) && server_open(b, why) && engine_register(b, why);
 }
 
 /*
@@ -96,7 +92,6 @@ static void *create(struct osm_opensm *osm)
 		return NULL;
 	b->osm = osm;
 	b->take_file = true;
-	b->call_event = -1;
 	pthread_mutex_init(&b->mutex, NULL);
 	pthread_mutex_init(&b->tables, NULL);
 	pthread_mutex_init(&b->counting, NULL);

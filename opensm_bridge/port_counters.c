@@ -1,80 +1,44 @@
-/* The last difference of each port, in a hash table with open addressing; see port_counters.h. */
+/* The last difference of each port; see port_counters.h. */
 #include "port_counters.h"
 
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "crc32.h"
-#include "hash.h"
+#include "write_file.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the arrays are written in the byte order of memory");
 
-#define LEAST_ROOM 1024u
+#pragma GCC diagnostic ignored "-Wanalyzer-malloc-leak" /* GCC does not know that a tree owns what is in it */
 #define OVERFLOW (UINT32_MAX - UINT32_MAX / 4) /* PerfMgr clears counters of 32 bits that are past it */
 
-/* The port's slot, or the empty one where it belongs. There always is an empty slot. */
-static struct counted_port *find(const struct port_counters *c, uint64_t guid, uint8_t port)
+static int by_place(const void *a, const void *b)
 {
-	uint32_t at = (uint32_t)(hash_mix(hash_mix(0, guid), port) >> 32) & (c->room - 1);
+	const struct counted_port *x = a, *y = b;
 
-	while (c->slot[at].guid && (c->slot[at].guid != guid || c->slot[at].port != port))
-		at = (at + 1) & (c->room - 1);
-	return &c->slot[at];
-}
-
-static bool recent(const struct port_counters *c, const struct counted_port *port)
-{
-	return port->guid && c->sweep - port->sweep <= COUNTERS_FORGET;
-}
-
-/* Forgets ports that are no longer read, and doubles the room if the others need more. */
-static bool make_room(struct port_counters *c)
-{
-	struct port_counters next = *c;
-	uint32_t kept = 0;
-
-	for (uint32_t i = 0; i < c->room; i++)
-		kept += recent(c, &c->slot[i]);
-	if (!c->room || kept >= c->room / 2)
-		next.room = c->room ? 2 * c->room : LEAST_ROOM;
-	if (next.room > COUNTERS_MOST) {
-		if (kept >= COUNTERS_MOST / 4 * 3) {
-			c->full = c->sweep + 1;
-			return false;
-		}
-		next.room = COUNTERS_MOST;
-	}
-	next.used = kept;
-	next.slot = calloc(next.room, sizeof(*next.slot));
-	if (!next.slot)
-		return false;
-	for (uint32_t i = 0; i < c->room; i++)
-		if (recent(c, &c->slot[i]))
-			*find(&next, c->slot[i].guid, c->slot[i].port) = c->slot[i];
-	free(c->slot);
-	*c = next;
-	return true;
+	if (x->guid != y->guid)
+		return x->guid < y->guid ? -1 : 1;
+	return x->port < y->port ? -1 : x->port > y->port;
 }
 
 static struct counted_port *port_of(struct port_counters *c, uint64_t guid, uint8_t port)
 {
-	struct counted_port *found;
+	const struct counted_port key = {.guid = guid, .port = port, .sweep = c->sweep};
+	struct counted_port *const *found = guid ? tfind(&key, &c->ports, by_place) : NULL, *new;
 
-	if (!guid)
-		return NULL;
-	if (c->room) {
-		found = find(c, guid, port);
-		if (found->guid)
-			return found;
-	}
-	if (c->used >= c->room / 4 * 3 && (c->full == c->sweep + 1 || !make_room(c))) {
+	if (found || !guid)
+		return found ? *found : NULL;
+	new = c->used < COUNTERS_MOST ? malloc(sizeof(*new)) : NULL;
+	if (new)
+		*new = key;
+	if (!new || !tsearch(new, &c->ports, by_place)) {
+		free(new);
 		c->dropped++;
 		return NULL;
 	}
-	found = find(c, guid, port);
-	*found = (struct counted_port){.guid = guid, .port = port, .sweep = c->sweep};
 	c->used++;
-	return found;
+	return new;
 }
 
 /*
@@ -164,87 +128,75 @@ bool counters_add_waits(struct port_counters *c, uint64_t guid, uint8_t number, 
 
 void counters_free(struct port_counters *c)
 {
-	free(c->slot);
+	tdestroy(c->ports, free);
 	memset(c, 0, sizeof(*c));
 }
 
-bool counters_copy(struct port_counters *copy, const struct port_counters *c)
-{
-	*copy = *c;
-	copy->used = 0;
-	copy->slot = calloc(c->used + 1, sizeof(*copy->slot));
-	if (!copy->slot)
-		return false;
-	for (uint32_t i = 0; i < c->room; i++)
-		if (recent(c, &c->slot[i]) && c->slot[i].read_at && copy->used < c->used)
-			copy->slot[copy->used++] = c->slot[i];
-	copy->room = 0; /* no hash table */
-	return true;
-}
-
-static int by_place(const void *a, const void *b)
-{
-	const struct counted_port *x = a, *y = b;
-
-	if (x->guid != y->guid)
-		return x->guid < y->guid ? -1 : 1;
-	return x->port < y->port ? -1 : x->port > y->port;
-}
-
-static void put(uint8_t *image, size_t at, uint64_t value, unsigned bytes)
-{
-	for (unsigned i = 0; i < bytes; i++)
-		image[at + i] = (uint8_t)(value >> 8 * i);
-}
-
-static void put_header(uint8_t *image, const struct port_counters *c, size_t size, uint64_t unix_now)
+static void put_header(uint8_t *image, const struct port_counters *c, uint32_t ports, size_t size, uint64_t unix_now)
 {
 	memcpy(image, "SARCOUNT", 8);
-	put(image, 8, 1, 4);
-	put(image, 12, COUNTERS_HEADER_SIZE, 4);
-	put(image, 16, size, 8);
-	put(image, 24, c->used, 4);
-	put(image, 28, c->sweep, 4);
-	put(image, 32, c->sweep_seconds, 4);
-	put(image, 36, c->dropped, 4);
-	put(image, 40, unix_now, 8);
-	put(image, 56, sar_crc32(0, image + COUNTERS_HEADER_SIZE, size - COUNTERS_HEADER_SIZE), 4);
-	put(image, 60, sar_crc32(0, image, 60), 4);
+	put_bytes(image, 8, 1, 4);
+	put_bytes(image, 12, COUNTERS_HEADER_SIZE, 4);
+	put_bytes(image, 16, size, 8);
+	put_bytes(image, 24, ports, 4);
+	put_bytes(image, 28, c->sweep, 4);
+	put_bytes(image, 32, c->sweep_seconds, 4);
+	put_bytes(image, 36, c->dropped, 4);
+	put_bytes(image, 40, unix_now, 8);
+	put_bytes(image, 56, sar_crc32(0, image + COUNTERS_HEADER_SIZE, size - COUNTERS_HEADER_SIZE), 4);
+	put_bytes(image, 60, sar_crc32(0, image, 60), 4);
 }
 
-uint8_t *counters_image(struct port_counters *c, uint64_t now, uint64_t unix_now, size_t *size)
+/* The ports of a file, in the order of the tree. */
+struct listing {
+	const struct port_counters *c;
+	uint64_t now;
+	uint8_t *image; /* NULL: they are only counted */
+	size_t ports, count;
+};
+
+static void list(const void *node, VISIT visit, void *context)
 {
-	const size_t ports = c->used;
-	uint8_t *image, *port, *flags;
+	const struct counted_port *from = *(const struct counted_port *const *)node;
+	struct listing *l = context;
+	const size_t ports = l->ports, p = l->count;
+	const uint64_t age = l->now - from->read_at;
 	uint64_t *wide;
 	uint32_t *narrow;
+	uint8_t *port;
 
-	*size = COUNTERS_HEADER_SIZE + 66 * ports;
-	image = calloc(1, *size);
-	if (!image)
-		return NULL;
-	wide = (void *)(image + COUNTERS_HEADER_SIZE);
+	if ((visit != postorder && visit != leaf) || !from->read_at || l->c->sweep - from->sweep > COUNTERS_FORGET)
+		return;
+	l->count++;
+	if (!l->image)
+		return;
+	wide = (void *)(l->image + COUNTERS_HEADER_SIZE);
 	narrow = (void *)(wide + 6 * ports);
 	port = (void *)(narrow + 4 * ports);
-	flags = port + ports;
-	qsort(c->slot, ports, sizeof(*c->slot), by_place);
-	for (size_t p = 0; p < ports; p++) {
-		const struct counted_port *from = &c->slot[p];
-		const uint64_t age = now - from->read_at;
+	wide[p] = from->guid;
+	wide[ports + p] = from->sent;
+	wide[2 * ports + p] = from->received;
+	wide[3 * ports + p] = from->sent_packets;
+	wide[4 * ports + p] = from->received_packets;
+	wide[5 * ports + p] = from->waits;
+	narrow[p] = age < UINT32_MAX ? (uint32_t)age : UINT32_MAX;
+	narrow[ports + p] = from->window;
+	narrow[2 * ports + p] = from->wait_window;
+	narrow[3 * ports + p] = from->sweep;
+	port[p] = from->port;
+	port[ports + p] = from->flags & (COUNTED_DATA | COUNTED_WAITS | COUNTED_STUCK);
+}
 
-		wide[p] = from->guid;
-		wide[ports + p] = from->sent;
-		wide[2 * ports + p] = from->received;
-		wide[3 * ports + p] = from->sent_packets;
-		wide[4 * ports + p] = from->received_packets;
-		wide[5 * ports + p] = from->waits;
-		narrow[p] = age < UINT32_MAX ? (uint32_t)age : UINT32_MAX;
-		narrow[ports + p] = from->window;
-		narrow[2 * ports + p] = from->wait_window;
-		narrow[3 * ports + p] = from->sweep;
-		port[p] = from->port;
-		flags[p] = from->flags & (COUNTED_DATA | COUNTED_WAITS | COUNTED_STUCK);
-	}
-	put_header(image, c, *size, unix_now);
-	return image;
+uint8_t *counters_image(const struct port_counters *c, uint64_t now, uint64_t unix_now, size_t *size)
+{
+	struct listing l = {.c = c, .now = now};
+
+	twalk_r(c->ports, list, &l);
+	*size = COUNTERS_HEADER_SIZE + 66 * l.count;
+	l = (struct listing){.c = c, .now = now, .image = calloc(1, *size), .ports = l.count};
+	if (!l.image)
+		return NULL;
+	twalk_r(c->ports, list, &l);
+	put_header(l.image, c, (uint32_t)l.ports, *size, unix_now);
+	return l.image;
 }

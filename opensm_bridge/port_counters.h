@@ -1,10 +1,8 @@
 /*
  * The last difference that OpenSM's PerfMgr reported for each port, and the file of COUNTERS.md. Without OpenSM's types, so
- * that it can be tested without OpenSM; counters.c fills it in. The memory is bounded: ports that were not read for a while are
- * forgotten, and no more than 3/4 of COUNTERS_MOST are kept.
+ * that it can be tested without OpenSM; counters.c fills it in. The memory is bounded: no more than COUNTERS_MOST ports are kept.
  */
-#ifndef SAR_PORT_COUNTERS_H
-#define SAR_PORT_COUNTERS_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,8 +10,8 @@
 #include "reason.h"
 
 #define COUNTERS_HEADER_SIZE 64
-#define COUNTERS_MOST (1u << 19) /* slots of the hash table, of 88 bytes each */
-#define COUNTERS_FORGET 8	 /* sweeps after which a port that is no longer read is forgotten */
+#define COUNTERS_MOST 393216	 /* ports, some 130 bytes each */
+#define COUNTERS_FORGET 8	 /* sweeps after which a port that is no longer read is left out */
 
 enum counted_flag {
 	COUNTED_DATA = 1,   /* words and packets are a difference over `window` */
@@ -23,7 +21,7 @@ enum counted_flag {
 };
 
 struct counted_port {
-	uint64_t guid; /* of the node; 0: an empty slot */
+	uint64_t guid; /* of the node */
 	uint64_t sent, received, sent_packets, received_packets, waits;
 	uint64_t read_at, waits_at;   /* ms of a clock that nobody sets */
 	uint32_t total[2];	      /* words sent and received since PerfMgr cleared the counters, if they are of 32 bits */
@@ -33,12 +31,11 @@ struct counted_port {
 };
 
 struct port_counters {
-	struct counted_port *slot;
-	uint32_t room, used; /* `room` is a power of two, or 0 */
+	void *ports; /* a tree (tsearch) by node and port */
+	uint32_t used;
 	uint32_t sweep;	     /* PerfMgr's sweeps, from 1 */
 	uint32_t sweep_seconds;
 	uint32_t dropped; /* readings for which there was no room */
-	uint32_t full;	  /* 1 + the sweep in which no room could be made; in that sweep it is not tried again */
 };
 
 /* Differences since the reading before, and the seconds between the two by PerfMgr's clock of whole seconds. */
@@ -54,10 +51,5 @@ bool counters_add_waits(struct port_counters *c, uint64_t guid, uint8_t port, ui
 			uint64_t now);
 void counters_free(struct port_counters *c);
 
-/* The file's bytes, `*size` of them, to be freed; NULL without memory. `unix_now` in ms. Sorts `c`, which is a copy that no
- * reading can be added to any more. */
-uint8_t *counters_image(struct port_counters *c, uint64_t now, uint64_t unix_now, size_t *size);
-/* A copy of the ports in use; false without memory. */
-bool counters_copy(struct port_counters *copy, const struct port_counters *c);
-
-#endif
+/* The file's bytes, `*size` of them, to be freed; NULL without memory. `unix_now` in ms. */
+uint8_t *counters_image(const struct port_counters *c, uint64_t now, uint64_t unix_now, size_t *size);

@@ -10,14 +10,9 @@
 #include <string.h>
 
 #include "bridge.h"
+#include "clock.h"
 
 #define POKE_INTERVAL 5 /* seconds: a sweep that was under way may have ignored the request */
-
-static void poke(struct bridge *b)
-{
-	b->osm->subn.force_reroute = TRUE;
-	osm_opensm_sweep(b->osm);
-}
 
 /* The caller holds the mutex. */
 static bool may_start(struct bridge *b, struct reason *why)
@@ -33,7 +28,7 @@ static bool may_start(struct bridge *b, struct reason *why)
 	else
 		return true;
 	if (!b->loading && b->asked > b->building && !b->stopping && state_is_master(b))
-		poke(b); /* its caller has given up waiting, so nobody else pokes OpenSM for it */
+		state_request_routing(b); /* its caller has given up waiting, so nobody else requests a routing for it */
 	return false;
 }
 
@@ -45,22 +40,16 @@ static bool goes_on(struct bridge *b, uint64_t number)
 /* The caller holds the mutex. True once a routing that began after load `number` is computed and sent. */
 static bool wait_for(struct bridge *b, uint64_t number)
 {
-	struct timespec now, until;
-	time_t deadline, poke_at;
+	const double deadline = clock_seconds() + b->options.deadline;
+	double poke_at = 0;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	deadline = now.tv_sec + (time_t)b->options.deadline;
-	poke_at = now.tv_sec;
-	while (goes_on(b, number) && now.tv_sec < deadline) {
-		/* Not while a slow engine works on the routing that the first poke started, or a routing waits for it. */
-		if (b->building < number && !b->calling && now.tv_sec >= poke_at) {
-			poke(b);
-			poke_at = now.tv_sec + POKE_INTERVAL;
+	while (goes_on(b, number) && clock_seconds() < deadline) {
+		/* Not while a slow engine works on the routing that was requested first, or a routing waits for it. */
+		if (b->building < number && !b->calling && clock_seconds() >= poke_at) {
+			state_request_routing(b);
+			poke_at = clock_seconds() + POKE_INTERVAL;
 		}
-		until = now;
-		until.tv_sec++;
-		pthread_cond_timedwait(&b->changed, &b->mutex, &until);
-		clock_gettime(CLOCK_MONOTONIC, &now);
+		state_wait(b, 1000);
 	}
 	return b->built >= number;
 }

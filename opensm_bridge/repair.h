@@ -5,8 +5,7 @@
  *
  * What a repair makes is verified by other code before it is used: fit.h and verify.h.
  */
-#ifndef SAR_REPAIR_H
-#define SAR_REPAIR_H
+#pragma once
 #include "known.h"
 #include "live.h"
 #include "routes_file.h"
@@ -23,5 +22,3 @@ struct routes *repair(struct routes *now, const struct live *live, const struct 
  * longer than until the next repair. */
 struct routes *repair_routes(struct routes *now, const struct live *live, const struct known *known, bool *hopeless,
 			     struct reason *why);
-
-#endif

@@ -1,6 +1,5 @@
 /* The repair of one column: one destination in one LID offset. Routes in one lane; switches are the rows of the file. */
-#ifndef SAR_REPAIR_COLUMN_H
-#define SAR_REPAIR_COLUMN_H
+#pragma once
 #include <stdbool.h>
 
 #include "known.h"
@@ -77,5 +76,3 @@ void repair_follow(struct repair_state *x);
  */
 uint32_t repair_rising_by(struct repair_state *x, uint32_t s, uint8_t port);
 uint32_t repair_rising(struct repair_state *x, uint32_t s);
-
-#endif

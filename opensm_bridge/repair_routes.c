@@ -8,13 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "certificate.h"
 #include "clock.h"
 #include "repair.h"
 #include "repair_column.h"
 #include "routes_write.h"
 
-#define AT_ONCE 64 /* columns: one cache line of a row */
 #define LIDS 0xc000
 
 enum { NOW, PLANNED, NEW, AFTER, NONE, FIRST_OTHER, TABLES = FIRST_OTHER + OTHERS };
@@ -28,7 +26,7 @@ struct job {
 	uint32_t *column;	   /* [LIDS] of the LIDs of one offset that end where they ended when they were sent; else none */
 	uint8_t *concerned;	   /* [columns] of one offset */
 	uint8_t *hosts;		   /* [switches] live hosts are there */
-	uint8_t *block[TABLES];	   /* [AT_ONCE][switches] columns */
+	uint8_t *table[TABLES];	   /* [switches] one column */
 	unsigned offset;
 	uint32_t changed, later;
 	bool moved;		 /* a live cable ends elsewhere than in the plan */
@@ -56,7 +54,7 @@ static bool make_room(struct job *j)
 	x->wide = x->plan->wide;
 	ports = (size_t)x->switches * x->wide;
 	for (int i = 0; i < TABLES; i++)
-		good = (j->block[i] = calloc(x->switches, AT_ONCE)) && good;
+		good = (j->table[i] = calloc(x->switches, 1)) && good;
 #define ROOM(array, count) good = (array = calloc((count) + 1, sizeof(*(array)))) && good;
 	ROOMS(ROOM)
 #undef ROOM
@@ -68,28 +66,26 @@ static void drop_room(struct job *j)
 	const struct repair_state *x = &j->x;
 
 	for (int i = 0; i < TABLES; i++)
-		free(j->block[i]);
+		free(j->table[i]);
 #define ROOM(array, count) free(array);
 	ROOMS(ROOM)
 #undef ROOM
 }
 
 /* What this sweep has found: live cables that are where the plan has them, and where hosts are or may be. */
-static bool match_fabric(struct job *j)
+static void match_fabric(struct job *j)
 {
 	struct repair_state *x = &j->x;
 	const struct live *live = j->live;
-	struct certificate who;
 
-	if (!certificate_make(&who, x->plan))
-		return false;
+	routes_senders(x->plan, j->hosts);
 	for (uint32_t s = 0; s < live->switches; s++) {
 		j->row[s] = routes_switch(x->plan, live->sw[s].guid);
 		x->up[j->row[s]] = 1;
-		x->sends[j->row[s]] = who.sends[j->row[s]];
+		x->sends[j->row[s]] = j->hosts[j->row[s]];
 		x->lost[j->row[s]] = j->known && known_is_lost(j->known, live, s);
 	}
-	certificate_free(&who);
+	memset(j->hosts, 0, x->switches);
 	for (uint32_t t = 0; t < live->terminals; t++)
 		j->hosts[j->row[live->end[t].leaf]] = x->sends[j->row[live->end[t].leaf]] = 1;
 	memset(x->far, 0xff, (size_t)x->switches * x->wide * sizeof(*x->far));
@@ -105,7 +101,6 @@ static bool match_fabric(struct job *j)
 			else
 				j->moved = true;
 		}
-	return true;
 }
 
 /* Sets the column of each LID of one offset, but not where its last routes end at another switch: its entries are not those of
@@ -116,27 +111,26 @@ static void find_lids(struct job *j)
 	const struct routes *now = j->now;
 
 	memset(j->column, 0xff, LIDS * sizeof(*j->column));
-	for (uint32_t d = 0; j->known && d < live->switches + live->terminals; d++) {
-		const struct live_terminal *t = d < live->switches ? NULL : &live->end[d - live->switches];
-		const struct live_switch *leaf = &live->sw[t ? t->leaf : d];
-		const uint32_t row = j->row[t ? t->leaf : d];
-		const uint32_t own = t ? guid_index(now->terminal_guid, now->terminals, t->guid) : now->terminals;
-		const unsigned low = t ? t->lid_low : leaf->lid_low, high = t ? t->lid_high : leaf->lid_high;
+	for (uint32_t d = 0; j->known && d < live_destinations(live); d++) {
+		const struct live_destination to = live_destination(live, d);
+		const uint32_t row = j->row[to.leaf];
+		const uint32_t own = to.host ? guid_index(now->terminal_guid, now->terminals, to.guid) : now->terminals;
 
-		for (unsigned lid = low; lid && lid <= high && lid < j->known->lids && lid < LIDS; lid++)
-			if ((lid - low < now->offsets ? lid - low : 0) == j->offset && j->known->end[lid] == leaf->guid)
+		for (unsigned lid = to.low; lid && lid <= to.high && lid < j->known->lids && lid < LIDS; lid++)
+			if ((lid - to.low < now->offsets ? lid - to.low : 0) == j->offset &&
+			    j->known->end[lid] == live->sw[to.leaf].guid)
 				j->column[lid] = own < now->terminals && now->terminal_leaf[own] == row ? own : now->terminals + row;
 	}
 }
 
-/* Adds an entry that packets may meet at a live switch besides that of `now`; `at`: its place in the block. */
-static void add_other(const struct job *j, uint32_t s, size_t at, uint8_t port)
+/* Adds an entry that packets may meet at a live switch besides that of `now`. */
+static void add_other(const struct job *j, uint32_t s, uint8_t port)
 {
-	uint8_t *other[OTHERS] = {j->block[FIRST_OTHER] + at, j->block[FIRST_OTHER + 1] + at};
+	uint8_t *other[OTHERS] = {j->table[FIRST_OTHER] + j->row[s], j->table[FIRST_OTHER + 1] + j->row[s]};
 	const struct live_switch *sw = &j->live->sw[s];
 	const size_t to = (size_t)j->row[s] * j->x.wide + port;
 
-	if (port == j->block[NOW][at] || port == ENTRY_NO_ROUTE || port == *other[0] || port == *other[1])
+	if (port == j->table[NOW][j->row[s]] || port == ENTRY_NO_ROUTE || port == *other[0] || port == *other[1])
 		return;
 	if (port <= sw->ports && j->live->peer[sw->first_port + port] == NO_PEER)
 		return; /* packets are dropped there */
@@ -228,8 +222,8 @@ static void repair_one(struct job *j)
 	if (x->covered && !all_arrive(j)) {
 		repair_end_column(x);
 		x->now = first.new;
-		x->new = j->block[AFTER];
-		x->other[0] = x->other[1] = j->block[NONE];
+		x->new = j->table[AFTER];
+		x->other[0] = x->other[1] = j->table[NONE];
 		x->clean = true;
 		repair_column(x);
 		j->dropping = true;
@@ -241,71 +235,48 @@ static void repair_one(struct job *j)
 	repair_end_column(x);
 }
 
-/* Fills in the tables of the concerned columns of a block, in order: `which`. Returns their number. */
-static uint32_t fill_block(struct job *j, uint32_t first, uint32_t *which)
+/* Takes the entries of column `d` from all tables. */
+static void fill_column(struct job *j, uint32_t d)
 {
 	const struct routes *now = j->now, *plan = j->x.plan;
-	const uint32_t last = first + AT_ONCE < now->columns ? first + AT_ONCE : now->columns;
-	uint32_t count = 0, place[AT_ONCE];
-	bool mixed = false;
 
-	for (uint32_t d = first; d < last; d++)
-		if (j->concerned[d] && j->x.up[routes_end(plan, d)]) {
-			mixed = mixed || j->concerned[d] & MIXED;
-			place[d - first] = count;
-			which[count++] = d;
-		}
-	for (uint32_t s = 0; count && s < j->x.switches; s++)
-		for (uint32_t i = 0; i < count; i++) {
-			const size_t at = (size_t)i * j->x.switches + s;
-
-			j->block[NOW][at] = routes_row(now, now->forwarding, j->offset, s)[which[i]];
-			j->block[PLANNED][at] = routes_row(plan, plan->forwarding, j->offset, s)[which[i]];
-			j->block[NONE][at] = j->block[FIRST_OTHER][at] = j->block[FIRST_OTHER + 1][at] = NO_ENTRY;
-		}
-	for (uint32_t lid = 1; mixed && lid < j->known->lids && lid < LIDS; lid++) {
-		const uint32_t d = j->column[lid];
-
-		for (uint32_t s = 0; d >= first && d < last && j->concerned[d] & MIXED && j->x.up[routes_end(plan, d)] &&
-				     s < j->live->switches; s++) {
+	for (uint32_t s = 0; s < j->x.switches; s++) {
+		j->table[NOW][s] = routes_row(now, now->forwarding, j->offset, s)[d];
+		j->table[PLANNED][s] = routes_row(plan, plan->forwarding, j->offset, s)[d];
+		j->table[NONE][s] = j->table[FIRST_OTHER][s] = j->table[FIRST_OTHER + 1][s] = NO_ENTRY;
+	}
+	for (uint32_t lid = 1; j->concerned[d] & MIXED && lid < j->known->lids && lid < LIDS; lid++)
+		for (uint32_t s = 0; j->column[lid] == d && s < j->live->switches; s++) {
 			const struct known_switch *k = &j->known->sw[s];
 			const uint8_t may[] = {k->sent[lid], k->had[lid], k->older[lid]};
 
 			for (int i = 0; i < 3 && !j->x.lost[j->row[s]]; i++)
-				add_other(j, s, (size_t)place[d - first] * j->x.switches + j->row[s], may[i]);
+				add_other(j, s, may[i]);
 		}
-	}
-	return count;
 }
 
-/* Repairs the concerned ones of up to AT_ONCE columns. */
-static bool repair_block(struct job *j, uint32_t first)
+static bool repair_column_of(struct job *j, uint32_t d)
 {
 	struct repair_state *x = &j->x;
-	uint32_t which[AT_ONCE];
-	const uint32_t count = fill_block(j, first, which);
 
-	for (uint32_t i = 0; i < count; i++) {
-		const size_t at = (size_t)i * x->switches;
-
-		x->column = which[i];
-		x->end = routes_end(x->plan, which[i]);
-		x->covered = certificate_covers(x->plan, which[i]);
-		x->clean = !(j->concerned[which[i]] & MIXED);
-		x->now = j->block[NOW] + at;
-		x->planned = j->block[PLANNED] + at;
-		x->new = j->block[NEW] + at;
-		for (int k = 0; k < OTHERS; k++)
-			x->other[k] = j->block[FIRST_OTHER + k] + at;
-		repair_one(j);
-		for (uint32_t s = 0; s < x->switches; s++) {
-			if (x->new[s] == x->now[s])
-				continue;
-			if (!next_of(j))
-				return false;
-			ROUTES_FILL(uint8_t, routes_row(j->next, j->next->forwarding, j->offset, s))[which[i]] = x->new[s];
-			j->changed++;
-		}
+	fill_column(j, d);
+	x->column = d;
+	x->end = routes_end(x->plan, d);
+	x->covered = routes_covers(x->plan, d);
+	x->clean = !(j->concerned[d] & MIXED);
+	x->now = j->table[NOW];
+	x->planned = j->table[PLANNED];
+	x->new = j->table[NEW];
+	for (int k = 0; k < OTHERS; k++)
+		x->other[k] = j->table[FIRST_OTHER + k];
+	repair_one(j);
+	for (uint32_t s = 0; s < x->switches; s++) {
+		if (x->new[s] == x->now[s])
+			continue;
+		if (!next_of(j))
+			return false;
+		ROUTES_FILL(uint8_t, routes_row(j->next, j->next->forwarding, j->offset, s))[d] = x->new[s];
+		j->changed++;
 	}
 	return true;
 }
@@ -316,8 +287,8 @@ static bool repair_offset(struct job *j)
 	memset(j->x.uses, 0, (size_t)j->x.switches * j->x.wide * sizeof(*j->x.uses));
 	find_concerned(j);
 	repair_begin(&j->x);
-	for (uint32_t first = 0; first < j->now->columns; first += AT_ONCE)
-		if (!repair_block(j, first))
+	for (uint32_t d = 0; d < j->now->columns; d++)
+		if (j->concerned[d] && j->x.up[routes_end(j->x.plan, d)] && !repair_column_of(j, d))
 			return false;
 	return true;
 }
@@ -328,9 +299,11 @@ struct routes *repair_routes(struct routes *now, const struct live *live, const 
 	struct job job = {.now = now, .live = live, .known = known}, *j = &job;
 	const struct amendment *before = now->amended;
 	const double begun = clock_seconds();
-	bool good = make_room(j) && match_fabric(j);
+	bool good = make_room(j);
 
 	REASON(why, "no memory to repair the routes");
+	if (good)
+		match_fabric(j);
 	for (; good && j->offset < now->offsets && j->offset < live->lids_per_port; j->offset++)
 		good = repair_offset(j);
 	if (good && ((j->moved && !before) || (j->later && !(before && before->later))))

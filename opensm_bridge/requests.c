@@ -96,116 +96,107 @@ static bool is_digest(const char *word)
 	       (strlen(word) == 16 && strspn(word, "0123456789abcdef") == 16);
 }
 
-static void answer_load(struct bridge *b, const char *arguments, char *json, size_t room)
+/* The answers to requests that may be refused: false and `why`. */
+static bool answer_load(struct bridge *b, const char *arguments, char *json, size_t room, struct reason *why)
 {
-	struct reason why = {.text = ""};
 	char *end;
 	const uint64_t generation = strtoull(arguments, &end, 10);
 
 	if (*arguments < '0' || *arguments > '9' || *end != ' ' || !generation || generation == UINT64_MAX ||
-	    !is_digest(end + 1)) {
-		REASON(&why, "load needs the generation of routes.next, a number above 0, and the digest "
-			     "that dump answered, or any");
-		answer_refusal(&why, json, room);
-	} else if (!reload(b, generation, end + 1, &why)) {
-		answer_refusal(&why, json, room);
-	} else {
-		pthread_mutex_lock(&b->mutex);
-		snprintf(json, room,
-			 "{\"ok\":true,\"engine_in_force\":\"%s\",\"generation_in_force\":%ju,"
-			 "\"unknown_terminals\":%u,\"as_loaded\":%s,\"digest\":\"%016" PRIx64 "\","
-			 "\"payload_crc\":%" PRIu32 ",\"routing\":%ju}", b->engine_in_force, (uintmax_t)generation,
-			 b->unknown, b->arrival.same && b->generation_in_force == generation ? "true" : "false", b->arrival.digest, b->arrival.payload_crc,
-			 (uintmax_t)b->arrival.routing);
-		pthread_mutex_unlock(&b->mutex);
-	}
+	    !is_digest(end + 1))
+		REFUSE("load needs the generation of routes.next, a number above 0, and the digest that dump answered, or any");
+	if (!reload(b, generation, end + 1, why))
+		return false;
+	pthread_mutex_lock(&b->mutex);
+	snprintf(json, room, "{\"ok\":true,\"engine_in_force\":\"%s\",\"generation_in_force\":%ju,\"unknown_terminals\":%u}",
+		 b->engine_in_force, (uintmax_t)generation, b->unknown);
+	pthread_mutex_unlock(&b->mutex);
+	return true;
 }
 
-static void answer_dump(struct bridge *b, char *json, size_t room)
+static bool answer_dump(struct bridge *b, const char *arguments, char *json, size_t room, struct reason *why)
 {
-	struct reason why = {.text = ""};
 	struct dump_result result;
 	char path[2048];
 
-	if (dump_in_force(b, &result, &why))
-		snprintf(json, room, "{\"ok\":true,\"path\":\"%s\",\"digest\":\"%016" PRIx64 "\","
-				     "\"unconfirmed_sl2vl_ports\":%u}",
-			 escaped(path, sizeof(path), b->options.dump_path), result.digest,
-			 result.unconfirmed_ports);
-	else
-		answer_refusal(&why, json, room);
+	(void)arguments;
+	if (!dump_in_force(b, &result, why))
+		return false;
+	snprintf(json, room, "{\"ok\":true,\"path\":\"%s\",\"digest\":\"%016" PRIx64 "\",\"unconfirmed_sl2vl_ports\":%u}",
+		 escaped(path, sizeof(path), b->options.dump_path), result.digest, result.unconfirmed_ports);
+	return true;
 }
 
-static void answer_fabric(struct bridge *b, char *json, size_t room)
+static bool answer_fabric(struct bridge *b, const char *arguments, char *json, size_t room, struct reason *why)
 {
-	struct reason why = {.text = ""};
 	char path[PATH_MAX], shown[2048];
 	uint64_t digest;
 
-	if (fabric_write(b, path, sizeof(path), &digest, &why))
-		snprintf(json, room, "{\"ok\":true,\"path\":\"%s\",\"digest\":\"%016jx\"}",
-			 escaped(shown, sizeof(shown), path), (uintmax_t)digest);
-	else
-		answer_refusal(&why, json, room);
+	(void)arguments;
+	if (!fabric_write(b, path, sizeof(path), &digest, why))
+		return false;
+	snprintf(json, room, "{\"ok\":true,\"path\":\"%s\",\"digest\":\"%016jx\"}", escaped(shown, sizeof(shown), path),
+		 (uintmax_t)digest);
+	return true;
 }
 
-static void answer_counters(struct bridge *b, char *json, size_t room)
+static bool answer_counters(struct bridge *b, const char *arguments, char *json, size_t room, struct reason *why)
 {
-	struct reason why = {.text = ""};
 	struct counters_result result;
 	char path[PATH_MAX], shown[2048];
 
-	if (counters_write(b, path, sizeof(path), &result, &why))
-		snprintf(json, room, "{\"ok\":true,\"path\":\"%s\",\"ports\":%u,\"sweep\":%u}",
-			 escaped(shown, sizeof(shown), path), result.ports, result.sweep);
-	else
-		answer_refusal(&why, json, room);
+	(void)arguments;
+	if (!counters_write(b, path, sizeof(path), &result, why))
+		return false;
+	snprintf(json, room, "{\"ok\":true,\"path\":\"%s\",\"ports\":%u,\"sweep\":%u}", escaped(shown, sizeof(shown), path),
+		 result.ports, result.sweep);
+	return true;
 }
 
-static void answer_decline(struct bridge *b, const char *arguments, char *json, size_t room)
+static bool answer_decline(struct bridge *b, const char *arguments, char *json, size_t room, struct reason *why)
 {
-	struct reason why = {.text = ""};
 	char *end;
 	const unsigned long number = strtoul(arguments, &end, 10);
 
-	REASON(&why, "no routing waits in call %.20s", arguments);
-	if (!*end && number && number <= UINT32_MAX && agent_call_decline(b, (unsigned)number))
-		snprintf(json, room, "{\"ok\":true}");
-	else
-		answer_refusal(&why, json, room);
+	if (*end || !number || number > UINT32_MAX || !agent_call_decline(b, (unsigned)number))
+		REFUSE("no routing waits in call %.20s", arguments);
+	snprintf(json, room, "{\"ok\":true}");
+	return true;
 }
 
-static void answer_notice(struct bridge *b, const char *arguments, char *json, size_t room)
+static bool answer_notice(struct bridge *b, const char *arguments, char *json, size_t room, struct reason *why)
 {
-	struct reason why = {.text = ""};
 	struct notice notice;
 	unsigned subscribed;
 
-	if (notice_parse(&notice, arguments, &why) && notice_raise(b, &notice, &subscribed, &why))
-		snprintf(json, room, "{\"ok\":true,\"subscribed\":%u}", subscribed);
-	else
-		answer_refusal(&why, json, room);
+	if (!notice_parse(&notice, arguments, why) || !notice_raise(b, &notice, &subscribed, why))
+		return false;
+	snprintf(json, room, "{\"ok\":true,\"subscribed\":%u}", subscribed);
+	return true;
 }
 
 void request_answer(struct bridge *b, const char *request, char *json, size_t room)
 {
-	const struct reason unknown = {.text = "unknown request; valid are status, load GENERATION PROVED_FROM, dump, "
-				       "fabric, counters, await CALL, decline CALL, and notice unpath|repath UPDATE GENERATION"};
+	static const struct {
+		const char *name; /* with a space if arguments follow */
+		bool (*answer)(struct bridge *, const char *, char *, size_t, struct reason *);
+	} requests[] = {{"load ", answer_load},		{"dump", answer_dump},	    {"fabric", answer_fabric},
+			{"counters", answer_counters}, {"decline ", answer_decline}, {"notice ", answer_notice}};
+	struct reason why = {.text = "unknown request; valid are status, load GENERATION PROVED_FROM, dump, "
+			     "fabric, counters, await CALL, decline CALL, and notice unpath|repath UPDATE GENERATION"};
 
-	if (!strcmp(request, "status"))
+	if (!strcmp(request, "status")) {
 		answer_status(b, json, room);
-	else if (!strncmp(request, "load ", 5))
-		answer_load(b, request + 5, json, room);
-	else if (!strcmp(request, "dump"))
-		answer_dump(b, json, room);
-	else if (!strcmp(request, "fabric"))
-		answer_fabric(b, json, room);
-	else if (!strcmp(request, "counters"))
-		answer_counters(b, json, room);
-	else if (!strncmp(request, "decline ", 8))
-		answer_decline(b, request + 8, json, room);
-	else if (!strncmp(request, "notice ", 7))
-		answer_notice(b, request + 7, json, room);
-	else
-		answer_refusal(&unknown, json, room);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(requests) / sizeof(*requests); i++) {
+		const size_t length = strlen(requests[i].name);
+
+		if (strncmp(request, requests[i].name, length) || (requests[i].name[length - 1] != ' ' && request[length]))
+			continue;
+		if (requests[i].answer(b, request + length, json, room, &why))
+			return;
+		break;
+	}
+	answer_refusal(&why, json, room);
 }

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "crc32.h"
+#include "write_file.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "routes files are used in place and are little-endian"
@@ -24,7 +25,6 @@
 /* More than any fabric of today needs (170 MB for 11,664 hosts, two lanes and four offsets). */
 #define MAX_FILE_SIZE ((uint64_t)4 << 30)
 #define MAX_NODES 65535
-#define SECTION_SIZE 24
 
 static uint32_t u32_at(const uint8_t *image, size_t at)
 {
@@ -40,8 +40,6 @@ static uint64_t u64_at(const uint8_t *image, size_t at)
 	return value;
 }
 
-#define REFUSE(...) return REASON(why, __VA_ARGS__), false
-
 static bool engine_name_is_good(const uint8_t *name)
 {
 	size_t length = strnlen((const char *)name, ROUTES_ENGINE_SIZE);
@@ -54,54 +52,76 @@ static bool engine_name_is_good(const uint8_t *name)
 	return true;
 }
 
-/* Sections 13 and 14 are the last ones, so a file without them has the same ids except for the last two. */
-const uint8_t *routes_section_ids(unsigned flags, unsigned lanes, unsigned *count)
+static bool has(const struct routes *r, unsigned id)
 {
-	static const uint8_t plain[2][10] = {{1, 2, 3, 4, 5, 10, 11, 13, 14}, {1, 2, 3, 4, 5, 10, 11, 12, 13, 14}},
-			     by_hop[2][11] = {{1, 2, 3, 4, 5, 9, 10, 11, 13, 14},
-					      {1, 2, 3, 4, 5, 9, 10, 11, 12, 13, 14}},
-			     by_path[2][13] = {{1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 13, 14},
-					       {1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14}};
-	const bool had = flags & ROUTES_HAD;
+	const bool by_hop = r->flags & ROUTES_HOPS;
 
-	*count = (flags & ROUTES_HOPS ? 8 : lanes > 1 ? 10 : 7) + had + (flags & ROUTES_NUMBERS ? 2 : 0);
-	return flags & ROUTES_HOPS ? by_hop[had] : lanes > 1 ? by_path[had] : plain[had];
+	if (id >= 6 && id <= 8)
+		return r->lanes > 1 && !by_hop;
+	if (id == 9)
+		return by_hop;
+	if (id == 12)
+		return r->flags & ROUTES_HAD;
+	return id <= 11 || r->flags & ROUTES_NUMBERS;
 }
 
-void routes_section_lengths(const struct routes *r, uint64_t length[ROUTES_LAST_ID + 1])
+void routes_lay_out(const struct routes *r, struct layout *l)
 {
-	const uint64_t s = r->switches, t = r->terminals, wide = r->wide;
-	const uint64_t table = r->offsets * s * (s + t);
-	const uint64_t by_id[] = {0,	 8 * s, 8 * t,	    4 * t,	      s,	    table, table,
-				  16, r->offsets, s * wide * wide, 4 * s * wide, s,     table,
-				  4 * r->lanes * s * wide, 4 * s * wide};
+	const uint64_t s = r->switches, t = r->terminals, wide = r->wide, table = r->offsets * s * (s + t);
+	const uint64_t length[ROUTES_LAST_ID + 1] = {
+		0, 8 * s, 8 * t, 4 * t, s, table, table, 16, r->offsets, s * wide * wide, 4 * s * wide, s, table,
+		4 * r->lanes * s * wide, 4 * s * wide};
 
-	memcpy(length, by_id, sizeof(by_id));
+	*l = (struct layout){.sections = 0};
+	for (unsigned id = 1; id <= ROUTES_LAST_ID; id++)
+		l->sections += has(r, id);
+	l->size = ROUTES_HEADER_SIZE + l->sections * ROUTES_SECTION_SIZE;
+	for (unsigned id = 1; id <= ROUTES_LAST_ID; id++)
+		if (has(r, id)) {
+			l->at[id] = (l->size + 7) & ~(uint64_t)7;
+			l->length[id] = length[id];
+			l->size = l->at[id] + length[id];
+		}
+}
+
+void routes_put_table(const struct layout *l, uint8_t *table)
+{
+	for (unsigned id = 1; id <= ROUTES_LAST_ID; id++)
+		if (l->at[id]) {
+			put_bytes(table, 0, id, 8);
+			put_bytes(table, 8, l->at[id], 8);
+			put_bytes(table, 16, l->length[id], 8);
+			table += ROUTES_SECTION_SIZE;
+		}
 }
 
 /* Sections are aligned to 8 bytes, and so is an image from malloc(). */
-void routes_set_arrays(struct routes *r, uint8_t *const section[ROUTES_LAST_ID + 1])
+void routes_set_arrays(struct routes *r, const struct layout *l)
 {
-	r->switch_guid = (const void *)section[1];
-	r->terminal_guid = (const void *)section[2];
-	r->terminal_leaf = (const void *)section[3];
+	void *section[ROUTES_LAST_ID + 1];
+
+	for (unsigned id = 0; id <= ROUTES_LAST_ID; id++)
+		section[id] = l->at[id] ? r->image + l->at[id] : NULL;
+	r->switch_guid = section[1];
+	r->terminal_guid = section[2];
+	r->terminal_leaf = section[3];
 	r->switch_ports = section[4];
 	r->forwarding = section[5];
 	r->service_levels = section[6];
 	r->sl_to_vl = section[7];
 	r->fallback_sl = section[8];
 	r->hop_lanes = section[9];
-	r->far_ends = (const void *)section[10];
+	r->far_ends = section[10];
 	r->senders = section[11];
 	r->had = section[12];
-	r->numbers = (const void *)section[13];
-	r->loads = (const void *)section[14];
+	r->numbers = section[13];
+	r->loads = section[14];
 }
 
 static bool check_header(struct routes *r, struct reason *why)
 {
 	const uint8_t *h = r->image;
-	unsigned sections;
+	struct layout l;
 
 	if (r->size < ROUTES_HEADER_SIZE)
 		REFUSE("only %zu bytes, shorter than the header", r->size);
@@ -134,8 +154,8 @@ static bool check_header(struct routes *r, struct reason *why)
 	if (!engine_name_is_good(h + 80))
 		REFUSE("bad engine name");
 	memcpy(r->engine, h + 80, ROUTES_ENGINE_SIZE);
-	routes_section_ids(r->flags, r->lanes, &sections);
-	if ((unsigned)(h[42] | h[43] << 8) != sections)
+	routes_lay_out(r, &l);
+	if ((unsigned)(h[42] | h[43] << 8) != l.sections)
 		REFUSE("%d sections for %u virtual lanes", h[42] | h[43] << 8, r->lanes);
 	if (sar_crc32(0, h + ROUTES_HEADER_SIZE, r->size - ROUTES_HEADER_SIZE) != u32_at(h, 120))
 		REFUSE("bad payload checksum");
@@ -152,37 +172,32 @@ static unsigned highest(const uint8_t *values, uint32_t count)
 	return most;
 }
 
-/* Every byte of the section table has exactly one valid value, so the table is compared rather than interpreted. */
-static bool find_sections(struct routes *r, uint8_t *section[], struct reason *why)
+/* Every byte up to the end of the last section but those in sections has exactly one valid value, so it is compared rather than
+ * interpreted. */
+static bool find_sections(struct routes *r, struct reason *why)
 {
-	unsigned count;
-	const uint8_t *id = routes_section_ids(r->flags, r->lanes, &count);
-	uint64_t length[ROUTES_LAST_ID + 1], end = ROUTES_HEADER_SIZE + count * SECTION_SIZE;
+	uint8_t table[ROUTES_LAST_ID * ROUTES_SECTION_SIZE];
+	struct layout l;
+	uint64_t end;
 
-	routes_section_lengths(r, length);
-	if (end > r->size)
-		REFUSE("the section table runs past the end");
-	for (unsigned i = 0; i < count; i++) {
-		const size_t entry = ROUTES_HEADER_SIZE + i * SECTION_SIZE;
-		const uint64_t at = (end + 7) & ~(uint64_t)7;
-
-		if (u32_at(r->image, entry) != id[i] || u32_at(r->image, entry + 4) != 0 ||
-		    u64_at(r->image, entry + 8) != at || u64_at(r->image, entry + 16) != length[id[i]])
-			REFUSE("section %u is missing, misplaced or of a wrong length", id[i]);
-		if (at > r->size || length[id[i]] > r->size - at)
-			REFUSE("section %u runs past the end", id[i]);
-		for (; end < at; end++)
+	routes_lay_out(r, &l); /* as far as section 4, it does not depend on `wide` */
+	if (l.at[4] + l.length[4] > r->size)
+		REFUSE("the sections run past the end");
+	r->wide = 1 + highest(r->image + l.at[4], r->switches);
+	routes_lay_out(r, &l);
+	if (l.size != r->size)
+		REFUSE("%zu bytes long, its sections need %ju", r->size, (uintmax_t)l.size);
+	routes_put_table(&l, table);
+	end = ROUTES_HEADER_SIZE + l.sections * ROUTES_SECTION_SIZE;
+	if (memcmp(r->image + ROUTES_HEADER_SIZE, table, end - ROUTES_HEADER_SIZE))
+		REFUSE("a section is missing, misplaced or of a wrong length");
+	for (unsigned id = 1; id <= ROUTES_LAST_ID; id++) {
+		for (; end < l.at[id]; end++)
 			if (r->image[end])
-				REFUSE("dirty padding before section %u", id[i]);
-		section[id[i]] = r->image + at;
-		end = at + length[id[i]];
-		if (id[i] == 4) {
-			r->wide = 1 + highest(r->image + at, r->switches);
-			routes_section_lengths(r, length);
-		}
+				REFUSE("dirty padding before section %u", id);
+		end = l.at[id] ? end + l.length[id] : end;
 	}
-	if (end != r->size)
-		REFUSE("bytes after the last section");
+	routes_set_arrays(r, &l);
 	return true;
 }
 
@@ -288,16 +303,8 @@ static bool check_loads(const struct routes *r, struct reason *why)
 
 static bool check(struct routes *r, struct reason *why)
 {
-	uint8_t *section[ROUTES_LAST_ID + 1] = {NULL};
-
-	if (!check_header(r, why) || !find_sections(r, section, why))
-		return false;
-	routes_set_arrays(r, section);
-	if (!r->switch_guid || !r->terminal_guid || !r->terminal_leaf || !r->switch_ports ||
-	    !r->forwarding || !r->far_ends || !r->senders) /* cannot happen: every list of ids has these */
-		REFUSE("a section is missing");
-	return check_nodes(r, why) && check_ports(r, r->forwarding, ROUTES_NO_ROUTE, why) &&
-	       check_cables(r, why) && check_lanes(r, why) && check_loads(r, why) &&
+	return check_header(r, why) && find_sections(r, why) && check_nodes(r, why) &&
+	       check_ports(r, r->forwarding, ROUTES_NO_ROUTE, why) && check_cables(r, why) && check_lanes(r, why) && check_loads(r, why) &&
 	       (!r->had || check_ports(r, r->had, ROUTES_UNKNOWN, why));
 }
 
@@ -380,6 +387,13 @@ void routes_drop(struct routes *r)
 	}
 	free(r->image);
 	free(r);
+}
+
+void routes_senders(const struct routes *r, uint8_t *sends)
+{
+	memcpy(sends, r->senders, r->switches);
+	for (uint32_t t = 0; t < r->terminals; t++)
+		sends[r->terminal_leaf[t]] = 1;
 }
 
 static int by_value(const void *a, const void *b)

@@ -1,6 +1,5 @@
 /* The routes file of FORMAT.md, read into memory and checked completely. */
-#ifndef SAR_ROUTES_FILE_H
-#define SAR_ROUTES_FILE_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,8 +11,8 @@
 #define ROUTES_NO_ROUTE 255
 #define ROUTES_NO_SWITCH UINT32_MAX
 #define ROUTES_VERSION 4
-#define ROUTES_MAX_SECTIONS 13
 #define ROUTES_LAST_ID 14
+#define ROUTES_SECTION_SIZE 24
 #define ROUTES_HOPS 1u /* flags */
 #define ROUTES_HAD 2u
 #define ROUTES_NUMBERS 4u
@@ -79,19 +78,31 @@ static inline uint8_t routes_hop_lane(const struct routes *r, uint32_t row, unsi
 					     : 0;
 }
 
-/* The number of the channel that leaves switch `row` by `port` on `lane`; 0 if it has none. */
-static inline uint32_t routes_number(const struct routes *r, unsigned lane, uint32_t row, unsigned port)
+/* The switch at which the paths of a column end. */
+static inline uint32_t routes_end(const struct routes *r, uint32_t column)
 {
-	return port < r->wide ? r->numbers[((size_t)lane * r->switches + row) * r->wide + port] : 0;
+	return column < r->terminals ? r->terminal_leaf[column] : column - r->terminals;
 }
 
-/* The ids of a file's sections, in order; sets `count`. */
-const uint8_t *routes_section_ids(unsigned flags, unsigned lanes, unsigned *count);
+/* Whether packets of hosts are sent to this column: to a terminal, or to unknown hosts at a switch. */
+static inline bool routes_covers(const struct routes *r, uint32_t column)
+{
+	return column < r->terminals || r->senders[column - r->terminals];
+}
 
-/* Sets the length of each section, by its id, for the sizes in `r`. */
-void routes_section_lengths(const struct routes *r, uint64_t length[ROUTES_LAST_ID + 1]);
-/* Sets the arrays of `r` to its sections, by id; NULL for a section that the file does not have. */
-void routes_set_arrays(struct routes *r, uint8_t *const section[ROUTES_LAST_ID + 1]);
+/* Sets `sends` of each row to 1 where the file has hosts, or its proof covers unknown ones; else to 0. */
+void routes_senders(const struct routes *r, uint8_t *sends);
+
+/* Where the sections of a file with the sizes in `r` are, by id; 0: it has none of this id. */
+struct layout {
+	uint64_t at[ROUTES_LAST_ID + 1], length[ROUTES_LAST_ID + 1], size;
+	unsigned sections;
+};
+void routes_lay_out(const struct routes *r, struct layout *l);
+/* Writes the section table, of ROUTES_SECTION_SIZE for each. */
+void routes_put_table(const struct layout *l, uint8_t *table);
+/* Sets the arrays of `r` to the sections of its image. */
+void routes_set_arrays(struct routes *r, const struct layout *l);
 
 /* The index of a GUID in an ascending list; `count` if it is not in the list. */
 uint32_t guid_index(const uint64_t *guids, uint32_t count, uint64_t guid);
@@ -102,5 +113,3 @@ static inline uint32_t routes_switch(const struct routes *r, uint64_t guid)
 {
 	return guid_index(r->switch_guid, r->switches, guid);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Builds a routes file, for the dump of what is in force; routes_file.h reads one. */
-#ifndef SAR_ROUTES_WRITE_H
-#define SAR_ROUTES_WRITE_H
+#pragma once
 #include <stdbool.h>
 
 #include "routes_file.h"
@@ -16,8 +15,5 @@ struct routes *routes_blank(const struct routes *sizes);
 /* A copy with an image of its own, as it was read; NULL without memory. */
 struct routes *routes_copy(const struct routes *r);
 void routes_seal(struct routes *r); /* writes the checksums, once the arrays are filled in */
-uint32_t routes_payload_crc(const struct routes *r); /* as the header has it */
 /* Replaces the file atomically (write_file.h), without waiting for the disk: it is read back at once, or not at all. */
 bool routes_write(const struct routes *r, const char *path, struct reason *why);
-
-#endif

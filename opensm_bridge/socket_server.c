@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "bridge.h"
+#include "clock.h"
 #include "listener.h"
 #include "thread.h"
 
@@ -19,6 +20,7 @@
 #define REQUEST_SIZE 64
 #define ANSWER_SIZE 8192
 #define AWAIT 30 /* seconds that a client may wait for a call; then the answer is 0 */
+#define CALL_INTERVAL 20 /* ms between two looks for a call */
 #define CLIENT_PATIENCE 5000 /* ms that a client may take to send its request, or to read the answer */
 
 struct server {
@@ -76,22 +78,14 @@ static void send_answer(const struct server *s, int client, const char *text, si
 /* Waits until a routing calls the agent, the client leaves, or AWAIT is over. True: answer the client. */
 static bool wait_for_call(const struct server *s, int client, unsigned answered, unsigned *number)
 {
-	struct pollfd wait[] = {{.fd = client, .events = POLLIN},
-				{.fd = s->stop, .events = POLLIN},
-				{.fd = s->bridge->call_event, .events = POLLIN}};
-	struct timespec now;
-	time_t end;
+	struct pollfd wait[] = {{.fd = client, .events = POLLIN}, {.fd = s->stop, .events = POLLIN}};
+	const double end = clock_seconds() + AWAIT;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	end = now.tv_sec + AWAIT;
-	while (!(*number = agent_call_number(s->bridge, answered)) && now.tv_sec < end) {
-		if (poll(wait, 3, 1000) < 0 && errno != EINTR)
+	while (!(*number = agent_call_number(s->bridge, answered)) && clock_seconds() < end) {
+		if (poll(wait, 2, CALL_INTERVAL) < 0 && errno != EINTR)
 			return false;
 		if (wait[0].revents || wait[1].revents) /* it has left, or talks out of turn */
 			return false;
-		if (wait[2].revents) /* a call that was answered is not over yet */
-			poll(NULL, 0, 5);
-		clock_gettime(CLOCK_MONOTONIC, &now);
 	}
 	return true;
 }
@@ -144,13 +138,17 @@ static void *serve_all(void *argument)
 
 	for (;;) {
 		struct pollfd wait[] = {{.fd = s->listener, .events = POLLIN},
-					{.fd = s->stop, .events = POLLIN}};
+					{.fd = s->stop, .events = POLLIN},
+					{.fd = sigusr2_event(), .events = POLLIN}};
+		struct reason unused;
 
-		if (poll(wait, 2, 1000) < 0 && errno != EINTR)
+		if (poll(wait, 3, 1000) < 0 && errno != EINTR)
 			return NULL;
 		events_follow(s->bridge);
 		if (wait[1].revents)
 			return NULL;
+		if (wait[2].revents && sigusr2_take())
+			(void)reload(s->bridge, 0, "any", &unused); /* it logs the result */
 		/* The listener is nonblocking, because another thread may accept the client first. */
 		const int client = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (client >= 0)
@@ -162,10 +160,8 @@ static void *serve_all(void *argument)
 
 static bool listen_at(struct server *s, const struct options *o, struct reason *why)
 {
-	if (mkdir(o->folder, 0755) && errno != EEXIST) {
-		REASON(why, "cannot make %.300s: %s", o->folder, strerror(errno));
-		return false;
-	}
+	if (mkdir(o->folder, 0755) && errno != EEXIST)
+		REFUSE("cannot make %.300s: %s", o->folder, strerror(errno));
 	s->listener = listener_open(o->socket_path, o->group, &s->inode, why);
 	return s->listener >= 0;
 }
@@ -174,21 +170,12 @@ bool server_open(struct bridge *b, struct reason *why)
 {
 	struct server *s = calloc(1, sizeof(*s));
 
-	if (!s) {
-		REASON(why, "no memory");
-		return false;
-	}
+	if (!s)
+		REFUSE("no memory");
 	b->server = s;
 	*s = (struct server){.bridge = b, .listener = -1, .stop = eventfd(0, EFD_CLOEXEC)};
-	if (s->stop < 0) {
-		REASON(why, "no eventfd: %s", strerror(errno));
-		return false;
-	}
-	b->call_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (b->call_event < 0) {
-		REASON(why, "no eventfd: %s", strerror(errno));
-		return false;
-	}
+	if (s->stop < 0)
+		REFUSE("no eventfd: %s", strerror(errno));
 	if (!listen_at(s, &b->options, why))
 		return false;
 	while (s->running < THREADS && !thread_start(&s->thread[s->running], serve_all, s))
@@ -218,9 +205,6 @@ void server_close(struct bridge *b)
 	}
 	if (s->stop >= 0)
 		close(s->stop);
-	if (b->call_event >= 0)
-		close(b->call_event);
-	b->call_event = -1;
 	free(s);
 	b->server = NULL;
 }

@@ -79,3 +79,20 @@ void state_lost_master(struct bridge *b)
 	b->take_file = true;
 	pthread_cond_broadcast(&b->changed);
 }
+
+void state_wait(struct bridge *b, long milliseconds)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += milliseconds % 1000 * 1000000;
+	until.tv_sec += milliseconds / 1000 + until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	pthread_cond_timedwait(&b->changed, &b->mutex, &until);
+}
+
+void state_request_routing(struct bridge *b)
+{
+	b->osm->subn.force_reroute = TRUE;
+	osm_opensm_sweep(b->osm);
+}

@@ -25,7 +25,7 @@
 #include "clock.h"
 #include "hash.h"
 
-#define LONGEST 64 /* hops of a route, where none was walked */
+#define LONGEST 64 /* hops of a route, before any of ours was in force */
 
 static bool all_are(const uint8_t *block, uint8_t value)
 {
@@ -101,18 +101,8 @@ static bool make_room(struct bridge *b)
 
 static struct known_switch *known_of(struct bridge *b, const osm_switch_t *sw)
 {
-	const uint64_t guid = cl_ntoh64(osm_node_get_node_guid(sw->p_node));
-	uint32_t low = 0, high = b->known.switches;
-
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-
-		if (b->known.sw[middle].guid < guid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return &b->known.sw[low]; /* make_room() has added it */
+	/* make_room() has added it */
+	return known_find(&b->known, cl_ntoh64(osm_node_get_node_guid(sw->p_node)));
 }
 
 double tables_head_of_queue(const osm_subn_opt_t *o)
@@ -131,7 +121,7 @@ static double packet_life(const struct bridge *b)
 {
 	const double once = tables_head_of_queue(&b->osm->subn.opt);
 
-	return once < 0 ? HUGE_VAL : once * (2 + (b->walked.longest ? b->walked.longest : LONGEST));
+	return once < 0 ? HUGE_VAL : once * (2 + (b->longest ? b->longest : LONGEST));
 }
 
 void tables_look(struct bridge *b, enum look when)
@@ -237,14 +227,15 @@ void tables_note_ends(struct bridge *b, const struct install *i)
 {
 	struct known *k = &b->known;
 
+	if (i->tables.fit.longest > b->longest)
+		b->longest = i->tables.fit.longest;
 	for (uint32_t lid = 0; lid < k->lids && lid < i->tables.lids; lid++)
 		k->end[lid] = i->tables.put_off[lid] ? k->end[lid] : 0;
-	for (uint32_t d = 0; d < i->live.switches + i->live.terminals; d++) {
-		const struct live_terminal *t = d < i->live.switches ? NULL : &i->live.end[d - i->live.switches];
-		const struct live_switch *leaf = &i->live.sw[t ? t->leaf : d];
+	for (uint32_t d = 0; d < live_destinations(&i->live); d++) {
+		const struct live_destination to = live_destination(&i->live, d);
 
-		for (unsigned lid = t ? t->lid_low : leaf->lid_low; lid <= (t ? t->lid_high : leaf->lid_high); lid++)
+		for (unsigned lid = to.low; lid <= to.high; lid++)
 			if (lid < k->lids && lid < i->tables.lids && !i->tables.put_off[lid])
-				k->end[lid] = leaf->guid;
+				k->end[lid] = i->live.sw[to.leaf].guid;
 	}
 }

@@ -15,13 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "certificate.h"
-
 enum kind { NEW, SENT, HAD, OLDER, ALL }; /* of entries */
 
 struct check {
 	const struct verify_task *t;
-	uint8_t *sends, *seen, *lost;
+	uint8_t *seen, *lost;
 	uint32_t *stack;
 	uint32_t lid, end; /* `end`: the live switch at which routes to the LID end */
 	enum kind kinds;   /* of entries that count: those before this one */
@@ -40,15 +38,12 @@ uint8_t *verify_tables(const struct routes *r, const struct live *live, const st
 
 		for (unsigned o = 0; o < r->offsets; o++)
 			row[o] = routes_row(r, r->forwarding, o, fit->row[s]);
-		for (uint32_t d = 0; d < live->switches; d++)
-			for (unsigned lid = live->sw[d].lid_low; lid && lid <= live->sw[d].lid_high && lid < lids; lid++)
-				table[lid] = row[fit_offset(r, lid, live->sw[d].lid_low)][r->terminals + fit->row[d]];
-		for (uint32_t t = 0; t < live->terminals; t++) {
-			const struct live_terminal *to = &live->end[t];
+		for (uint32_t d = 0; d < live_destinations(live); d++) {
+			const struct live_destination to = live_destination(live, d);
+			const uint32_t column = fit_column(fit, r, live, d);
 
-			for (unsigned lid = to->lid_low; lid <= to->lid_high && lid < lids; lid++)
-				table[lid] = to->leaf == s ? to->leaf_port :
-							     row[fit_offset(r, lid, to->lid_low)][fit->column[t]];
+			for (unsigned lid = to.low; lid && lid <= to.high && lid < lids; lid++)
+				table[lid] = to.host && to.leaf == s ? to.host->leaf_port : row[fit_offset(r, lid, to.low)][column];
 		}
 	}
 	return tables;
@@ -113,7 +108,7 @@ static bool mixture_rises(struct check *c)
 
 	memset(c->seen, 0, live->switches);
 	for (uint32_t s = 0; s < live->switches; s++)
-		if (c->sends[s])
+		if (c->t->fit->sends[s])
 			c->seen[c->stack[depth++] = s] = 1;
 	while (depth) {
 		const uint32_t s = c->stack[--depth];
@@ -191,22 +186,21 @@ static void put_off(const struct check *c, bool moved)
 	t->put_off[c->lid] = moved ? LID_UNROUTED : LID_KEPT;
 }
 
-static bool check_lids(struct check *c, const uint8_t *changed, unsigned low, unsigned high, uint32_t leaf, bool covered,
-		       struct reason *why)
+static bool check_lids(struct check *c, const uint8_t *changed, const struct live_destination *to, struct reason *why)
 {
 	const struct verify_task *t = c->t;
-	const uint64_t guid = t->live->sw[leaf].guid;
+	const struct live_switch *leaf = &t->live->sw[to->leaf];
 
-	c->end = leaf;
-	for (c->lid = low; c->lid && c->lid <= high && c->lid < t->lids; c->lid++) {
-		const bool moved = t->ours && t->known->end[c->lid] != guid;
+	c->end = to->leaf;
+	for (c->lid = to->low; c->lid && c->lid <= to->high && c->lid < t->lids; c->lid++) {
+		const bool moved = t->ours && t->known->end[c->lid] != leaf->guid;
 
-		if (!covered || !changed[c->lid] || may_mix(c, ALL))
+		if (!changed[c->lid] || may_mix(c, ALL))
 			continue;
 		if (!moved && !may_mix(c, OLDER))
 			return REASON_OF(why, "stale", "nothing proves that packets to LID %u at switch 0x%016" PRIx64 " (%.60s) "
-					 "cannot loop while switches have old and new entries", c->lid, guid,
-					 t->live->sw[leaf].name), false;
+					 "cannot loop while switches have old and new entries", c->lid, leaf->guid,
+					 leaf->name), false;
 		put_off(c, moved);
 	}
 	return true;
@@ -222,62 +216,25 @@ static bool tables_mix(struct check *c, struct reason *why)
 		mark_changed(t, changed);
 	for (uint32_t s = 0; good && s < t->live->switches; s++)
 		c->lost[s] = known_is_lost(t->known, t->live, s);
-	for (uint32_t s = 0; good && s < t->live->switches; s++)
-		good = check_lids(c, changed, t->live->sw[s].lid_low, t->live->sw[s].lid_high, s,
-				  t->routes->senders[t->fit->row[s]], why);
-	for (uint32_t n = 0; good && n < t->live->terminals; n++)
-		good = check_lids(c, changed, t->live->end[n].lid_low, t->live->end[n].lid_high, t->live->end[n].leaf, true,
-				  why);
-	free(changed);
-	return good;
-}
+	for (uint32_t d = 0; good && d < live_destinations(t->live); d++) {
+		const struct live_destination to = live_destination(t->live, d);
 
-/* The certificate of the columns that a repair has changed, on paths of live switches over live cables. */
-static bool certificate_is_kept(const struct verify_task *t, const uint8_t *sends, struct reason *why)
-{
-	const struct routes *r = t->routes;
-	uint32_t *far = malloc((size_t)r->switches * r->wide * sizeof(*far));
-	struct certificate certificate;
-	bool good = certificate_make(&certificate, r) && far;
-
-	if (good) {
-		memset(far, 0xff, (size_t)r->switches * r->wide * sizeof(*far));
-		memset(certificate.sends, 0, r->switches);
-		for (uint32_t s = 0; s < t->live->switches; s++) {
-			certificate.sends[t->fit->row[s]] = sends[s];
-			for (unsigned p = 1; p <= t->live->sw[s].ports && p < r->wide; p++) {
-				const uint32_t at = t->live->sw[s].first_port + p, peer = t->live->peer[at];
-
-				if (peer != NO_PEER)
-					far[(size_t)t->fit->row[s] * r->wide + p] = t->fit->row[peer] << 8 |
-										    t->live->peer_port[at];
-			}
-		}
-		certificate.far = far;
-		good = certificate_holds(&certificate, t->before, why);
+		/* Where hosts send to it. */
+		if (to.host || t->routes->senders[t->fit->row[to.leaf]])
+			good = check_lids(c, changed, &to, why);
 	}
-	certificate_free(&certificate);
-	free(far);
+	free(changed);
 	return good;
 }
 
 bool verify_routes(const struct verify_task *t, struct reason *why)
 {
-	struct check c = {.t = t, .sends = calloc(t->live->switches + 1, 1), .seen = calloc(t->live->switches + 1, 1),
-			  .lost = calloc(t->live->switches + 1, 1),
+	struct check c = {.t = t, .seen = calloc(t->live->switches + 1, 1), .lost = calloc(t->live->switches + 1, 1),
 			  .stack = calloc(t->live->switches + 1, sizeof(*c.stack))};
-	struct certificate who = {.routes = NULL};
-	bool good = c.sends && c.seen && c.lost && c.stack && certificate_make(&who, t->routes);
+	bool good = c.seen && c.lost && c.stack;
 
 	REASON(why, "no memory to verify the routes");
-	for (uint32_t s = 0; good && s < t->live->switches; s++)
-		c.sends[s] = who.sends[t->fit->row[s]];
-	for (uint32_t n = 0; good && n < t->live->terminals; n++)
-		c.sends[t->live->end[n].leaf] = 1;
-	certificate_free(&who);
-	good = good && (!t->before || certificate_is_kept(t, c.sends, why)) &&
-	       (!t->known || tables_mix(&c, why));
-	free(c.sends);
+	good = good && tables_mix(&c, why);
 	free(c.seen);
 	free(c.lost);
 	free(c.stack);

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -26,35 +25,18 @@ static bool write_all(int file, const uint8_t *bytes, size_t size)
 	return true;
 }
 
-static void sync_folder(const char *path)
-{
-	char copy[PATH_MAX];
-	int folder;
-
-	snprintf(copy, sizeof(copy), "%s", path);
-	folder = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (folder < 0)
-		return;
-	fsync(folder);
-	close(folder);
-}
-
-bool write_file(const char *path, const void *bytes, size_t size, bool sync, struct reason *why)
+bool write_file(const char *path, const void *bytes, size_t size, struct reason *why)
 {
 	char temporary[PATH_MAX];
 	int file, error;
 	bool good;
 
-	if ((size_t)snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path) >= sizeof(temporary)) {
-		REASON(why, "the path %.300s is too long", path);
-		return false;
-	}
+	if ((size_t)snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path) >= sizeof(temporary))
+		REFUSE("the path %.300s is too long", path);
 	file = mkostemp(temporary, O_CLOEXEC);
-	if (file < 0) {
-		REASON(why, "cannot write %.300s: %s", path, strerror(errno));
-		return false;
-	}
-	good = write_all(file, bytes, size) && !fchmod(file, 0644) && !(sync && fsync(file));
+	if (file < 0)
+		REFUSE("cannot write %.300s: %s", path, strerror(errno));
+	good = write_all(file, bytes, size) && !fchmod(file, 0644);
 	error = errno;
 	if (close(file) && good) {
 		good = false;
@@ -67,8 +49,6 @@ bool write_file(const char *path, const void *bytes, size_t size, bool sync, str
 	if (!good) {
 		unlink(temporary);
 		REASON(why, "cannot write %.300s: %s", path, strerror(error));
-	} else if (sync) {
-		sync_folder(path);
 	}
 	return good;
 }

@@ -7,8 +7,6 @@
 
 #include "ask_agent.h"
 
-#define REFUSE(...) return REASON(why, __VA_ARGS__), false
-
 static const struct {
 	const char *key;
 	size_t offset, room;
@@ -38,11 +36,22 @@ static bool is_address(const char *text)
 	return *text == '/' ? strlen(text) < 108 : port && port != text && port[1];
 }
 
+static bool set_milliseconds(unsigned *to, const char *key, const char *value, unsigned least, unsigned most,
+			     struct reason *why)
+{
+	char *end;
+	const unsigned long milliseconds = strtoul(value, &end, 10);
+
+	if (*value < '0' || *value > '9' || *end || milliseconds < least || milliseconds > most)
+		REFUSE("argument %s must be %u to %u milliseconds, not \"%.60s\"", key, least, most, value);
+	*to = (unsigned)milliseconds;
+	return true;
+}
+
 bool arguments_take(struct arguments *a, const char *word, struct reason *why)
 {
 	const char *value = strchr(word, '=');
 	const size_t key = value ? (size_t)(value++ - word) : 0;
-	char *end;
 
 	if (!key)
 		REFUSE("argument \"%.60s\" is not of the form key=value", word);
@@ -59,24 +68,10 @@ bool arguments_take(struct arguments *a, const char *word, struct reason *why)
 		strcpy((char *)a + texts[i].offset, value);
 		return true;
 	}
-	if (key == 7 && !memcmp(word, "timeout", key)) {
-		const unsigned long milliseconds = strtoul(value, &end, 10);
-
-		if (!*value || *end || milliseconds < LEAST_TIMEOUT || milliseconds > MOST_TIMEOUT)
-			REFUSE("argument timeout must be %d to %d milliseconds, not \"%.60s\"", LEAST_TIMEOUT,
-			       MOST_TIMEOUT, value);
-		a->timeout = (unsigned)milliseconds;
-		return true;
-	}
-	if (key == 11 && !memcmp(word, "key_timeout", key)) {
-		const unsigned long milliseconds = strtoul(value, &end, 10);
-
-		if (*value < '0' || *value > '9' || *end || milliseconds > MOST_KEY_TIMEOUT)
-			REFUSE("argument key_timeout must be 0 to %d milliseconds, not \"%.60s\"", MOST_KEY_TIMEOUT,
-			       value);
-		a->key_timeout = (unsigned)milliseconds;
-		return true;
-	}
+	if (key == 7 && !memcmp(word, "timeout", key))
+		return set_milliseconds(&a->timeout, "timeout", value, LEAST_TIMEOUT, MOST_TIMEOUT, why);
+	if (key == 11 && !memcmp(word, "key_timeout", key))
+		return set_milliseconds(&a->key_timeout, "key_timeout", value, 0, MOST_KEY_TIMEOUT, why);
 	if (key == 5 && !memcmp(word, "debug", key) && (!strcmp(value, "0") || !strcmp(value, "1"))) {
 		a->debug = *value == '1';
 		return true;

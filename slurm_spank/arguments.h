@@ -1,6 +1,5 @@
 /* Arguments of the form key=value, from the plugin's line in plugstack.conf and from sar-notify's command line. */
-#ifndef SAR_ARGUMENTS_H
-#define SAR_ARGUMENTS_H
+#pragma once
 #include <stdbool.h>
 
 #include "reason.h"
@@ -30,5 +29,3 @@ struct arguments {
 void arguments_default(struct arguments *arguments);
 /* Takes one argument. False and `why` if it is invalid; then `arguments` is unchanged. */
 bool arguments_take(struct arguments *arguments, const char *word, struct reason *why);
-
-#endif

@@ -1,6 +1,5 @@
 /* Ask the agent from a child process, so that the time limit holds whatever the libraries involved do. */
-#ifndef SAR_ASK_IN_CHILD_H
-#define SAR_ASK_IN_CHILD_H
+#pragma once
 #include "answer.h"
 #include "arguments.h"
 #include "message.h"
@@ -14,5 +13,3 @@ enum outcome {
 /* Gives `message` an id and sends it. Returns after `arguments->timeout` milliseconds at the latest. */
 enum outcome ask_in_child(const struct arguments *arguments, struct message *message, struct answer *answer,
 			  struct reason *why);
-
-#endif

@@ -16,8 +16,6 @@
 #include "arguments.h"
 
 #define FILE_SIZE (MOST_VARIABLES * sizeof(struct variable) + 1)
-#define REFUSE(...) return REASON(why, __VA_ARGS__), false
-
 static bool path_of(char path[PATH_SIZE], const char *folder, const char *prefix, uint32_t job)
 {
 	return *folder && snprintf(path, PATH_SIZE, "%s/%s%" PRIu32, folder, prefix, job) < PATH_SIZE;

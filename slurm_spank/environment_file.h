@@ -1,6 +1,5 @@
 /* Environment variables of a job's tasks, in files: the agent's answer, stored for the job's steps, and the site's file. */
-#ifndef SAR_ENVIRONMENT_FILE_H
-#define SAR_ENVIRONMENT_FILE_H
+#pragma once
 #include "environment.h"
 #include "reason.h"
 
@@ -16,5 +15,3 @@ void environment_forget(const char *folder, uint32_t job, bool starts);
 /* Adds the variables of the site's file, in whose name "%j" stands for the job id. The same check as in
  * environment_load() applies. */
 bool environment_read_site_file(struct environment *environment, const char *pattern, uint32_t job);
-
-#endif

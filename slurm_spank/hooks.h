@@ -1,6 +1,5 @@
 /* What the plugin does in each of Slurm's contexts; sar_spank.c calls these functions. */
-#ifndef SAR_HOOKS_H
-#define SAR_HOOKS_H
+#pragma once
 #include <slurm/spank.h>
 
 #include "arguments.h"
@@ -25,5 +24,3 @@ void step_set_environment(spank_t spank, int ac, char **av);
 void read_arguments(struct arguments *arguments, int ac, char **av);
 /* hook_inputs.c: the job's number and owner; false if Slurm does not provide the number. */
 bool read_job(spank_t spank, struct message *message);
-
-#endif

@@ -1,6 +1,5 @@
 /* Report a job's event to the agent; shared by the plugin and sar-notify. */
-#ifndef SAR_REPORT_EVENT_H
-#define SAR_REPORT_EVENT_H
+#pragma once
 #include "arguments.h"
 #include "environment.h"
 #include "message.h"
@@ -10,5 +9,3 @@
  * `state`). Returns after how many milliseconds to ask again; 0: never; -1: the agent did not answer.
  */
 int report_event(const struct arguments *arguments, struct message *message, struct environment *environment);
-
-#endif

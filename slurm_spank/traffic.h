@@ -1,6 +1,5 @@
 /* The argument of --sar-traffic: a traffic pattern in one of the forms of sar_agent/jobs/traffic.txt. */
-#ifndef SAR_TRAFFIC_H
-#define SAR_TRAFFIC_H
+#pragma once
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -11,5 +10,3 @@ bool traffic_known(const char *text);
 void traffic_help(FILE *to);
 /* "none, ring, stencil2d:AxB, …", for the error message. */
 const char *traffic_forms(void);
-
-#endif

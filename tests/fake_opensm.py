@@ -17,8 +17,6 @@ from sar_agent.fabric import Fabric
 from sar_agent.formats.conversion import routes_to_file
 from sar_agent.formats.routes_file import (
     RoutesFile,
-    encode,
-    payload_crc,
     read_routes_file,
     write_routes_file,
 )
@@ -65,8 +63,6 @@ class FakeBridge:
     refuse: list[str | tuple[str, str]] = field(default_factory=list)
     on_refusal: list[object] = field(default_factory=list)
     spoil: bool = False
-    compares: bool = True
-    """Whether it compares what is in force with a file that it has loaded."""
     deaf: tuple[int, ...] = ()
     state: State = "built"
     head_of_queue: float = 0.0
@@ -207,16 +203,10 @@ class FakeBridge:
                 "them again",
                 "unconfirmed",
             )
-        assert self.tables
-        image = encode(file)
         return LoadAnswer(
             engine_in_force="sar",
             generation_in_force=generation,
             unknown_terminals=0,
-            as_loaded=self.compares and not self.spoil and encode(self.tables) == image,
-            digest=self.digest,
-            payload_crc=payload_crc(image),
-            routing=self.routings,
         )
 
     def _send(self, file: RoutesFile) -> None:

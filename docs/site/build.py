@@ -21,6 +21,7 @@ LINK = re.compile(r"\[([^\]]*)\]\(([^)\s#]+)(?:#[^)\s]*)?\)")
 def pages() -> list[Path]:
     """Every Markdown page of the repository."""
     found = [*ROOT.glob("*.md"), *ROOT.glob("*/*.md"), *(ROOT / "docs").rglob("*.md")]
+    found += ROOT.glob("libs/*/*.md")
     found += (ROOT / "sar_lab/research/pages").glob("*.md")
     return sorted({page for page in found if ".venv" not in page.parts and "out" not in page.parts})
 

@@ -69,6 +69,16 @@ double tables_head_of_queue(const osm_subn_opt_t *options)
 	return (void)options, 1;
 }
 
+int sigusr2_event(void)
+{
+	return -1;
+}
+
+bool sigusr2_take(void)
+{
+	return false;
+}
+
 bool agent_call_decline(struct bridge *b, unsigned number)
 {
 	return (void)b, number == 7;
@@ -109,7 +119,7 @@ static void check_answer(const char *json, ssize_t length)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static osm_opensm_t osm = {.osm_version = "stand-in"};
-	static struct bridge b = {.osm = &osm, .call_event = -1, .mutex = PTHREAD_MUTEX_INITIALIZER, .routed = true};
+	static struct bridge b = {.osm = &osm, .mutex = PTHREAD_MUTEX_INITIALIZER, .routed = true};
 	const uint8_t *nul = memchr(data, 0, size);
 	const size_t length = nul ? (size_t)(nul - data) : size, rest = nul ? size - length - 1 : 0;
 	struct server server = {.bridge = &b, .stop = -1};

@@ -14,7 +14,6 @@
 #include <time.h>
 
 #include "../certificate.h"
-#include "../hops.h"
 #include "../own.h"
 #include "../routes_write.h"
 
@@ -22,9 +21,6 @@ struct lacks {
 	uint8_t *dead_port, *dead_switch, *dead_host, *replaced; /* by row and port, row, column, row */
 	uint32_t *far;
 };
-
-static struct walked walked;
-static struct hops hops;
 
 static double milliseconds(void)
 {
@@ -111,45 +107,13 @@ static void whole(struct lacks *l, const struct routes *r)
 	memcpy(l->far, r->far_ends, ports * sizeof(*l->far));
 }
 
-/* The walk over what has changed since the last routes must find what a walk over everything finds. */
-static void check_walk(struct routes *r, const struct live *live)
-{
-	struct reason whole = {.text = ""};
-	struct fit fit;
-
-	if (!fit_find(&fit, NULL, r, live, &whole)) {
-		fprintf(stderr, "a walk over the changes finds nothing, and one over everything \"%s\"\n", whole.text);
-		abort();
-	}
-	fit_free(&fit);
-}
-
-/* The hop counts that were kept must be those of a search. */
-static void check_hops(const struct live *live)
-{
-	uint8_t *count = room(live->switches, 1);
-	uint32_t *queue = room(live->switches, sizeof(*queue));
-
-	if (!hops_update(&hops, live))
-		abort();
-	for (uint32_t t = 0; t < live->switches; t++) {
-		hops_to(live, t, count, queue);
-		if (memcmp(count, hops_of(&hops, t), live->switches)) {
-			fprintf(stderr, "the hop counts to switch %u are wrong\n", t);
-			abort();
-		}
-	}
-	free(count);
-	free(queue);
-}
-
 /* Repairs `now` and answers; returns the routes that are in force then. */
 static struct routes *go(struct routes *now, const struct routes *fabric, const struct lacks *l,
 			 const char *folder, unsigned number)
 {
 	struct reason why = {.text = ""}, unrepaired;
 	struct live live;
-	struct own_task task = {.live = &live, .assumed = true, .ours = true, .lids = 64, .walked = &walked};
+	struct own_task task = {.live = &live, .assumed = true, .ours = true, .lids = 64};
 	struct tables tables;
 	char path[4096];
 	double begun;
@@ -161,7 +125,6 @@ static struct routes *go(struct routes *now, const struct routes *fabric, const 
 
 		printf("%u changed %u later %u dropping %d ms %.3f\n", number, tables.routes == now ? 0 : a->entries,
 		       a ? a->later : 0, a && a->dropping, milliseconds() - begun);
-		check_walk(tables.routes, &live);
 		snprintf(path, sizeof(path), "%s/%u.sar", folder, number);
 		routes_seal(tables.routes);
 		if (!routes_write(tables.routes, path, &why))
@@ -172,7 +135,6 @@ static struct routes *go(struct routes *now, const struct routes *fabric, const 
 		printf("%u refused %s\n", number, *unrepaired.text ? unrepaired.text : why.text);
 	}
 	own_free(&tables);
-	check_hops(&live);
 	live_free(&live);
 	return now;
 }
@@ -182,18 +144,16 @@ int main(int count, char *arguments[])
 	struct reason why = {.text = ""};
 	struct routes *plan = count == 3 || count == 4 ? routes_read(arguments[1], &why) : NULL, *now;
 	struct routes *fabric = count == 4 ? routes_read(arguments[3], &why) : routes_hold(plan);
-	struct certificate certificate;
 	struct lacks l;
 	unsigned number = 0;
 	double begun;
 	char line[256];
 
-	if (!plan || !fabric || !plan->numbers || !certificate_make(&certificate, plan))
+	if (!plan || !fabric || !plan->numbers)
 		return fprintf(stderr, "%s\n", *why.text ? why.text : "no numbers"), 2;
 	begun = milliseconds();
-	if (!certificate_holds(&certificate, NULL, &why))
+	if (!certificate_holds(plan, &why))
 		return printf("broken %s\n", why.text), 1;
-	certificate_free(&certificate);
 	printf("holds ms %.3f\n", milliseconds() - begun);
 	fflush(stdout);
 	l = (struct lacks){.dead_port = room((size_t)fabric->switches * fabric->wide, 1),
@@ -233,8 +193,6 @@ int main(int count, char *arguments[])
 		}
 		fflush(stdout);
 	}
-	walked_free(&walked);
-	hops_free(&hops);
 	routes_drop(now);
 	routes_drop(plan);
 	routes_drop(fabric);

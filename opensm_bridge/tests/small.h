@@ -63,17 +63,17 @@ static inline struct routes *small_routes(unsigned offsets, unsigned lanes)
 static inline struct routes *small_copy(struct routes *plain, unsigned flags, unsigned lanes)
 {
 	struct routes sizes = *plain, *r;
-	uint64_t length[ROUTES_LAST_ID + 1];
+	struct layout l;
 
 	sizes.flags = flags;
 	sizes.lanes = lanes;
 	r = routes_blank(&sizes);
 	if (!r)
 		abort();
-	routes_section_lengths(plain, length);
+	routes_lay_out(plain, &l);
 #define SMALL_COPY(id, array) \
 	if (plain->array && r->array) \
-		memcpy(ROUTES_FILL(uint8_t, r->array), plain->array, length[id])
+		memcpy(ROUTES_FILL(uint8_t, r->array), plain->array, l.length[id])
 	SMALL_COPY(1, switch_guid);
 	SMALL_COPY(2, terminal_guid);
 	SMALL_COPY(3, terminal_leaf);

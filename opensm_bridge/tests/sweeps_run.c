@@ -40,7 +40,6 @@ struct sweep {
 };
 
 static struct known known;
-static struct walked walked;
 static struct routes *now, *plan;
 static struct sweep sweep, last;
 static uint8_t other[MOST][LIDS];
@@ -144,7 +143,7 @@ static void go(unsigned lmc)
 	struct reason why = {.text = ""}, unrepaired = {.text = ""};
 	struct tables tables;
 	struct live live;
-	struct own_task task = {.live = &live, .lids = LIDS, .walked = &walked};
+	struct own_task task = {.live = &live, .lids = LIDS};
 
 	make_live(&live, lmc);
 	see_switches();
@@ -192,7 +191,6 @@ static void go(unsigned lmc)
 static void restart(void)
 {
 	known_free(&known);
-	walked_free(&walked);
 	routes_drop(now);
 	now = routes_hold(plan);
 	begins = ours = true;
@@ -233,21 +231,18 @@ static bool command(const char *line)
 int main(int count, char *arguments[])
 {
 	struct reason why = {.text = ""};
-	struct certificate certificate;
 	char line[256];
 
 	now = count == 2 ? routes_read(arguments[1], &why) : NULL;
-	if (!now || !now->numbers || !certificate_make(&certificate, now))
+	if (!now || !now->numbers)
 		return fprintf(stderr, "%s\n", *why.text ? why.text : "no numbers"), 2;
-	if (!certificate_holds(&certificate, NULL, &why))
+	if (!certificate_holds(now, &why))
 		return fprintf(stderr, "%s\n", why.text), 2;
-	certificate_free(&certificate);
 	memset(other, ENTRY_NO_ROUTE, sizeof(other));
 	plan = routes_hold(now);
 	while (fgets(line, sizeof(line), stdin))
 		if (!command(line))
 			return fprintf(stderr, "unknown command: %s", line), 2;
-	walked_free(&walked);
 	known_free(&known);
 	routes_drop(now);
 	routes_drop(plan);

@@ -99,7 +99,7 @@ class UpdateConfig(Section, frozen=True):
         default="",
         description="file to which a five-phase update appends the coordinator's steps, such as "
         "/var/lib/sar-agent/trace.jsonl, to replay them against the model "
-        '(libsar_migrate/PROTOCOL.md). "" writes none',
+        '(libs/migrate/PROTOCOL.md). "" writes none',
     )
 
     @field_validator("windows")

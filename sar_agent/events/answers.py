@@ -1,6 +1,6 @@
 """The answer to a message: lines `key value`, ended by an empty line (slurm_spank/PROTOCOL.md).
 
-C programs read the same lines (agent_client/answer.c), so a value is a word, a number or one
+C programs read the same lines (libs/client/answer.c), so a value is a word, a number or one
 sentence. What only Python reads, such as a list of keys, is JSON.
 
     >>> encode_answer({"ok": True, "wait": 0.25, "env": {"UCX_IB_SL": "1", "A": "b=c"}})

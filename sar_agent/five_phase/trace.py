@@ -1,6 +1,6 @@
 """The steps of the coordinator, one JSON object a line, for a replay against the model.
 
-`libsar_migrate/trace.c` writes those of the subscribers, libsar_migrate/PROTOCOL.md describes all
+`libs/migrate/trace.c` writes those of the subscribers, libs/migrate/PROTOCOL.md describes all
 events, and sar_lab/five_phase/model_replay.py reads them. A line is written once the step is on
 disk, before any other party learns of it.
 """

@@ -220,11 +220,6 @@ def read_generation(path: str | Path) -> int:
     return generation_of(read_image(path, HEADER_SIZE), path)
 
 
-def payload_crc(image: bytes) -> int:
-    """The checksum of all that follows the header of a whole `image`, as the header has it."""
-    return int(_HEADER.unpack_from(image)[-1])
-
-
 def generation_of(image: bytes, file: str | Path | None = None) -> int:
     """The generation of `image`, which begins with the header. Raises `InputError`."""
     _require_size(image, file)

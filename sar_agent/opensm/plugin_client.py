@@ -99,11 +99,6 @@ class LoadAnswer(_Answer):
     engine_in_force: str
     generation_in_force: int
     unknown_terminals: int
-    # What the plugin compared when all switches had confirmed; an older plugin does not:
-    as_loaded: bool = False  # a dump would have the sections of the loaded file, byte for byte
-    digest: str = ""  # that of such a dump
-    payload_crc: int = 0  # of the loaded file, as in its header
-    routing: int = 0  # the routing in which that was (`PluginStatus.routings`)
 
 
 class FabricAnswer(_Answer):
@@ -219,7 +214,7 @@ class PluginClient:
         self, kind: Literal["unpath", "repath"], update: int, generation: int
     ) -> NoticeAnswer:
         """Report the five-phase update's trap 68 or 69 to its subscribers at the SA (sar-2016,
-        Section 3.3; libsar_migrate/PROTOCOL.md). A notice may be lost, so it is repeated until it
+        Section 3.3; libs/migrate/PROTOCOL.md). A notice may be lost, so it is repeated until it
         is acknowledged.
 
         Raises SarError with the plugin's own sentence where this OpenSM is not the master.

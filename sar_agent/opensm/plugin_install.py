@@ -17,13 +17,12 @@ from typing import Literal
 from sar_agent.errors import InputError, SarError
 from sar_agent.fabric import Fabric
 from sar_agent.formats.conversion import file_to_had, file_to_routes
-from sar_agent.formats.routes_file import payload_crc, read_routes_file
+from sar_agent.formats.routes_file import read_routes_file
 from sar_agent.install.changes import differences
 from sar_agent.install.plan import Plan
 from sar_agent.install.subnet_manager import InForce, NotYet, SmStatus
 from sar_agent.opensm.plugin_client import (
     AT_REST,
-    LoadAnswer,
     PluginClient,
     PluginRefused,
     PluginStatus,
@@ -157,7 +156,7 @@ def put_in_force(client: PluginClient, plan: Plan, path: Path, proved_from: str 
         write_bytes(waiting, plan.image, READABLE)
     try:
         with stage("load"):
-            answer = client.load(file.generation, proved_from)
+            client.load(file.generation, proved_from)
     except PluginRefused as error:
         if not error.pending:
             _remove(waiting)
@@ -165,15 +164,13 @@ def put_in_force(client: PluginClient, plan: Plan, path: Path, proved_from: str 
             raise NotYet(str(error)) from error
         raise
     with stage("read_back"):
-        found = _read_back(client, plan, answer)
+        found = _read_back(client, plan)
     _rename(waiting, path)
     return found
 
 
-def _read_back(client: PluginClient, plan: Plan, answer: LoadAnswer) -> InForce:
+def _read_back(client: PluginClient, plan: Plan) -> InForce:
     """The tables in force after a load; raises where they are not the plan's, or not confirmed."""
-    if same := _compared(client, plan, answer):
-        return same
     file, found = plan.routes_file, read_in_force(client, plan.fabric)
     if found.generation != file.generation:
         raise ReadBackDiffers(
@@ -188,20 +185,6 @@ def _read_back(client: PluginClient, plan: Plan, answer: LoadAnswer) -> InForce:
     if not found.confirmed:
         raise NotYet(f"generation {file.generation} was sent, but {found.status.unsettled}")
     return found
-
-
-def _compared(client: PluginClient, plan: Plan, answer: LoadAnswer) -> InForce | None:
-    """The plan's own tables, where the plugin has compared what all switches confirmed with the
-    file that it loaded, byte for byte, and no routing has happened since; None where the tables
-    have to be dumped. Raises `SarError`."""
-    if not answer.as_loaded or answer.payload_crc != payload_crc(plan.image):
-        return None
-    status = client.status()
-    same = status.generation_in_force == plan.generation and not status.amendments
-    if not (same and status.routings == answer.routing and status.settled):
-        return None
-    routes, file = plan.routes, plan.routes_file
-    return InForce(routes, None, answer.digest, file, sm_status(status), confirmed=True)
 
 
 def finish_or_restore(client: PluginClient, path: Path) -> str:

@@ -1,6 +1,6 @@
 """`python -m sar_lab.five_phase MODEL TRACE …`: compare a run with the model of the protocol.
 
-MODEL is the folder `libsar_migrate/model` of the source tree. Exit code 0: the model can do all
+MODEL is the folder `libs/migrate/model` of the source tree. Exit code 0: the model can do all
 events; 1: it cannot do the event that is printed; 2: a file is no trace, or spin or the model is
 missing.
 """

@@ -1,6 +1,6 @@
 """Checks with spin whether the verified model could have produced the events of a real run.
 
-A trace consists of JSON lines of the agent and of subscribers (libsar_migrate/PROTOCOL.md), in
+A trace consists of JSON lines of the agent and of subscribers (libs/migrate/PROTOCOL.md), in
 order of time. Each line that is an event of the model becomes a number. With TRACE, a visible
 transition of `five_phase.pml` is possible only when its number is next, so there is no second
 description of the rules that could differ from the first. Invisible transitions (a message or
@@ -205,7 +205,7 @@ def _accepts(model: Path, codes: list[int], subscribers: int, updates: int) -> b
             )
         except OSError as error:
             raise Unavailable(
-                f"{check}: {error.strerror}; name libsar_migrate/model of the source tree"
+                f"{check}: {error.strerror}; name libs/migrate/model of the source tree"
             ) from error
     reached = "assertion violated (place<" in run.stdout
     if run.returncode not in (0, 1) or (run.returncode == 1 and not reached):

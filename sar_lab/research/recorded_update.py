@@ -2,7 +2,7 @@
 
 The testbed has two switches with two cables between them, and two hosts at each. A run takes a
 minute and needs OpenSM, so it is recorded: `python -m tests.bench.record_five_phase` writes it
-again. The record has the events of the agent and of the ranks (libsar_migrate/PROTOCOL.md), the
+again. The record has the events of the agent and of the ranks (libs/migrate/PROTOCOL.md), the
 blocks of tables that OpenSM had confirmed, and the tables of both LID offsets before and after.
 """
 

@@ -172,7 +172,7 @@ def test_an_application_asks_from_python_from_c_and_by_command(
     with key.phase("halo", pattern="shift:5", job=job) as mine:
         assert (mine.offset, mine.own, mine.sentence) == (2, 1, "")
         assert [one["phase"] for one in key.keys(job=job)] == ["halo"]
-        program = built("libsar_key", "key")
+        program = built("libs/key", "key")
 
         def speak(*words: str) -> str:
             env = os.environ | {"SLURM_JOB_ID": job}

@@ -218,7 +218,6 @@ def test_what_installed_nothing_is_not_counted_as_installed(world: World) -> Non
 def test_an_opensm_that_starts_again_before_the_end_is_waited_for(world: World) -> None:
     """It started with the old file, while the new tables were being read back."""
     one = Subscriber(world)
-    world.bridge.compares = False
     dump = world.bridge.dump
 
     def restarted() -> Any:

@@ -1,4 +1,4 @@
-"""libsar_migrate/model/five_phase.pml, explored by spin; each broken rule is found."""
+"""libs/migrate/model/five_phase.pml, explored by spin; each broken rule is found."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-CHECK = Path(__file__).parents[2] / "libsar_migrate/model/check.sh"
+CHECK = Path(__file__).parents[2] / "libs/migrate/model/check.sh"
 pytestmark = pytest.mark.skipif(
     shutil.which("spin") is None or shutil.which("gcc") is None,
     reason="no spin: run tests/install-debian-packages",

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(
     shutil.which("spin") is None or shutil.which("gcc") is None,
     reason="no spin: run tests/install-debian-packages",
 )
-MODEL = Path(__file__).parents[2] / "libsar_migrate/model"
+MODEL = Path(__file__).parents[2] / "libs/migrate/model"
 U = 1790000000000000000  # as the agent numbers updates
 
 
@@ -176,7 +176,7 @@ def test_an_acknowledgement_before_all_are_away_is_refused() -> None:
 
 
 def test_a_model_that_is_missing(tmp_path: Path) -> None:
-    with pytest.raises(Unavailable, match=r"check\.sh: No such file.*; name libsar_migrate/model"):
+    with pytest.raises(Unavailable, match=r"check\.sh: No such file.*; name libs/migrate/model"):
         replay(timed(JOINED), tmp_path)
 
 

@@ -285,15 +285,14 @@ def killed_at(point: str, bridge: Outlives, plan: Plan, path: Path) -> None:
         os._exit(1)
 
 
-@pytest.mark.parametrize("compares", [True, False])
 @pytest.mark.parametrize("restarts", ["agent", "OpenSM"])
 @pytest.mark.parametrize(("point", "deaf"), DEAF)
 def test_kill_9_leaves_the_old_routes_or_confirmed_ones(
-    tmp_path: Path, plan: Plan, point: str, deaf: bool, restarts: str, compares: bool
+    tmp_path: Path, plan: Plan, point: str, deaf: bool, restarts: str
 ) -> None:
     """The review's e8: the agent is killed at each point between writing and confirming. `deaf`:
-    a switch does not confirm; `restarts`: who comes first; `compares`: without a dump."""
-    bridge, path = Outlives(tmp_path, SMALL_TREE, compares=compares), tmp_path / "routes.sar"
+    a switch does not confirm; `restarts`: who comes first."""
+    bridge, path = Outlives(tmp_path, SMALL_TREE), tmp_path / "routes.sar"
     old = load_engine("updn").route(SMALL_TREE, JobMix.of([]), Options())
     put_in_force(bridge, make_plan(4, SMALL_TREE, plan.mix, old), path, None)
     before = bridge.digest

@@ -478,7 +478,6 @@ def test_what_cannot_be_read_back_is_not_replaced(
 
 def test_tables_are_read_once_for_an_install(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was read back after the last install is known until OpenSM routes again."""
-    world.bridge.compares = False
     dump, dumps = world.bridge.dump, []
 
     def counted() -> Any:

@@ -147,7 +147,7 @@ class Phased:
         traces = [self.trace, *(one.trace for one in self.subscribers)]
         lines = read_trace({path.name: path.read_text() for path in traces})
         assert {one["party"] for one in lines} == {"coordinator", "subscriber"}
-        verdict = replay(lines, ROOT / "libsar_migrate/model")
+        verdict = replay(lines, ROOT / "libs/migrate/model")
         assert verdict.refused is None, (verdict, lines)
 
     def wait_installed(self, after: int = 0, seconds: float = 90) -> PluginStatus:
@@ -194,7 +194,7 @@ class Phased:
 
 def offsets_at(one: Subscriber, when: float) -> set[int]:
     """The LID offsets that connections of a subscriber may have used at that time: while it moves
-    both. It begins on 1 (libsar_migrate/PROTOCOL.md)."""
+    both. It begins on 1 (libs/migrate/PROTOCOL.md)."""
     used = {1}
     for line in one.lines():
         if line["at"] <= when and line["event"] == "move":

@@ -30,7 +30,7 @@ class Subscriber:
     ) -> None:
         self.trace = folder / f"{name}.jsonl"
         command = [
-            str(built("libsar_migrate", program)),
+            str(built("libs/migrate", program)),
             f"agent={agent}",
             f"munge={munge}",
             f"job={job}",
