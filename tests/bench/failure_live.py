@@ -30,9 +30,9 @@ from tests.bench.bench_fabrics import LARGEST, MIDDLE, fabric_of, size_of
 from tests.bench.failure_watch import FailureWatch
 from tests.bench.opensm_on_ibsim import opensm_with_plan
 from tests.bench.table import Table
-from tests.fake_squeue import fake_squeue
-from tests.live.helpers.listening import CLI, ROOT
-from tests.property.least_entries import LeastEntries
+from tests.worlds.fake_squeue import fake_squeue
+from tests.worlds.least_entries import LeastEntries
+from tests.worlds.live.listening import CLI, ROOT
 
 START = 600.0
 FAILURE = 300.0

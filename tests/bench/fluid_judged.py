@@ -23,7 +23,7 @@ from sar_lab.fluid.flow_events import end_times
 from sar_lab.fluid.flow_paths import routed_links
 from sar_lab.packets import PacketModel, packet_times
 from tests.bench.table import Table
-from tests.live.helpers.ask_simgrid import has_simgrid, judged
+from tests.worlds.live.ask_simgrid import has_simgrid, judged
 
 TREE, TAPERED = "xgft:2;12,24;1,12", "xgft:2;24,24;1,12"
 TORUS, DRAGONFLY = "torus:4x4x4", "dragonfly:a=4,p=2,h=2"

@@ -11,8 +11,8 @@ import numpy as np
 
 from sar_agent.formats.routes_file import RoutesFile
 from tests.bench.table import Table
-from tests.property.repair_program import repairing
-from tests.property.test_repair import failures, plan_of
+from tests.worlds.repair_program import repairing
+from tests.worlds.repairs import failures, plan_of
 
 FABRICS = (
     ("xgft:2;6,6;1,4", "sar-plus"),

@@ -19,7 +19,7 @@ from sar_lab.mixes.node_selection import first_fit
 from sar_lab.mixes.synthetic_histories import MACHINES, Machine, synthetic_history
 from tests.bench.bench_fabrics import LARGEST, size_of
 from tests.bench.table import Table, goal
-from tests.dask_workers import dask
+from tests.worlds.dask_workers import dask
 
 EVERY = 60
 """Minutes between two moments."""

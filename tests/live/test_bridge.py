@@ -14,8 +14,9 @@ from sar_agent.errors import SarError
 from sar_agent.formats.routes_file import write_routes_file
 from sar_agent.opensm.plugin_client import PluginRefused
 from sar_lab.live.process import PATIENCE
-from tests.live.helpers.fat_tree import FatTree
-from tests.live.helpers.site import Site, site
+from tests.worlds.live.fat_tree import FatTree
+from tests.worlds.live.readback import service_level
+from tests.worlds.live.site import Site, site
 
 pytestmark = pytest.mark.live
 LINEAR_FORWARDING_TABLE, SL_TO_VL = 25, 23
@@ -76,14 +77,6 @@ def test_only_blocks_that_changed_are_sent(here: Site) -> None:
     here.load(routes)
     assert here.bridge.status().lft_blocks_confirmed == before + 1
     here.assert_in_force(routes)
-
-
-def service_level(here: Site, source: str, target: str) -> int:
-    lids = str(here.lid(source)), str(here.lid(target))
-    text = here.tool("saquery", "PR", "--slid", lids[0], "--dlid", lids[1])
-    found = re.search(r"sl\.+(0x[0-9a-f]+)", text)
-    assert found, text
-    return int(found[1], 16)
 
 
 def test_service_levels_and_lanes_are_the_files(here: Site) -> None:

@@ -12,8 +12,8 @@ from sar_agent.errors import SarError
 from sar_agent.fabric.opensm_file import read_opensm_fabric
 from sar_agent.formats.routes_file import write_routes_file
 from sar_agent.opensm.plugin_client import PluginRefused
-from tests.live.helpers import readback
-from tests.live.helpers.site import Site, site
+from tests.worlds.live import readback
+from tests.worlds.live.site import Site, site
 
 pytestmark = pytest.mark.live
 

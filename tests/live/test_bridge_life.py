@@ -17,9 +17,9 @@ from sar_agent.opensm.plugin_client import PluginClient
 from sar_lab.live.ibsim import Ibsim
 from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import wait_for
-from tests.live.helpers import readback
-from tests.live.helpers.fat_tree import FatTree
-from tests.live.helpers.site import Site, plugin, site
+from tests.worlds.live import readback
+from tests.worlds.live.fat_tree import FatTree
+from tests.worlds.live.site import Site, plugin, site
 
 pytestmark = pytest.mark.live
 

@@ -10,11 +10,11 @@ import pytest
 
 from sar_agent.formats.routes_file import NO_SWITCH, RoutesFile, decode, encode
 from sar_agent.opensm.plugin_client import PluginRefused, PluginStatus
-from tests.certificates import numbered
-from tests.live.helpers import readback
-from tests.live.helpers.fat_tree import FatTree
-from tests.live.helpers.site import Site, site
-from tests.live.test_bridge_oracles import verdict
+from tests.worlds.certificates import numbered
+from tests.worlds.live import readback
+from tests.worlds.live.fat_tree import FatTree
+from tests.worlds.live.repair_verdict import verdict
+from tests.worlds.live.site import Site, site
 
 pytestmark = pytest.mark.live
 FALLBACK = "the next routing engine takes over"

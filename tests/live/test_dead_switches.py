@@ -13,8 +13,8 @@ import pytest
 from sar_agent.errors import SarError
 from sar_lab.live.process import wait_until
 from sar_lab.live.slurm import SlurmCluster
-from tests.live.helpers import readback
-from tests.live.helpers.loop import LoopSite, loop_site
+from tests.worlds.live import readback
+from tests.worlds.live.loop import LoopSite, loop_site
 
 pytestmark = pytest.mark.live
 FALLBACK = "the next routing engine takes over"

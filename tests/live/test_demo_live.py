@@ -16,7 +16,7 @@ import pytest
 
 from sar_lab.demo_live import DemoLog
 from sar_lab.live.requirements import PLUGIN
-from tests.live.helpers.site import plugin
+from tests.worlds.live.site import plugin
 
 pytestmark = pytest.mark.live
 COMMAND = [sys.executable, "-c", "from sar_agent.cli import main; main()", "demo-live"]

@@ -15,18 +15,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.worlds.doc_blocks import blocks
+
 pytestmark = pytest.mark.live
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("*/FORMAT.md")])
-BLOCK = re.compile(r"^<!-- (run|prints|file)(?:: (.+?))? -->\n```\w*\n(.*?)^```$", re.M | re.S)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 ENGINE_PAGE = ROOT / "docs" / "add-an-engine.md"
 SECONDS = re.compile(r"\d+\.\d+ s\b")
-
-
-def blocks(page: Path) -> list[tuple[str, str, str]]:
-    """(kind, argument, content) in the order of the page."""
-    return [(m[1], m[2] or "", m[3]) for m in BLOCK.finditer(page.read_text())]
 
 
 def run(script: str, folder: Path, *extra_path: Path) -> str:

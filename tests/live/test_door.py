@@ -17,20 +17,14 @@ from sar_agent.events.answers import decode_answer
 from sar_agent.keys import client as key
 from sar_lab.live.munge_daemon import MungeDaemon
 from sar_lab.live.process import wait_until
-from tests.live.helpers.built import built
-from tests.live.helpers.listening import CLI, ROOT, Agent, start
-from tests.live.helpers.munged import NOBODY, Encoder, credential, dial, message, tell
+from tests.worlds.live.built import built
+from tests.worlds.live.listening import CLI, ROOT, Agent, start
+from tests.worlds.live.munged import NOBODY, Encoder, credential, dial, message, tell
 
 pytestmark = [
     pytest.mark.live,
     pytest.mark.skipif(os.getuid() != 0, reason="speaks as several users"),
 ]
-
-
-@pytest.fixture(scope="module")
-def munge() -> Iterator[Path]:
-    with MungeDaemon() as munged:
-        yield munged.socket
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,9 +22,10 @@ from sar_agent.routing.lanes import assign_lanes
 from sar_agent.routing.lanes.hop import hop_lanes
 from sar_lab.live.generated import ibsim_for
 from sar_lab.live.opensm import OpenSM
-from tests import grids
 from tests.data import data_path
-from tests.live.helpers import readback
+from tests.worlds import grids
+from tests.worlds.live import readback
+from tests.worlds.live.ibdmchk import ibdmchk
 
 pytestmark = pytest.mark.live
 SMALL, LARGE = ("psmn-x5", "small-2014", "dgx-ndr"), ("selene-storage", "director-notabs")
@@ -49,24 +48,6 @@ def ring() -> Fabric:
         for s in range(5)
     )
     return read_ibsim_net(text)
-
-
-HEAPS = ({}, {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"})
-"""ibdmchk counts ports in a table of 50: a switch with more of them on shortest ways makes it write
-behind that. What stands there, and so whether it gets to its verdict, is another in each heap."""
-
-
-def ibdmchk(fabric: Fabric, routes: Routes, folder: Path) -> str:
-    """Its words; its exit code means nothing, as it crashes after the verdict."""
-    export_routes(folder, fabric, routes, ["ibdm"])
-    files = ["-s", "subnet.lst", "-f", "fdbs", "-m", "empty.mcfdbs", "-c", "psl", "-d", "slvl"]
-    for heap in HEAPS:
-        words = subprocess.run(
-            ["ibdmchk", *files], cwd=folder, capture_output=True, text=True, env=os.environ | heap
-        ).stdout
-        if "credit loop" in words.lower():
-            return words
-    raise AssertionError(f"no verdict: {words[-2000:]}")
 
 
 def test_no_credit_loop_on_a_tree_and_a_broken_tree(tmp_path: Path) -> None:

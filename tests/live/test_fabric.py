@@ -29,9 +29,9 @@ from sar_lab.live.ibsim import Ibsim
 from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import wait_for
 from tests.data import data_path
-from tests.fabric_texts import SMALL, differences, in_order_of_guids
-from tests.fake_opensm import FakeSource
-from tests.live.helpers.site import is_primed, plugin
+from tests.worlds.fabric_texts import SMALL, differences, in_order_of_guids
+from tests.worlds.fake_opensm import FakeSource
+from tests.worlds.live.site import is_primed, plugin
 
 pytestmark = pytest.mark.live
 

@@ -14,9 +14,9 @@ import pytest
 from sar_agent.formats.routes_file import RoutesFile
 from sar_agent.install.generations import Generations
 from sar_lab.live.process import wait_until
-from tests.live.helpers.phased import Phased, offsets_at, phased
-from tests.live.helpers.plugin_watch import PluginWatch
-from tests.live.helpers.subscriber import Subscriber
+from tests.worlds.live.phased import Phased, offsets_at, phased
+from tests.worlds.live.plugin_watch import PluginWatch
+from tests.worlds.live.subscriber import Subscriber
 
 pytestmark = pytest.mark.live
 FIRST = ("n[001,005,009]", "n[002,006]")

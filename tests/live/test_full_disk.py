@@ -16,7 +16,7 @@ from sar_agent.agent.outcome import Result
 from sar_agent.agent.rollback import rollback
 from sar_agent.errors import InputError
 from sar_agent.events.inbox import JobReport
-from tests.unit.test_loop import JOBS, World
+from tests.worlds.agent_world import JOBS, World
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [

@@ -32,8 +32,8 @@ from sar_lab.live.ibdmchk import IbdmchkVerdict, ibdmchk
 from sar_lab.live.ibsim import Ibsim
 from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import wait_for
-from tests.grids import Step, by_dimension, dragonfly, routes_by, torus
-from tests.live.helpers.site import is_primed, plugin
+from tests.worlds.grids import Step, by_dimension, dragonfly, routes_by, torus
+from tests.worlds.live.site import is_primed, plugin
 
 pytestmark = pytest.mark.live
 SL_TO_VL = 23

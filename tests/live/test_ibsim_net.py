@@ -25,7 +25,7 @@ from sar_agent.fabric.subnet_lst import read_subnet_lst, write_subnet_lst
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_lab.live.process import PATIENCE
 from tests.data import data_path
-from tests.fabric_texts import SMALL, differences
+from tests.worlds.fabric_texts import SMALL, differences
 
 UMAD2SIM = Path("/usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so")
 

@@ -25,11 +25,11 @@ from sar_agent.keys import client as key
 from sar_lab.live.generated import ibsim_for
 from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import free_port, wait_until
-from tests.live.helpers import readback
-from tests.live.helpers.built import built
-from tests.live.helpers.loop import LoopSite, loop_site
-from tests.live.helpers.site import ROOT
-from tests.live.helpers.spank import SpankCluster, spank_cluster
+from tests.worlds.live import readback
+from tests.worlds.live.built import built
+from tests.worlds.live.loop import LoopSite, loop_site
+from tests.worlds.live.site import ROOT
+from tests.worlds.live.spank import SpankCluster, spank_cluster
 
 pytestmark = pytest.mark.live
 FULL = "xgft:2;4,4;1,4"

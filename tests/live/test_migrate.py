@@ -8,20 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from sar_lab.live.munge_daemon import MungeDaemon
 from sar_lab.live.process import wait_for
-from tests.live.helpers.coordinator import Coordinator, coordinator, now_ns
-from tests.live.helpers.site import site
-from tests.live.helpers.subscriber import Subscriber
+from tests.worlds.live.coordinator import Coordinator, coordinator, now_ns
+from tests.worlds.live.site import site
+from tests.worlds.live.subscriber import Subscriber
 
 pytestmark = pytest.mark.live
 ASAN = "sar-migrate-demo-asan"
-
-
-@pytest.fixture(scope="module")
-def munge() -> Iterator[Path]:
-    with MungeDaemon() as running:
-        yield running.socket
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,15 +13,15 @@ from sar_agent.fabric.ibsim_net import read_ibsim_net
 from sar_agent.formats.routes_file import read_generation
 from sar_agent.install.changes import table_changes
 from sar_agent.install.plan import Plan, make_plan
-from sar_agent.install.subnet_manager import InForce, NotYet
-from sar_agent.install.transit import CommitResult, Transit
+from sar_agent.install.subnet_manager import NotYet
+from sar_agent.install.transit import Transit
 from sar_agent.jobs import JobMix
 from sar_agent.opensm.plugin_client import LoadAnswer, PluginClient
 from sar_agent.opensm.plugin_install import next_path, read_in_force
 from sar_agent.opensm.plugin_manager import PluginManager
 from sar_agent.routing import Options, load_engine
-from tests.live.helpers.site import Site
-from tests.live.test_bridge_race import falls_back, slow
+from tests.worlds.live.site import Site
+from tests.worlds.live.slow_opensm import SeenTransit, falls_back, slow
 
 pytestmark = pytest.mark.live
 
@@ -42,18 +41,6 @@ class Late(PluginClient):
         load = self.pool.submit(super().load, generation, proved_from)
         self.gate.unlink()
         return load.result()
-
-
-class SeenTransit(Transit):
-    """Remembers from which tables it installed."""
-
-    def __init__(self, manager: PluginManager) -> None:
-        super().__init__(manager)
-        self.seen: list[InForce] = []
-
-    def bring(self, plan: Plan, before: InForce, *more: Any, **others: Any) -> CommitResult:
-        self.seen.append(before)
-        return super().bring(plan, before, *more, **others)
 
 
 def without_the_cable(here: Site, folder: Path) -> Fabric:

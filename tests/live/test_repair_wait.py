@@ -14,8 +14,8 @@ import pytest
 from sar_agent.errors import Unavailable
 from sar_agent.formats.routes_file import write_routes_file
 from sar_agent.opensm.plugin_client import PluginRefused
-from tests.live.helpers.sanitized import assert_clean, sanitized
-from tests.live.helpers.site import Site, site
+from tests.worlds.live.sanitized import assert_clean, sanitized
+from tests.worlds.live.site import Site, site
 
 pytestmark = pytest.mark.live
 CUT = frozenset({("leaf0", 5)})

@@ -11,7 +11,7 @@ import pytest
 
 from sar_lab.live.process import free_port, wait_until
 from sar_lab.live.slurm import SlurmCluster
-from tests.dask_workers import dask
+from tests.worlds.dask_workers import dask
 
 pytestmark = [pytest.mark.live, pytest.mark.long]
 

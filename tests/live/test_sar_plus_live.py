@@ -16,9 +16,8 @@ from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, load_engine
 from sar_lab.live.process import wait_until
 from sar_lab.live.slurm import SlurmCluster
-from tests.live.helpers import readback
-from tests.live.helpers.loop import LoopSite, loop_site
-from tests.live.test_loop import assert_no_credit_loop
+from tests.worlds.live import readback
+from tests.worlds.live.loop import LoopSite, assert_no_credit_loop, loop_site
 
 pytestmark = pytest.mark.live
 ENTRIES = 6 * 22

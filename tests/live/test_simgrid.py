@@ -25,8 +25,8 @@ from sar_lab.trace.play_trace import flows_of
 from sar_lab.trace.program_generators import PROGRAMS, ProgramOptions
 from sar_lab.trace.rank_placement import place_ranks
 from tests.examples import examples
-from tests.live.helpers.ask_simgrid import has_simgrid, judged
-from tests.property.fluid import Case, cases
+from tests.worlds.live.ask_simgrid import has_simgrid, judged
+from tests.worlds.slow_fluid import Case, cases
 
 NEAR = 1e-9
 

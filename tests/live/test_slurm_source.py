@@ -32,12 +32,10 @@ def cluster() -> Iterator[SlurmCluster]:
 
 
 @pytest.fixture
-def slurm(cluster, monkeypatch) -> Iterator[SlurmCluster]:
-    """The cluster, its SLURM_CONF in the environment as the agent has it; no jobs before, after."""
-    monkeypatch.setenv("SLURM_CONF", str(cluster.conf))
-    yield cluster
-    cluster.run("scancel", "--user=root")
-    assert wait_until(lambda: not cluster.squeue("-h"), 30)
+def slurm(slurm, monkeypatch) -> SlurmCluster:
+    """The cluster, its SLURM_CONF in the environment as the agent has it."""
+    monkeypatch.setenv("SLURM_CONF", str(slurm.conf))
+    return slurm
 
 
 def jobs() -> dict[str, JobRecord]:

@@ -45,11 +45,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmCluster]:
 
 
 @pytest.fixture
-def slurm(cluster: SlurmCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlurmCluster]:
-    monkeypatch.setenv("SLURM_CONF", str(cluster.conf))
-    yield cluster
-    cluster.run("scancel", "--user=root")
-    assert wait_until(lambda: not cluster.squeue("-h"), 30)
+def slurm(slurm: SlurmCluster, monkeypatch: pytest.MonkeyPatch) -> SlurmCluster:
+    monkeypatch.setenv("SLURM_CONF", str(slurm.conf))
+    return slurm
 
 
 def plugin_of_jobs(env: dict[str, str]) -> str:

@@ -9,8 +9,8 @@ import pytest
 
 from sar_agent.jobs.traffic import forms
 from sar_lab.live.process import wait_until
-from tests.live.helpers.events import OK, Agent, unmunge
-from tests.live.helpers.spank import SpankCluster, spank_cluster
+from tests.worlds.live.events import OK, Agent, unmunge
+from tests.worlds.live.spank import SpankCluster, spank_cluster
 
 pytestmark = pytest.mark.live
 KEY = {"ok": True, "env": {"UCX_IB_LID_PATH_BITS": "2", "UCX_IB_NUM_PATHS": "1"}}

@@ -16,8 +16,8 @@ from statistics import median
 import pytest
 
 from sar_lab.live.process import wait_until
-from tests.live.helpers.events import FAILURES, Agent
-from tests.live.helpers.spank import SpankCluster, spank_cluster
+from tests.worlds.live.events import FAILURES, Agent
+from tests.worlds.live.spank import SpankCluster, spank_cluster
 
 pytestmark = pytest.mark.live
 

@@ -10,9 +10,9 @@ import pytest
 
 from sar_lab.live.munge_daemon import MungeDaemon
 from sar_lab.live.process import wait_until
-from tests.live.helpers.built import built
-from tests.live.helpers.events import FAILURES, Agent
-from tests.live.helpers.spank import assert_no_report, spank_cluster, to_file
+from tests.worlds.live.built import built
+from tests.worlds.live.events import FAILURES, Agent
+from tests.worlds.live.spank import assert_no_report, spank_cluster, to_file
 
 pytestmark = pytest.mark.live
 Host = Callable[..., tuple[int, str, str]]

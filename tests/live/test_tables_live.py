@@ -18,7 +18,7 @@ from sar_lab.live.generated import ibsim_for
 from sar_lab.live.ibsim import Ibsim
 from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import wait_for
-from tests.unit.test_cli import sar_agent
+from tests.worlds.command_line import sar_agent
 
 pytestmark = pytest.mark.live
 

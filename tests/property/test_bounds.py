@@ -26,9 +26,8 @@ from sar_agent.routing import Options, load_engine
 from sar_agent.routing.graph.csr import graph_of
 from sar_agent.routing.graph.shortest_path_dag import new_cache
 from tests.examples import examples
-from tests.property.networks import networks
-from tests.property.optimum import least_dark, least_maximum
-from tests.property.test_engines import ENGINES
+from tests.worlds.networks import ENGINES, networks
+from tests.worlds.optimum import least_dark, least_maximum
 
 Network = tuple[Fabric, JobMix]
 SPLIT = ("leaf", "subtree", "island", "price")

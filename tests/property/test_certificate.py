@@ -28,12 +28,11 @@ from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import routed
 from sar_agent.routing.lid_offsets import repeat_to_switches, stack
 from tests.examples import examples, share
-from tests.property.histories import SHAPES, history
-from tests.property.mixtures import enumerated
-from tests.property.networks import fabrics
-from tests.property.oracles import path
-from tests.property.test_more_tables import drawn, unconfirmed
-from tests.property.test_transition import random_pair
+from tests.worlds.histories import SHAPES, history
+from tests.worlds.mixtures import enumerated
+from tests.worlds.networks import fabrics
+from tests.worlds.oracles import path
+from tests.worlds.table_pairs import drawn, random_pair, unconfirmed
 
 
 def certified(fabric: Fabric, routes: Routes) -> tuple[ProvedTables, np.ndarray]:

@@ -18,7 +18,7 @@ from sar_agent.keys.routes.digits import flow_digits
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.path_routes import PathRoutes
 from tests.examples import examples
-from tests.property.test_oblivious import specs
+from tests.worlds.xgft_specs import specs
 
 KARY = ("xgft:2;4,4;1,4", "xgft:3;3,3,3;1,3,3", "xgft:3;4,4,2;1,4,4", "xgft:4;2,2,2,2;1,2,2,2")
 

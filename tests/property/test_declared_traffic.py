@@ -21,8 +21,8 @@ from sar_agent.jobs.rank_order import ranks_of
 from sar_agent.quality import measure
 from sar_agent.routing import Options, load_engine
 from tests.examples import examples
-from tests.property.networks import networks
-from tests.property.oracles import path
+from tests.worlds.networks import networks
+from tests.worlds.oracles import path
 
 PARTNERS = {
     "ring": lambda i, n: [(i + 1) % n],

@@ -25,9 +25,9 @@ from sar_agent.routing.dmodc import dividers, host_numbers
 from sar_agent.routing.graph.csr import graph_of
 from sar_agent.routing.updn import tree_order
 from tests.examples import examples
-from tests.property.fabrics import fabric_of, records
-from tests.property.oracles import path
-from tests.property.pgft import Pgft, pgft_fabric
+from tests.worlds.fabrics import fabric_of, records
+from tests.worlds.oracles import path
+from tests.worlds.pgft import Pgft, pgft_fabric
 
 NOBODY = JobMix(())
 

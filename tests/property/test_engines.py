@@ -28,9 +28,9 @@ from sar_agent.routing.sar import destination_order
 from sar_agent.routing.shortest_paths import ShortestPaths
 from sar_agent.routing.weighted_trees import grow
 from tests.examples import examples
-from tests.property.fabrics import fabric_of, records
-from tests.property.networks import networks
-from tests.property.oracles import (
+from tests.worlds.fabrics import fabric_of, records
+from tests.worlds.networks import ENGINES, networks
+from tests.worlds.oracles import (
     algorithm_1,
     effective_efi,
     has_credit_loop,
@@ -38,7 +38,6 @@ from tests.property.oracles import (
     path,
 )
 
-ENGINES = ("minhop", "dfsssp", "sar", "sar-plus")
 Network = tuple[Fabric, JobMix]
 
 

@@ -15,7 +15,7 @@ from sar_agent.five_phase.messages import (
 )
 from sar_agent.five_phase.protocol import CoordinatorState, LeaseRules, step
 from tests.examples import examples
-from tests.property.five_phase_world import Subscriber, World
+from tests.worlds.five_phase_world import Subscriber, World
 
 OFTEN = ["tick", "tick", "time", *["deliver"] * 4, "renew", "drain", "drain"]
 EVENTS = [

@@ -20,7 +20,9 @@ from sar_lab.fluid.flow_links import start_flow
 from sar_lab.fluid.flow_paths import routed_links
 from sar_lab.fluid.max_min_share import set_max_min_rates
 from tests.examples import examples
-from tests.property.fluid import (
+from tests.worlds.networks import networks
+from tests.worlds.oracles import path
+from tests.worlds.slow_fluid import (
     Case,
     case_of,
     cases,
@@ -29,8 +31,6 @@ from tests.property.fluid import (
     water_filling,
     ways,
 )
-from tests.property.networks import networks
-from tests.property.oracles import path
 
 NEAR = 1e-9
 

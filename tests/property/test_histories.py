@@ -16,8 +16,8 @@ from sar_agent.jobs.model import make_job
 from sar_agent.quality.channel_traffic import traffic_of
 from sar_agent.routing import Routes
 from tests.examples import examples
-from tests.property.histories import SHAPES, history
-from tests.property.networks import networks
+from tests.worlds.histories import SHAPES, history
+from tests.worlds.networks import networks
 
 Shape = tuple[int, int]
 Network = tuple[Fabric, JobMix]

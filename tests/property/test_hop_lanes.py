@@ -18,9 +18,9 @@ from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes.hop import hop_lanes
 from tests.examples import examples
-from tests.grids import by_dimension, dragonfly, routes_by, torus
-from tests.property.networks import fabrics
-from tests.property.oracles import has_credit_loop, path
+from tests.worlds.grids import by_dimension, dragonfly, routes_by, torus
+from tests.worlds.networks import fabrics
+from tests.worlds.oracles import has_credit_loop, path
 
 Pair = tuple[int, int]
 

@@ -21,7 +21,7 @@ from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.hyperx_routes import half_of, lid_offset
 from sar_agent.routing.lanes.routed_engine import routed
 from tests.examples import examples
-from tests.property.oracles import has_credit_loop, path
+from tests.worlds.oracles import has_credit_loop, path
 
 NOBODY = JobMix(())
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.examples import share
-from tests.property.judge import Judge
-from tests.property.repair_program import BRIDGE
-from tests.property.sweeps_program import Chosen, SweepsProgram, sweeps
-from tests.property.worlds import SHAPES, World, build, plan, shortest
+from tests.worlds.judge import Judge
+from tests.worlds.repair_program import BRIDGE
+from tests.worlds.repair_steps import SHAPES, World, build, plan, shortest
+from tests.worlds.sweeps_program import Chosen, SweepsProgram, sweeps
 
 MOST_STEPS = 6
 

@@ -16,7 +16,7 @@ from sar_agent.quality import measure
 from sar_agent.routing import Options, PreviousRoutes, Routes, load_engine
 from sar_agent.routing.minimise_changes import keep_unchanged_rows
 from tests.examples import examples
-from tests.property.networks import networks
+from tests.worlds.networks import networks
 
 Network = tuple[Fabric, JobMix]
 OBJECTIVES = st.sampled_from(["load", "routes"])

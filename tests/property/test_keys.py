@@ -13,7 +13,7 @@ from sar_agent.keys.routes import choose_shift, key_tree, make_key, shift_in, un
 from sar_agent.keys.routes.assignment_problem import least_cost, least_most
 from sar_agent.keys.routes.equitable import even_colours
 from tests.examples import examples, share
-from tests.property.keys import (
+from tests.worlds.key_flows import (
     flows,
     followed,
     key_of,

@@ -25,9 +25,9 @@ from sar_agent.routing.turn_order import orders_by_height
 from sar_agent.routing.updn import updn_order
 from sar_agent.routing.updown_paths import Orientation, orient
 from tests.examples import examples, share
-from tests.property.fabrics import FABRICS
-from tests.property.networks import fabrics
-from tests.property.oracles import live_graph, path
+from tests.worlds.fabrics import FABRICS
+from tests.worlds.networks import fabrics
+from tests.worlds.oracles import live_graph, path
 
 NOBODY = JobMix(())
 TREES = ("xgft:2;3,4;1,3", "xgft:3;2,3,3;1,2,2", "xgft:3;3,2,4;1,2,3", "xgft:2;4,6;1,2")

@@ -19,7 +19,7 @@ from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes.routed_engine import routed
 from tests.examples import examples
-from tests.property.oracles import path
+from tests.worlds.oracles import path
 
 NOBODY = JobMix(())
 SPECS = ("slimfly:3,hosts=1", "slimfly:5,hosts=1", "hyperx:3x4,hosts=2", "dragonfly:a=3,p=1,h=1")

@@ -18,43 +18,8 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, Routes, load_engine
 from tests.examples import share
-from tests.property.histories import tree
-from tests.property.mixtures import enumerated, loses
-from tests.property.test_transition import random_pair, small, stages_hold
-
-
-def drawn(fabric: Fabric, random: Random, lanes: int = 1) -> Routes | None:
-    """Trees and service levels drawn at random that pass the check; None where none were found
-    soon."""
-    shape = (1, fabric.destinations, fabric.switches)
-    for _ in range(60):
-        egress, level = np.full(shape, 255, np.uint8), None
-        for d in range(fabric.destinations):
-            egress[0, d] = tree(fabric, d, random)
-        if lanes > 1:
-            level = np.array([random.randrange(lanes) for _ in range(egress.size)], np.uint8)
-            level = level.reshape(shape)
-        routes = Routes("drawn", fabric.digest, egress, level, lanes)
-        if check_routes(fabric, routes).passed:
-            return routes
-    return None
-
-
-def unconfirmed(random: Random) -> tuple[Fabric, Routes, Routes, Routes, np.ndarray] | None:
-    """A fabric, three sound plans, the second installed over the first, mostly as the proof allows,
-    and which entries (bool[1, D, S]) of the second some switches have not confirmed."""
-    fabric = small(random)
-    first, second, third = (drawn(fabric, random) for _ in range(3))
-    if not (first and second and third):
-        return None
-    if examine(fabric, first, second).way is not Way.DIRECT and random.random() < 0.7:
-        return None
-    silent = np.zeros(second.egress.shape, np.bool_)
-    for s in random.sample(range(fabric.switches), random.choice([1, 1, 1, 2])):
-        silent[0, :, s] = True
-        if random.random() < 0.3:  # a block of it was confirmed
-            silent[0, : random.randrange(fabric.destinations), s] = False
-    return fabric, first, second, third, silent
+from tests.worlds.mixtures import enumerated, loses
+from tests.worlds.table_pairs import drawn, random_pair, small, stages_hold, unconfirmed
 
 
 def never_harmed(seed: int) -> Way | None:

@@ -24,20 +24,10 @@ from sar_agent.routing import Options, load_engine
 from sar_agent.routing.oblivious import scrambled_labels
 from sar_agent.routing.path_routes import PathRoutes
 from tests.examples import examples
-from tests.unit.test_cli import said, sar_agent
+from tests.worlds.command_line import said, sar_agent
+from tests.worlds.xgft_specs import specs
 
 NOBODY = JobMix(())
-
-
-@st.composite
-def specs(draw: st.DrawFn) -> str:
-    """Up to 256 hosts, slimmed or not, of one to four levels."""
-    height = draw(st.integers(1, 4))
-    m = [draw(st.integers(1 if height > 1 else 2, 4)) for _ in range(height)]
-    w = [1, *(draw(st.integers(1, 4)) for _ in range(height - 1))]
-    # A single child or a leaf without a second host would make two levels look like one.
-    m = [max(2, each) for each in m]
-    return f"xgft:{height};{','.join(map(str, m))};{','.join(map(str, w))}"
 
 
 def label(tree: Xgft, host: int) -> list[int]:

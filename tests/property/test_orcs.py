@@ -17,8 +17,8 @@ from sar_lab.orcs.level_schedule import Schedule, schedule_of
 from sar_lab.orcs.orcs_patterns import NAMED, RANDOM
 from sar_lab.orcs.ranks import load_of
 from tests.examples import examples
-from tests.property.networks import networks
-from tests.property.orcs import Pair, congestions, longest_delay, way
+from tests.worlds.networks import networks
+from tests.worlds.slow_orcs import Pair, congestions, longest_delay, way
 
 SINGLE = [*(name for name in NAMED if name != RANDOM), "neighbor:1", "neighbor:3"]
 

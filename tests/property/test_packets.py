@@ -16,7 +16,7 @@ from sar_lab.fluid.flow_paths import routed_links
 from sar_lab.fluid.flow_steps import Flows
 from sar_lab.packets import PacketModel, PacketRun, packet_times
 from tests.examples import examples
-from tests.property.fluid import case_of
+from tests.worlds.slow_fluid import case_of
 
 MODEL = PacketModel()
 SEGMENT = 8 * MODEL.segment_bytes / 1e9

@@ -34,8 +34,8 @@ from sar_lab.papers.receivers import contention_counts, interference
 from sar_lab.papers.registry import Experiment
 from sar_lab.papers.xgft_slowdown import program, slimmed, times
 from tests.examples import examples
-from tests.property.test_pftree import partitioned, roots
-from tests.property.test_pftree import tree as tree_of
+from tests.worlds.partitioned_trees import partitioned, roots
+from tests.worlds.partitioned_trees import tree as tree_of
 
 ROOTS = st.integers(1, 16)
 

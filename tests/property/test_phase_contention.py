@@ -17,8 +17,8 @@ from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.phase_contention import moments, phase_contention
 from sar_lab.fluid import PATTERNS, job_times
 from tests.examples import examples
-from tests.property.networks import networks
-from tests.property.oracles import path
+from tests.worlds.networks import networks
+from tests.worlds.oracles import path
 
 NETWORKS = networks()
 

@@ -3,55 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sar_agent.fabric import Fabric
-from sar_agent.fabric.spec import load_fabric
 from sar_agent.formats.routes_file import NO_SWITCH, RoutesFile
-from tests.certificates import numbered
 from tests.examples import share
-from tests.property.least_entries import LeastEntries
-from tests.property.repair_program import RepairProgram, repairing
-from tests.property.repairs import Failure, Judge
-from tests.property.routed_files import routed_file
+from tests.worlds.least_entries import LeastEntries
+from tests.worlds.repair_program import RepairProgram, repairing
+from tests.worlds.repairs import Failure, Judge, failures, plan_of
 
 TREES = ["xgft:2;6,6;1,4", "xgft:3;3,3,3;1,3,3", "xgft:2;4,5;1,3"]
 OTHERS = ["torus:4x4,hosts=2", "torus:3x3x3", "dragonfly:a=4,h=2,p=1"]
-
-
-def degraded(fabric: Fabric, seed: int, cut: float) -> Fabric:
-    if not cut:
-        return fabric
-    size = max(1, int(fabric.channels * cut / 2))
-    drawn = np.random.default_rng(seed).choice(fabric.channels, size, replace=False)
-    return fabric.with_links_down([int(c) for c in drawn])
-
-
-def plan_of(
-    spec: str, engine: str, seed: int = 0, cut: float = 0.0, lanes: str = "", offsets: int = 1
-) -> RoutesFile | None:
-    """A numbered file; None where the paths close a credit loop."""
-    fabric = degraded(load_fabric(spec), seed, cut)
-    file = routed_file(fabric, engine, seed, lanes, offsets)
-    # Unknown hosts may need what the known ones leave free.
-    return numbered(file) or numbered(replace(file, senders=np.zeros_like(file.senders)))
-
-
-def failures(file: RoutesFile, rng: np.random.Generator, kind: str) -> Failure:
-    """One random failure; a cable is named by one end."""
-    ends = np.argwhere(file.far_ends != NO_SWITCH)
-    if kind in ("cable", "few", "many"):
-        count = {"cable": 1, "few": 3, "many": max(2, len(ends) // 40)}[kind]
-        drawn = rng.choice(len(ends), min(count, len(ends)), replace=False)
-        return Failure(cables={(int(s), int(p)) for s, p in ends[drawn]})
-    bears = np.zeros(len(file.switch_guids), np.bool_)
-    bears[file.terminal_leaf] = True
-    wanted = np.flatnonzero(~bears if kind == "spine" and not bears.all() else bears)
-    return Failure(switches={int(rng.choice(wanted))})
 
 
 KINDS = ["cable", "cable", "few", "many", "spine", "leaf"]

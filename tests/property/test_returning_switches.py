@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from sar_agent.errors import SarError
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.formats.routes_file import NO_SWITCH, RoutesFile
-from tests.certificates import numbered
 from tests.examples import share
-from tests.property.repair_program import RepairProgram, repairing
-from tests.property.repairs import Failure, Judge
-from tests.property.routed_files import routed_file
+from tests.worlds.certificates import numbered
+from tests.worlds.repair_program import RepairProgram, repairing
+from tests.worlds.repairs import Failure, Judge
+from tests.worlds.routed_files import routed_file
 
 
 def without(file: RoutesFile, rows: set[int]) -> RoutesFile:

@@ -31,9 +31,9 @@ from sar_agent.routing.sar_plus import WORTH, SarPlus, _most
 from sar_agent.routing.template import Template, template_of
 from tests.bench.phase_times import phase_times
 from tests.examples import examples
-from tests.property.job_histories import job_history
-from tests.property.networks import fabrics, networks
-from tests.property.oracles import live_graph
+from tests.worlds.job_histories import job_history
+from tests.worlds.networks import fabrics, networks
+from tests.worlds.oracles import live_graph
 
 OBJECTIVES = ("load", "routes")
 TREES = ("xgft:2;3,4;1,3", "xgft:2;4,3;1,2", "xgft:3;2,3,3;1,2,2", "xgft:3;3,2,4;1,3,2")

@@ -21,9 +21,9 @@ from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import routed
 from tests.examples import share
-from tests.property.histories import tree
-from tests.property.mixtures import enumerated
-from tests.property.newcomers import rebuilt, sparse, with_newcomers
+from tests.worlds.histories import tree
+from tests.worlds.mixtures import enumerated
+from tests.worlds.newcomers import rebuilt, sparse, with_newcomers
 
 T = TypeVar("T")
 TREES = [

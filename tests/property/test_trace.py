@@ -23,7 +23,7 @@ from sar_lab.trace.program_generators import PROGRAMS, ProgramOptions
 from sar_lab.trace.program_trace import Program, ProgramTrace, make_phase
 from sar_lab.trace.rank_placement import place_jobs, place_ranks
 from tests.examples import examples
-from tests.property.fluid import end_times_slowly, ways
+from tests.worlds.slow_fluid import end_times_slowly, ways
 
 NOBODY = JobMix.of([])
 TREE = "xgft:2;4,4;1,4"

@@ -22,26 +22,9 @@ from sar_agent.formats.conversion import file_to_routes
 from sar_agent.install.amended import completed
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, load_engine
-from tests.fake_opensm import job
-from tests.unit.test_keys import BOB, Site
-from tests.unit.test_loop import JOBS, World
-
-
-class Repaired(World):
-    """A world whose plugin repairs by itself; the agent improves nothing until the test asks."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder, reoptimise_seconds=3600)
-
-    def cut_and_repair(self, spine: int = 0) -> None:
-        self.cut(spine)
-        self.bridge.repair(self.fabric)
-
-    @property
-    def egress(self) -> np.ndarray:
-        """In force, on the fabric's indices."""
-        assert self.bridge.tables
-        return file_to_routes(self.fabric, self.bridge.tables).egress
+from tests.worlds.agent_world import JOBS, Repaired, World
+from tests.worlds.fake_opensm import job
+from tests.worlds.key_site import BOB, Site
 
 
 @pytest.fixture

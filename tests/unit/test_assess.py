@@ -28,8 +28,8 @@ from sar_lab.assess.traffic_classes import traffic_classes
 from sar_lab.history import HistoryBuilder, place_history
 from sar_lab.history.leonardo import leonardo_stand_in
 from tests.data import data_path
-from tests.unit.test_cli import said, sar_agent
-from tests.unit.test_demo import Strict
+from tests.worlds.command_line import said, sar_agent
+from tests.worlds.strict_html import Strict
 
 SPEC = "xgft:2;6,6;1,4"
 SAME = ("--fabric", SPEC, "--jobs", "mix:3")

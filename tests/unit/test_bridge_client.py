@@ -15,35 +15,7 @@ import pytest
 
 from sar_agent.errors import SarError, Unavailable
 from sar_agent.opensm.plugin_client import PluginClient, PluginRefused, PluginStatus
-
-STATUS = {
-    "protocol": 2,
-    "plugin_version": "0.1.0",
-    "opensm_version": "OpenSM 3.3.23",
-    "pid": os.getpid(),
-    "sm_state": "master",
-    "state": "built",
-    "last_error": "",
-    "engine_in_force": "sar",
-    "routes_engine": "sar-plus",
-    "generation_in_force": 7,
-    "generation_loaded": 7,
-    "lmc": 0,
-    "switches": 6,
-    "hca_ports": 16,
-    "lanes": 1,
-    "unknown_terminals": 0,
-    "vanished_terminals": 0,
-    "unconfirmed_switches": 0,
-    "unconfirmed_lft_blocks": 0,
-    "unconfirmed_sl2vl_ports": 0,
-    "head_of_queue_seconds": 1.074,
-    "heavy_sweeps": 2,
-    "topology_changes": 1,
-    "routings": 3,
-    "lft_blocks_confirmed": 6,
-    "last_build_unix": 1700000000,
-}
+from tests.worlds.fake_opensm import STATUS
 
 
 class StandIn:

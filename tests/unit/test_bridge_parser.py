@@ -12,7 +12,7 @@ import pytest
 
 from sar_agent.errors import InputError
 from sar_agent.formats.routes_file import decode, encode
-from tests.unit.routes_vectors import damaged, lying, small_routes, valid_images
+from tests.worlds.routes_vectors import damaged, lying, small_routes, valid_images
 
 BRIDGE = Path(__file__).parents[2] / "opensm_bridge"
 

@@ -18,7 +18,7 @@ from sar_agent.install.plan import Plan, make_plan
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.lanes import with_lanes
-from tests.unit.test_cli import sar_agent
+from tests.worlds.command_line import sar_agent
 
 FABRICS = {
     "one lane": ("xgft:2;4,4;1,2", "sar-plus", "auto"),

@@ -6,23 +6,21 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import fields
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.main import get_command
 
-from sar_agent.cli import app, main
+from sar_agent.cli import app
 from sar_agent.commands.engine_options import NOT_OFFERED
 from sar_agent.commands.routes import route
 from sar_agent.config.engine import Options
 from sar_agent.fabric.spec import load_fabric
 from tests.data import data_path
+from tests.worlds.command_line import TREE, said, sar_agent
 
-TREE = "xgft:2;4,4;1,2"
 SAME = ("--fabric", TREE, "--jobs", "mix:1")
 FABRICS = ("psmn-x5", "small-2014", "dgx-ndr", "selene-storage", "director-notabs")
 ROUTE_KEYS = {"engine", "seconds", "virtual_lanes", "unreachable_pairs", "peak_rss_mb"}
@@ -42,30 +40,6 @@ ENGINES = (
     "pftree-ext pftree-wt random rnca-d rnca-u sar sar-plus smodk updn"
 )
 JOB_KEYS = {"job", "terminals", "switches", "efi_max", "links", "throughput"}
-
-
-def sar_agent(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """What the installed command does, without starting Python anew each time."""
-    out, err = StringIO(), StringIO()
-    before = sys.argv
-    sys.argv = ["sar-agent", *map(str, arguments)]
-    try:
-        with redirect_stdout(out), redirect_stderr(err):
-            main()
-        code = 0
-    except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else 0
-    finally:
-        sys.argv = before
-    return subprocess.CompletedProcess(sys.argv, code, out.getvalue(), err.getvalue())
-
-
-def said(*arguments: str | Path) -> dict[str, object]:
-    done = sar_agent(*arguments)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert isinstance(found, dict)
-    return found
 
 
 def routed_measured_checked(fabric: str | Path, jobs: str | Path, engine: str, out: Path) -> None:

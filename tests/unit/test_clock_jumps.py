@@ -20,15 +20,15 @@ from sar_agent.events.rate import TokenBuckets
 from sar_agent.formats.conversion import routes_to_file
 from sar_agent.keys.pool import KeyPool
 from sar_agent.standby.terms import Claim, precedence
-from tests.fake_opensm import job
-from tests.standby_certificate import certificate
-from tests.standby_sides import row, two_sides
-from tests.unit.test_check import around, ring
-from tests.unit.test_keys import ALICE, Site
-from tests.unit.test_levels import FABRIC, T0, T1, T2
-from tests.unit.test_levels import Place as LevelsPlace
-from tests.unit.test_loop import JOBS, World
-from tests.unit.test_transit import NEW, OLD, Place
+from tests.worlds.agent_world import JOBS, World
+from tests.worlds.fake_opensm import job
+from tests.worlds.key_site import ALICE, Site
+from tests.worlds.level_tables import FABRIC, T0, T1, T2
+from tests.worlds.level_tables import Place as LevelsPlace
+from tests.worlds.rings import around, ring
+from tests.worlds.standby_certificate import certificate
+from tests.worlds.standby_sides import row, two_sides
+from tests.worlds.transit_place import NEW, OLD, Place
 
 DAY = 86400.0
 HOQ = 1.0

@@ -12,8 +12,8 @@ from sar_agent.install.changes import differences
 from sar_agent.install.plan import Plan
 from sar_agent.opensm.plugin_client import DumpAnswer, LoadAnswer
 from sar_agent.opensm.plugin_install import ReadBackDiffers, put_in_force, read_in_force
-from tests.fake_opensm import FakeBridge
-from tests.unit.small_plan import SMALL_TREE, small_plan
+from tests.worlds.fake_opensm import FakeBridge
+from tests.worlds.small_plan import SMALL_TREE, small_plan
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ from sar_agent.commands.ask import _line
 from sar_agent.config.counters import CountersConfig
 from sar_agent.counters import PortReadings
 from sar_agent.counters.steady_windows import SteadySpans
-from tests.fake_opensm import job
-from tests.unit.test_counters import SECONDS, readings
-from tests.unit.test_loop import World
+from tests.worlds.agent_world import World
+from tests.worlds.counted_fabric import SECONDS, readings
+from tests.worlds.fake_opensm import job
 
 JOBS = tuple(job(str(i), f"n00{i}", f"n00{4 + i}") for i in (1, 2, 3))
 LENGTH = 0.02

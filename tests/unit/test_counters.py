@@ -37,7 +37,6 @@ from sar_agent.counters.sources import counter_source
 from sar_agent.errors import InputError, SarError, Unavailable
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.lids import assign_lids
-from sar_agent.fabric.model import F64
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
@@ -46,43 +45,17 @@ from sar_agent.routing import Options, load_engine
 from sar_agent.telemetry.declare import PREFIX
 from sar_agent.telemetry.metrics import Metrics
 from sar_agent.util.problem_log import ProblemLog
-from tests.db_csv_text import AT, counted, tables_of, written
-from tests.fabric_texts import SMALL
-from tests.live.helpers.built import built
+from tests.worlds.counted_fabric import SECONDS, readings
+from tests.worlds.db_csv_text import AT, counted, tables_of, written
+from tests.worlds.fabric_texts import SMALL
+from tests.worlds.live.built import built
 
-SECONDS = 180.0
 TREE = load_fabric("xgft:2;6,6;1,6")
 MIX = JobMix.of([make_job("1", range(0, 36, 5)), make_job("2", range(1, 24, 4))])
 
 
 def traffic(fabric: Fabric = TREE, mix: JobMix = MIX) -> Traffic:
     return traffic_of(fabric, mix, load_engine("minhop").route(fabric, mix, Options()))
-
-
-def readings(fabric: Fabric, share: F64, hosts: float = 0.0) -> PortReadings:
-    """As PerfMgr would report that each channel carried `share` of its speed, both ends counting;
-    HCA ports sent the share `hosts`."""
-    c, t = fabric.channels, fabric.terminals
-    sent = np.rint(share * fabric.channel_rate * 1e9 / 8 * SECONDS).astype(np.uint64)
-    ports = c + t
-    own = np.rint(hosts * fabric.terminal_rate * 1e9 / 8 * SECONDS).astype(np.uint64)
-    zero = np.zeros(ports, np.uint64)
-    return PortReadings(
-        source="test",
-        identity="1",
-        guid=np.concatenate([fabric.switch_guid[fabric.channel_source], fabric.terminal_node_guid]),
-        lid=np.zeros(ports, np.int32),
-        port=np.concatenate([fabric.channel_port, fabric.terminal_port_number]).astype(np.int32),
-        sent=np.concatenate([sent, own]),
-        received=np.concatenate([sent[fabric.channel_reverse], np.zeros(t, np.uint64)]),
-        waits=zero + np.uint64(18),
-        seconds=np.full(ports, SECONDS),
-        age=np.full(ports, 3.0),
-        counted=np.ones(ports, np.bool_),
-        waits_counted=np.ones(ports, np.bool_),
-        stuck=np.zeros(ports, np.bool_),
-        went_back=np.zeros(ports, np.bool_),
-    )
 
 
 GOOD = readings(TREE, traffic().load * 0.1, hosts=0.3)

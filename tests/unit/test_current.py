@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sar_agent.agent.outcome import Result
-from tests.unit.test_loop import JOBS, World
+from tests.worlds.agent_world import JOBS, World
 
 
 @pytest.fixture

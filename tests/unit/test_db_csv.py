@@ -16,8 +16,8 @@ from sar_agent.jobs.synthetic import mix_of_spec
 from sar_agent.quality.measures import measure
 from sar_agent.routing import Options, Routes, load_engine
 from tests.data import data_path
-from tests.db_csv_text import db_csv_of, tables_of, written
-from tests.fabric_texts import SMALL, differences, ibnetdiscover_text
+from tests.worlds.db_csv_text import db_csv_of, tables_of, written
+from tests.worlds.fabric_texts import SMALL, differences, ibnetdiscover_text
 
 TEXT = db_csv_of(SMALL)
 LEAF = "0x0000000000005001"

@@ -11,8 +11,7 @@ from sar_agent.install.subnet_manager import SmStatus
 from sar_agent.jobs.filter import host_sets
 from sar_agent.opensm.plugin_client import PluginStatus
 from sar_agent.opensm.plugin_install import sm_status
-from tests.fake_opensm import job
-from tests.unit.test_bridge_client import STATUS
+from tests.worlds.fake_opensm import STATUS, job
 
 A, B = job("1", "n1", "n5"), job("2", "n2", "n6")
 STATUS_OK = PluginStatus.model_validate(STATUS | {"generation_in_force": 7})

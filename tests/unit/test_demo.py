@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -24,39 +23,10 @@ from sar_lab.demo.demo_folder import write_demo
 from sar_lab.demo.demo_page import render_page
 from sar_lab.demo.drawing import bin_names, bin_width, draw_network
 from sar_lab.demo.engine_results import compare_engines
-from tests.unit.test_cli import said, sar_agent
+from tests.worlds.command_line import said, sar_agent
+from tests.worlds.strict_html import Strict
 
 SPEC = "xgft:2;6,6;1,4"
-VOID = {"meta", "link", "br", "img", "hr", "input"}
-
-
-class Strict(HTMLParser):
-    """Fails on a tag that is closed out of turn; keeps the text and all attribute values."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.words: list[str] = []
-        self.values: list[str] = []
-        self.feed(page)
-        self.close()
-        assert not self.open
-        self.text = " ".join(" ".join(self.words).split())
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.values += [value or "" for _, value in attrs]
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.values += [value or "" for _, value in attrs]
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if "style" not in self.open:
-            self.words.append(data)
 
 
 @pytest.fixture(scope="module")

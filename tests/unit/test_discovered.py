@@ -16,9 +16,9 @@ from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.opensm.discovered_fabric import DiscoveredFabric
 from sar_agent.opensm.plugin_client import FabricAnswer
 from sar_agent.opensm.plugin_manager import PluginManager
-from tests.fabric_texts import SMALL
-from tests.fake_opensm import FakeSource
-from tests.opensm_files import image_of_text
+from tests.worlds.fabric_texts import SMALL
+from tests.worlds.fake_opensm import FakeSource
+from tests.worlds.opensm_files import image_of_text
 
 
 class Plugin:

@@ -19,7 +19,7 @@ from sar_agent.events.rate import TokenBuckets
 from sar_agent.events.server import MessageServer, listen_unix
 from sar_agent.keys.requests import KeyRequest, KeyRequests
 from sar_lab.live.process import wait_until
-from tests.unit.test_events import ALICE, BOB, ROOT, Ear, decode, dial, message, signed
+from tests.worlds.event_clients import ALICE, BOB, ROOT, Ear, decode, dial, message, signed
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from sar_agent.agent.explain import explain
 from sar_agent.agent.loop import Agent
 from sar_agent.config.model import parse_config
 from sar_agent.live_page.web_app import WebApp
-from tests.fake_squeue import fake_squeue
-from tests.unit.test_cli import said, sar_agent
-from tests.unit.test_live_page import ask
+from tests.worlds.command_line import said, sar_agent
+from tests.worlds.fake_squeue import fake_squeue
+from tests.worlds.live_page import ask
 
 EXAMPLES = Path(__file__).parents[2] / "docs/examples"
 CONFIG = """\

@@ -14,7 +14,7 @@ from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.install.plan import make_plan
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, load_engine
-from tests.extension import installed_package
+from tests.worlds.extension import installed_package
 
 FABRIC = xgft_fabric("xgft:2;4,4;1,2")
 ROUTES = load_engine("minhop").route(FABRIC, JobMix(()), Options())

@@ -17,8 +17,8 @@ from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.spec import load_fabric, parse_fabric
 from sar_agent.fabric.xgft import xgft_fabric
-from tests.extension import installed_package
-from tests.fabric_texts import SMALL
+from tests.worlds.extension import installed_package
+from tests.worlds.fabric_texts import SMALL
 
 STAR = "STAR of 3 hosts\n"
 READER = """

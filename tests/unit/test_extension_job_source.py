@@ -13,7 +13,7 @@ from sar_agent.errors import InputError
 from sar_agent.jobs.record import JobRecord
 from sar_agent.jobs.source import SourceSettings, job_source
 from sar_agent.slurm.settings import SlurmSettings
-from tests.extension import installed_package
+from tests.worlds.extension import installed_package
 
 FLUX = """
     from sar_agent.jobs.record import JobRecord

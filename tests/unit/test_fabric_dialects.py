@@ -11,7 +11,7 @@ from sar_agent.fabric.components import require_connected
 from sar_agent.fabric.model import Fabric
 from sar_agent.fabric.rates import rate_name
 from sar_agent.fabric.spec import load_fabric, parse_fabric
-from tests.fabric_texts import differences, ibnetdiscover_text, in_order_of_guids
+from tests.worlds.fabric_texts import differences, ibnetdiscover_text, in_order_of_guids
 
 FABRIC = load_fabric("xgft:2;4,3;1,2")
 TEXT = ibnetdiscover_text(parse_fabric(ibnetdiscover_text(FABRIC), "whole"))

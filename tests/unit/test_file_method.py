@@ -29,7 +29,7 @@ from sar_agent.opensm import file_manager
 from sar_agent.opensm.file_lfts import read_lfts_file
 from sar_agent.opensm.file_manager import FileManager
 from sar_agent.routing import Options, load_engine
-from tests.unit.test_tables import as_old_dump_fts, big_switch
+from tests.worlds.table_texts import as_old_dump_fts, big_switch
 
 
 @pytest.fixture(scope="module")

@@ -21,8 +21,8 @@ from sar_agent.jobs.source import Poll
 from sar_agent.opensm.plugin_client import PluginStatus
 from sar_agent.util import store
 from sar_lab.live.process import wait_until
-from tests.fake_opensm import job
-from tests.unit.test_five_phase import JOBS, NAME, Subscriber, World
+from tests.worlds.fake_opensm import job
+from tests.worlds.five_phase_agent import JOBS, NAME, Subscriber, World
 
 
 @pytest.fixture

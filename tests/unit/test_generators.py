@@ -11,7 +11,7 @@ import pytest
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
-from tests.property.oracles import live_graph
+from tests.worlds.oracles import live_graph
 
 
 def degrees(fabric: Fabric) -> Counter[int]:

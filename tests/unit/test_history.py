@@ -9,26 +9,10 @@ from pathlib import Path
 import pytest
 
 from sar_agent.agent import history
-from sar_agent.agent.history import History, Row
+from sar_agent.agent.history import History
 from sar_agent.commands.ask import _line
 from sar_agent.errors import SarError
-
-ROW = Row(
-    at=1.5,
-    who="agent",
-    reason="jobs_changed",
-    why="1 multi-switch jobs started, 0 ended",
-    result="installed",
-    message="",
-    engine="sar",
-    generation=7,
-    jobs=3,
-    seconds=0.25,
-    entries_changed=12,
-    before={"effective_efi_max": 4},
-    predicted={"effective_efi_max": 2},
-    achieved=None,
-)
+from tests.worlds.agent_world import ROW
 
 
 def test_newest_first(tmp_path: Path) -> None:

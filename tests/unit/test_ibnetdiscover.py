@@ -14,7 +14,7 @@ from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.model import Kind
 from sar_agent.fabric.spec import parse_fabric
 from sar_agent.fabric.xgft import xgft_fabric
-from tests.fabric_texts import SMALL, differences, ibnetdiscover_text
+from tests.worlds.fabric_texts import SMALL, differences, ibnetdiscover_text
 
 
 def test_small_fabric() -> None:

@@ -13,26 +13,7 @@ from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.ibsim_net import net_ids, read_ibsim_net, write_ibsim_net
 from sar_agent.fabric.model import Fabric
 from sar_agent.fabric.xgft import xgft_fabric
-from tests.fabric_texts import SMALL, differences
-
-HAND_WRITTEN = """# two switches, parallel cables
-Switch\t8 "Switch1"
-[1]\t"Hca1"[1]
-[2]\t"H-2"
-[3]\t"Switch2"[3]\tw=12 s=4
-# the second of the pair
-[5]\t"Switch2"[5]
-
-Switch 8 "Switch2"
-[3]\t"Switch1"[3]\tw=12 s=4
-[5]\t"Switch1"[5]
-
-Hca\t2 "Hca1"
-[1]\t"Switch1"[1]
-
-Hca 2 "H-2" # "n002 mlx5_0"
-[1]\t"Switch1"[2]
-"""
+from tests.worlds.fabric_texts import HAND_WRITTEN, SMALL, differences
 
 
 def round_trip(fabric: Fabric, path: Path) -> Fabric:

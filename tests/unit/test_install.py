@@ -37,9 +37,9 @@ from sar_agent.opensm.plugin_install import (
     read_in_force,
 )
 from sar_agent.routing import Options, load_engine
-from tests.fake_opensm import FakeBridge, State
-from tests.unit.routes_vectors import small_routes
-from tests.unit.small_plan import SMALL_TREE, small_plan
+from tests.worlds.fake_opensm import FakeBridge, State
+from tests.worlds.routes_vectors import small_routes
+from tests.worlds.small_plan import SMALL_TREE, small_plan
 
 
 @pytest.fixture

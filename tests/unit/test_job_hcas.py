@@ -15,9 +15,9 @@ from sar_agent.fabric.opensm_file import decode_opensm_fabric
 from sar_agent.fabric.spec import parse_fabric
 from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.jobs.record import JobRecord
-from tests.fabric_texts import SMALL
-from tests.opensm_files import image_of_text
-from tests.unit.test_cli import sar_agent
+from tests.worlds.command_line import sar_agent
+from tests.worlds.fabric_texts import SMALL
+from tests.worlds.opensm_files import image_of_text
 
 EXAMPLE = Path(__file__).parents[2] / "docs/examples/cluster.ibnetdiscover"
 ROUTES = ("--routes", EXAMPLE.parent / "opensm-lfts.dump")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
-import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,9 +18,7 @@ from sar_agent.agent.state import State
 from sar_agent.agent.status import AgentStatus
 from sar_agent.config.model import Config
 from sar_agent.errors import CheckFailed, Unserved
-from sar_agent.events.authority import Authority, KnownJob
-from sar_agent.events.message import Event, MessageRefused
-from sar_agent.fabric.ibsim_net import write_ibsim_net
+from sar_agent.events.message import MessageRefused
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.formats.conversion import file_to_routes
 from sar_agent.formats.routes_file import read_routes_file
@@ -33,84 +29,11 @@ from sar_agent.keys import pool as manager
 from sar_agent.keys.description import keys_of
 from sar_agent.keys.flows import phases_of_wish, rank_hosts
 from sar_agent.keys.make_key import from_routes
-from sar_agent.keys.requests import KeyRequests
 from sar_agent.keys.tickets import TrafficWish
 from sar_agent.quality.channel_traffic import Traffic, load_besides, traffic_of
 from sar_agent.routing import Options, load_engine
-from tests.fake_opensm import job
-from tests.live.helpers.listening import with_lids
-from tests.unit.test_loop import World
-
-ROOT, ALICE, BOB = 0, 1001, 1002
-TORUS_HOSTS = ("n001", "n005", "n009", "n013")
-JOBS = (
-    job("1", *TORUS_HOSTS)._replace(uid=ALICE),
-    job("2", "n002", "n006", "n010", "n014")._replace(uid=BOB),
-)
-
-
-class Site(World):
-    """With LIDs to spare, and a desk that the test stands at."""
-
-    def __init__(self, folder: Path, lmc: int = 3, **agent: Any) -> None:
-        self.lmc = lmc
-        self.now = 0.0
-        super().__init__(folder, **agent)
-        self.bridge.fabric = self.fabric
-        self.source.records = JOBS
-
-    def restart(self, topology: str = "") -> Any:
-        fabric = with_lids(load_fabric("xgft:2;4,4;1,2"), self.lmc)
-        if not (self.folder / "cut").exists():
-            write_ibsim_net(fabric, self.net)
-        agent = super().restart(topology)
-        self.authority = Authority(frozenset({ROOT}))
-        agent.keys.pool.requests = self.desk = KeyRequests(self.authority, clock=lambda: self.now)
-        agent.keys.clock = lambda: self.now
-        agent.keys.pool.report()
-        return agent
-
-    def cut(self, spine: int = 0) -> None:
-        super().cut(spine)
-        (self.folder / "cut").touch()
-
-    def pass_(self) -> Any:
-        report = self.once()
-        self.know()
-        return report
-
-    def know(self) -> None:
-        self.authority.known = {
-            number: KnownJob(one.uid, one.traffic)
-            for one in self.agent.observer.running()
-            for number in one.numbers
-        }
-
-    def say(self, event: str, uid: int = ALICE, **keys: Any) -> dict[str, Any]:
-        given = {"v": 1, "event": event, "job": "1", "id": os.urandom(8).hex()} | keys
-        model = KeyRequests.models.get(event, Event)
-        message = model.model_validate_json(json.dumps(given))
-        if isinstance(message, Event):
-            return dict(self.desk.of_job(message, uid))
-        return dict(self.desk.take(message, uid))
-
-    def ask(self, uid: int = ALICE, phase: str = "x", **keys: Any) -> dict[str, Any]:
-        """Until there is an answer."""
-        keys = {"traffic": "ring"} | keys
-        first = self.say("key", uid, phase=phase, **keys)
-        if first.get("state") != "waiting":
-            return first
-        self.agent.serve_keys()
-        return self.say("key", uid, phase=phase, **keys)
-
-    def tables(self) -> np.ndarray:
-        assert self.bridge.tables is not None
-        return self.bridge.tables.forwarding.copy()
-
-    def changed(self, before: np.ndarray) -> list[int]:
-        """LID offsets whose tables are others."""
-        after = self.tables()
-        return [o for o in range(len(after)) if not np.array_equal(before[o], after[o])]
+from tests.worlds.fake_opensm import job
+from tests.worlds.key_site import ALICE, BOB, JOBS, ROOT, TORUS_HOSTS, Site
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from sar_agent.keys.requests import KeyRequests
 from sar_agent.keys.tickets import TrafficWish
 from sar_agent.slurm import hostlist
 from sar_agent.util import store
-from tests.unit.test_keys import ALICE, BOB, ROOT, Site
+from tests.worlds.key_site import ALICE, BOB, ROOT, Site
 
 MALLORY = 1666
 RECORD = JobRecord("1", ("n1", "n2"), "RUNNING", uid=ALICE, raw=("1",))

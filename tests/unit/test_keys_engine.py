@@ -18,7 +18,7 @@ from sar_agent.keys.routes import choose_shift, key_tree, make_key, rows_of, uns
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.engine import PreviousRoutes, Rerouting
 from tests.data import data_path
-from tests.property.keys import most, permutation
+from tests.worlds.key_flows import most, permutation
 
 TREE = load_fabric("xgft:3;4,4,4;1,4,4")
 JOBS = [

@@ -18,6 +18,7 @@ from sar_lab.history.files import is_history
 from sar_lab.history.first_seen import ends_of as first_seen_ends
 from sar_lab.history.leonardo import leonardo_stand_in
 from tests.data import data_path
+from tests.worlds.job_texts import SACCT
 
 
 def test_jobs_are_sorted_by_start_and_run_until_just_before_their_end() -> None:
@@ -103,22 +104,6 @@ def test_placed_on_a_fabric_only_jobs_over_two_leaves_are_in_the_mix() -> None:
         "2 hosts of jobs that are not in the fabric: elsewhere, nowhere",
         "1 jobs of which no host is in the fabric: lost",
     ]
-
-
-SACCT = (
-    "JobID|Start|End|State|NodeList\n"
-    "7|2026-01-05T10:00:00|2026-01-05T11:00:00|COMPLETED|n[001-002]\n"
-    "7.batch|2026-01-05T10:00:00|2026-01-05T11:00:00|COMPLETED|n001\n"
-    "8+0|2026-01-05T10:30:00|2026-01-05T11:30:00|COMPLETED|n003\n"
-    "8+1|2026-01-05T10:30:00|2026-01-05T11:30:00|COMPLETED|n005\n"
-    "9|2026-01-05T12:00:00|2026-01-05T11:00:00|COMPLETED|n004\n"
-    "10|Unknown|Unknown|PENDING|None assigned\n"
-    "11|2026-01-05T12:00:00|Unknown|RUNNING|n[001,005]\n"
-    "12|2026-01-05T12:00:00|Unknown|NODE_FAIL|n007\n"
-    "13|2026-01-05T12:00:00|2026-01-05T12:10:00|CANCELLED by 0|None assigned\n"
-    "14|1970-01-01T00:00:01|2026-01-05T12:10:00|COMPLETED|n001\n"
-    "15|2026-01-05T12:00:00|2026-01-0"
-)
 
 
 def write(path: Path, text: str) -> Path:

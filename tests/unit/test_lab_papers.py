@@ -18,7 +18,7 @@ from sar_lab.papers.claims import Claim, verdict
 from sar_lab.papers.registry import CLASSES, ExperimentResult, experiment, experiments, peer_studies
 from sar_lab.papers.reproduction_page import write_page
 from sar_lab.papers.result_store import stored_result
-from tests.unit.test_cli import said, sar_agent
+from tests.worlds.command_line import said, sar_agent
 
 
 def test_each_says_what_it_is() -> None:

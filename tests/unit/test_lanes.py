@@ -18,7 +18,7 @@ from sar_agent.routing.lanes import assign_lanes, lane_budget, routed
 from sar_agent.routing.lanes.dimensions import dimension_ordered
 from sar_agent.routing.lanes.grid import grid_of
 from sar_agent.routing.lanes.lane_assignment import LaneAssignment, LaneProblem
-from tests.property.oracles import live_graph
+from tests.worlds.oracles import live_graph
 
 
 def laid(spec: str, engine: str = "dfsssp", **options: object) -> Routes:

@@ -11,7 +11,7 @@ from sar_agent.errors import InputError
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.lids import assign_lids
 from sar_agent.fabric.xgft import xgft_fabric
-from tests.fabric_texts import SMALL
+from tests.worlds.fabric_texts import SMALL
 
 
 def test_the_sources_are_kept() -> None:

@@ -26,9 +26,10 @@ from sar_agent.live_page.pages import STATIC
 from sar_agent.live_page.web_app import Access, WebApp
 from sar_agent.telemetry import http_server
 from sar_lab.live.process import free_port, wait_until
-from tests.counted_fabric import snapshot_of
-from tests.unit.test_loop import JOBS, World
-from tests.unit.test_reference import differences
+from tests.worlds.agent_world import JOBS, World
+from tests.worlds.counted_fabric import snapshot_of
+from tests.worlds.json_keys import differences
+from tests.worlds.live_page import ask
 
 SPEC = "xgft:2;4,4;1,2"
 STATIC_FOLDER = Path(__file__).parents[2] / "sar_agent/live_page/static"
@@ -37,15 +38,6 @@ STATIC_FOLDER = Path(__file__).parents[2] / "sar_agent/live_page/static"
 @pytest.fixture(scope="module")
 def snapshot() -> PageSnapshot:
     return snapshot_of(SPEC, 3)
-
-
-def ask(app: WebApp, path: str, query: str = "", **more: str) -> tuple[str, dict[str, str], bytes]:
-    """(status, headers, body) for a client on this machine."""
-    environ = {"REQUEST_METHOD": "GET", "PATH_INFO": path, "QUERY_STRING": query,
-               "REMOTE_ADDR": "127.0.0.1", "HTTP_HOST": "127.0.0.1:9777"} | more  # fmt: skip
-    said: list[Any] = []
-    body = b"".join(app(environ, lambda status, headers: said.extend((status, dict(headers)))))  # type: ignore[arg-type,return-value,misc]
-    return said[0], said[1], body
 
 
 def shown(snapshot: PageSnapshot, access: Access = "loopback") -> WebApp:

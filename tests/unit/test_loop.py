@@ -7,20 +7,16 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from sar_agent.agent import observe_site
 from sar_agent.agent.build import build_agent
 from sar_agent.agent.decide import Reason
-from sar_agent.agent.loop import Agent
-from sar_agent.agent.outcome import Report, Result
+from sar_agent.agent.outcome import Result
 from sar_agent.agent.rollback import resume
 from sar_agent.agent.state import SavedHold
-from sar_agent.config.model import Config
 from sar_agent.errors import CheckFailed, InputError, SarError
-from sar_agent.fabric import Fabric
-from sar_agent.fabric.ibsim_net import read_ibsim_net, write_ibsim_net
+from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.formats.export import export_routes
 from sar_agent.install import plan as plan_module
@@ -28,55 +24,8 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.filter import host_sets
 from sar_agent.jobs.jobmap import parse_jobmap
 from sar_agent.routing import Options, load_engine
-from tests.fake_opensm import FakeBridge, FakeSource, job
-
-JOBS = (job("1", "n001", "n005", "n009"), job("2", "n002", "n006"))
-
-
-class World:
-    """An agent whose outside parties are stand-ins; the fabric is a file."""
-
-    def __init__(self, folder: Path, **agent: Any) -> None:
-        self.folder = folder
-        self.net = folder / "fabric.net"
-        write_ibsim_net(load_fabric("xgft:2;4,4;1,2"), self.net)
-        self.bridge = FakeBridge(folder / "run", self.fabric)
-        self.source = FakeSource(JOBS)
-        self.keys = {"mode": "install", "state_dir": str(folder / "state")} | agent
-        self.agent = self.restart()
-
-    @property
-    def fabric(self) -> Fabric:
-        return read_ibsim_net(self.net)
-
-    def restart(self, topology: str = "") -> Agent:
-        keys = self.keys | {"run_dir": str(self.folder / "run")}
-        config = Config.model_validate(
-            {
-                "agent": keys,
-                "slurm": {"topology_conf": topology},
-                "fabric": {"file": str(self.net)},
-                "opensm": {"plugin_socket": str(self.bridge.socket_path)},
-            },
-            strict=False,
-        )
-        self.agent = build_agent(config, self.bridge.manager, self.source)
-        return self.agent
-
-    def once(self) -> Report:
-        return self.agent.pass_once()
-
-    def cut(self, spine: int = 0) -> None:
-        """A cable from the first leaf dies; OpenSM notices."""
-        fabric = self.fabric
-        down = np.flatnonzero(
-            (fabric.channel_source == 0) & (fabric.channel_port == 5 + spine)
-        ).tolist()
-        write_ibsim_net(fabric.with_links_down(down), self.net)
-        self.bridge.topology_changes += 1
-
-    def value(self, name: str, **labels: str) -> float | None:
-        return self.agent.metrics.registry.get_sample_value(name, labels)
+from tests.worlds.agent_world import JOBS, World
+from tests.worlds.fake_opensm import job
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from sar_agent.agent.outcome import Result
 from sar_agent.formats.routes_file import RoutesFile, read_generation, read_routes_file
 from sar_agent.opensm import plugin_install as install_module
 from sar_agent.opensm.plugin_install import next_path
-from tests.fake_opensm import job
-from tests.unit.test_loop import JOBS, World
+from tests.worlds.agent_world import JOBS, World
+from tests.worlds.fake_opensm import job
 
 OTHERS = (
     job("8", "n003", "n004", "n006", "n012", "n014", "n015"),

@@ -14,8 +14,8 @@ from sar_agent.quality import Measures
 from sar_agent.routing import Options, engine_names, load_engine
 from sar_lab.demo.engine_results import compare_engines
 from sar_lab.fluid import PATTERNS, job_times
-from tests import assess_picture
 from tests.bench.bench_fabrics import fabric_of
+from tests.worlds import assess_picture
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -75,8 +75,8 @@ def test_the_readme_s_table_is_what_simulate_time_prints() -> None:
 
 
 def test_the_readme_s_picture_of_assess_shows_what_assess_makes(tmp_path: Path) -> None:
-    """The caption is the page's first sentence. `python -m tests.assess_picture` makes the picture
-    again."""
+    """The caption is the page's first sentence; `python -m tests.worlds.assess_picture` makes the
+    picture again."""
     printed = assess_picture.make_page(tmp_path).splitlines()
     (caption,) = re.findall(r"!\[The page: (.+?)\]", (ROOT / "README.md").read_text())
     assert caption in printed

@@ -9,8 +9,8 @@ import numpy as np
 
 from sar_agent.fabric.odd_cables import odd_cables
 from sar_agent.fabric.spec import load_fabric
-from tests.fabric_texts import ibnetdiscover_text
-from tests.unit.test_cli import sar_agent
+from tests.worlds.command_line import sar_agent
+from tests.worlds.fabric_texts import ibnetdiscover_text
 
 TREE = load_fabric("xgft:2;4,6;1,4")
 

@@ -22,7 +22,7 @@ from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.opensm.plugin_install import put_in_force, read_in_force
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lid_offsets import KeyRows, base_of, stack
-from tests.fake_opensm import FakeBridge
+from tests.worlds.fake_opensm import FakeBridge
 
 TREE = replace(load_fabric("xgft:2;4,4;1,4"), lmc=2)
 

@@ -31,7 +31,7 @@ from sar_agent.routing.shortest_paths import ShortestPaths
 from sar_agent.routing.turn_order import _examine
 from sar_agent.routing.updown_paths import new_row, orient, unreached_leaves
 from sar_agent.routing.weighted_trees import grow
-from tests.odd_trees import site
+from tests.worlds.odd_trees import site
 
 ENGINES = ("dfsssp", "sar", "sar-plus")
 

@@ -17,8 +17,8 @@ from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.opensm_file import decode_opensm_fabric, read_opensm_fabric
 from sar_agent.fabric.spec import load_fabric
-from tests.fabric_texts import SMALL, differences, ibnetdiscover_text, in_order_of_guids
-from tests.opensm_files import HEADER, NodeRecord, image_of, image_of_text, sealed
+from tests.worlds.fabric_texts import SMALL, differences, ibnetdiscover_text, in_order_of_guids
+from tests.worlds.opensm_files import HEADER, NodeRecord, image_of, image_of_text, sealed
 
 BRIDGE = Path(__file__).parents[2] / "opensm_bridge"
 

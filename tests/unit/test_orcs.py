@@ -15,7 +15,7 @@ from sar_agent.formats.export import export_routes
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, load_engine
 from tests.data import data_path
-from tests.property.oracles import path
+from tests.worlds.oracles import path
 
 NODE = re.compile(r'"([HS][0-9a-f]{16})";')
 EDGE = re.compile(r'"(\w+)" -> "(\w+)" \[comment="([^"]*)"\];')

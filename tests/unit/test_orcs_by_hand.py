@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.test_cli import said, sar_agent
+from tests.worlds.command_line import said, sar_agent
 
 HOSTS = range(1, 9)
 

@@ -15,8 +15,8 @@ from sar_agent.agent.observe_site import EMPTY_AGAIN
 from sar_agent.agent.outcome import Result
 from sar_agent.agent.reroute_pacer import AS_GOOD, TOO_LITTLE, PaceLimits, ReroutePacer
 from sar_agent.routing.template import template_of
-from tests.fake_opensm import job
-from tests.unit.test_loop import JOBS, World
+from tests.worlds.agent_world import JOBS, World
+from tests.worlds.fake_opensm import job
 
 
 def paced(folder: Path, **pace: float) -> tuple[World, ReroutePacer]:

@@ -18,8 +18,7 @@ from sar_agent.agent.history import History
 from sar_agent.agent.outcome import Report, Result
 from sar_agent.install.generations import Generations
 from sar_agent.opensm import plugin_install
-from tests.unit.test_amendments import Repaired
-from tests.unit.test_loop import JOBS, World
+from tests.worlds.agent_world import JOBS, Repaired, World
 
 
 class Killed(BaseException):

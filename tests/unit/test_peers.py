@@ -10,7 +10,7 @@ from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, load_engine
 from sar_lab.papers.registry import experiments, peer_studies
 from sar_lab.peers.congestion_risk import TableWalk, random_permutations, shifts
-from tests.unit.test_cli import said, sar_agent
+from tests.worlds.command_line import said, sar_agent
 
 """Studies with a page of their own."""
 

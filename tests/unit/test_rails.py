@@ -18,8 +18,8 @@ from sar_agent.quality.measures import measure
 from sar_agent.routing import Options, load_engine
 from sar_lab.assess.site_data import read_site_data
 from tests.data import data_path
-from tests.fabric_texts import ibnetdiscover_text
-from tests.unit.test_cli import sar_agent
+from tests.worlds.command_line import sar_agent
+from tests.worlds.fabric_texts import ibnetdiscover_text
 
 
 def pod(hosts: int = 8, rails: int = 4, *, mixed: int = 0, missing: int = -1) -> Fabric:

@@ -20,7 +20,7 @@ from sar_agent.fabric.model import Kind
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.fabric.subnet_lst import read_subnet_lst, write_subnet_lst
 from tests.data import data_path
-from tests.fabric_texts import differences
+from tests.worlds.fabric_texts import differences
 
 pytestmark = pytest.mark.data
 

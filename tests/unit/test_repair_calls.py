@@ -9,7 +9,7 @@ from typing import Any
 from sar_agent.agent.repair_calls import RepairCalls
 from sar_agent.errors import SarError, Unavailable
 from sar_lab.live.process import wait_until
-from tests.unit.test_loop import World
+from tests.worlds.agent_world import World
 
 
 class Manager:

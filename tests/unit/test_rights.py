@@ -31,10 +31,8 @@ from sar_agent.routing import Options, load_engine
 from sar_agent.util.lock_file import Lock
 from sar_agent.util.owned_files import make_folder
 from sar_agent.util.text_files import read_text, write_text
-from tests.unit.test_cli import sar_agent
-from tests.unit.test_history import ROW
-from tests.unit.test_loop import JOBS, World
-from tests.unit.test_state import STATE
+from tests.worlds.agent_world import JOBS, ROW, STATE, World
+from tests.worlds.command_line import sar_agent
 
 NOBODY = 65534
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")

@@ -13,7 +13,7 @@ from sar_agent.agent.rollback import resume, rollback
 from sar_agent.errors import InputError, SarError
 from sar_agent.install import generations
 from sar_agent.util import store as store_module
-from tests.unit.test_loop import JOBS, World
+from tests.worlds.agent_world import JOBS, World
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from sar_agent.formats.routes_file import (
     read_routes_file,
     write_routes_file,
 )
-from tests.unit.routes_vectors import damaged, sealed, small_routes, valid_images
+from tests.worlds.routes_vectors import damaged, sealed, small_routes, valid_images
 
 
 def entry(routes: RoutesFile, switch: int, destination: int) -> int:

@@ -12,7 +12,7 @@ from sar_agent.formats.conversion import EVERY_LEVEL, routes_to_file
 from sar_agent.formats.routes_file import DROPPED, NO_SWITCH, decode, encode
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, Routes, load_engine
-from tests.grids import torus
+from tests.worlds.grids import torus
 
 RING = torus((5,))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.test_cli import TREE, said, sar_agent
+from tests.worlds.command_line import TREE, said, sar_agent
 
 JOBS = ("--fabric", TREE, "--jobs", "mix:3")
 RESULT_KEYS = {

@@ -24,8 +24,8 @@ from sar_agent.quality import measure
 from sar_agent.routing import Options, load_engine
 from sar_agent.slurm.job_files import read_jobs_file
 from sar_agent.slurm.switch_order import in_switch_order
-from tests.fake_squeue import fake_squeue
-from tests.unit.test_cli import sar_agent
+from tests.worlds.command_line import sar_agent
+from tests.worlds.fake_squeue import fake_squeue
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 FABRIC = EXAMPLES / "cluster.ibnetdiscover"

@@ -13,8 +13,8 @@ from sar_agent.fabric.lids import assign_lids
 from sar_agent.fabric.notes import repeated_notes
 from sar_agent.fabric.spec import FOLDER_FILES, load_fabric
 from sar_agent.fabric.subnet_lst import write_subnet_lst
-from tests.db_csv_text import db_csv_of
-from tests.fabric_texts import SMALL
+from tests.worlds.db_csv_text import db_csv_of
+from tests.worlds.fabric_texts import SMALL
 
 
 def test_by_content_not_by_extension(tmp_path: Path) -> None:

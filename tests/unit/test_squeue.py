@@ -10,7 +10,7 @@ import pytest
 
 from sar_agent.errors import InputError, Unavailable
 from sar_agent.slurm.squeue import SqueueSource, parse_poll
-from tests.fake_squeue import fake_squeue
+from tests.worlds.fake_squeue import fake_squeue
 
 M = "mark|"
 

@@ -23,8 +23,8 @@ from sar_agent.standby.numbering import NumberedAbove
 from sar_agent.standby.peer_client import PeerClient
 from sar_agent.standby.snapshot import CONNECTIONS
 from sar_agent.standby.terms import HEARD, Claim, Precedence, TermRecord, precedence
-from tests.standby_certificate import certificate
-from tests.standby_sides import Side, routes_image, two_sides
+from tests.worlds.standby_certificate import certificate
+from tests.worlds.standby_sides import Side, routes_image, two_sides
 
 A, B = "a" * 16, "b" * 16
 

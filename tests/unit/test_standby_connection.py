@@ -24,8 +24,8 @@ from sar_agent.standby.report import fetch, peer_json, peer_words
 from sar_agent.standby.snapshot import SnapshotSource, StateFolders
 from sar_agent.standby.terms import TermStore
 from sar_lab.live.process import free_port, wait_until
-from tests.standby_certificate import certificate
-from tests.standby_sides import Side, row, two_sides
+from tests.worlds.standby_certificate import certificate
+from tests.worlds.standby_sides import Side, row, two_sides
 
 
 @pytest.fixture(scope="module")

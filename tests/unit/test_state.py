@@ -7,12 +7,10 @@ from pathlib import Path
 import pytest
 
 from sar_agent.agent.decide import Hold, RoutesBasis
-from sar_agent.agent.state import SavedHold, State, StateStore
+from sar_agent.agent.state import SavedHold, StateStore
 from sar_agent.errors import InputError
 from sar_agent.util import store as store_module
-
-JOBS = frozenset({frozenset({"n1", "n5"}), frozenset({"n2", "n6"})})
-STATE = State(generation=7, engine="sar", jobs=JOBS, fabric_digest="ab" * 32, installed_at=1.5)
+from tests.worlds.agent_world import SAVED_JOBS, STATE
 
 
 def test_there_and_back(tmp_path: Path) -> None:
@@ -20,7 +18,7 @@ def test_there_and_back(tmp_path: Path) -> None:
     for state in (STATE, held):
         StateStore(tmp_path).save(state)
         assert StateStore(tmp_path).load() == state
-    assert STATE.basis == RoutesBasis(7, JOBS, bytes.fromhex("ab" * 32), "sar", "7")
+    assert STATE.basis == RoutesBasis(7, SAVED_JOBS, bytes.fromhex("ab" * 32), "sar", "7")
     assert held.held == Hold(9.0) and STATE.held is None
     assert [path.name for path in tmp_path.iterdir()] == ["state.json"], "no temporary is left"
 

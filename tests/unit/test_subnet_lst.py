@@ -13,7 +13,7 @@ from sar_agent.fabric.model import Kind
 from sar_agent.fabric.spec import parse_fabric
 from sar_agent.fabric.subnet_lst import read_subnet_lst, write_subnet_lst
 from sar_agent.fabric.xgft import xgft_fabric
-from tests.fabric_texts import SMALL, differences
+from tests.worlds.fabric_texts import SMALL, differences
 
 # As OpenSM 3.3.23 prints: the second half's ids are padded otherwise, the SM's port is CA-SM.
 CA = (

@@ -1,6 +1,6 @@
 """A subnet manager from outside the tree: found by its entry point, and a whole pass on it.
 
-The toy (tests/toy_subnet_manager.py) keeps tables in memory and has no generations.
+The toy (tests/worlds/toy_subnet_manager.py) keeps tables in memory and has no generations.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from sar_agent.install.subnet_manager import (
     load_subnet_manager,
     subnet_manager_names,
 )
-from tests.extension import installed_package
-from tests.fake_opensm import FakeSource, job
+from tests.worlds.extension import installed_package
+from tests.worlds.fake_opensm import FakeSource, job
 
 TOY = Path(__file__).parents[1] / "toy_subnet_manager.py"
 JOBS = (job("1", "n001", "n005", "n009"), job("2", "n002", "n006"))

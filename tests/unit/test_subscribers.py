@@ -17,7 +17,7 @@ from sar_agent.five_phase.coordinator import Coordinator
 from sar_agent.five_phase.messages import BeginUpdate, Phase, Tick
 from sar_agent.five_phase.protocol import LeaseRules
 from sar_agent.five_phase.subscribers import Subscribers
-from tests.unit.test_events import ALICE, BOB, ROOT, Ear, decode
+from tests.worlds.event_clients import ALICE, BOB, ROOT, Ear, decode
 
 NAME = "00000000000000aa"
 

@@ -12,7 +12,7 @@ from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.slurm.topology_check import compare_topology
 from sar_agent.slurm.topology_conf import read_topology_conf
 from sar_agent.slurm.topology_reach import compare_reach
-from tests.fabric_texts import SMALL
+from tests.worlds.fabric_texts import SMALL
 
 FABRIC = xgft_fabric("xgft:2;2,2;1,1")  # n001, n002 on S1-0; n003, n004 on S1-1
 RIGHT = {"n001": "a", "n002": "a", "n003": "b", "n004": "b"}

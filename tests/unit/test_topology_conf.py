@@ -10,15 +10,7 @@ import pytest
 from sar_agent.errors import InputError
 from sar_agent.slurm.topology_conf import read_topology_conf
 from tests.data import data_path
-
-TREE = """
-# two leaves under a spine
-SwitchName=leaf1 Nodes=n[1-2]
-switchname=leaf2 NODES=n3,a-b[01-02] LinkSpeed=100   # a comment
-SwitchName=mid Switches=leaf[1-2]
-SwitchName=top \\
-    Switches="mid"
-"""
+from tests.worlds.topology_texts import TREE
 
 
 def write(folder: Path, text: str, name: str = "topology.conf") -> Path:

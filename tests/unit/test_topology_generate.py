@@ -17,7 +17,7 @@ from sar_agent.slurm.topology_files import read_topology
 from sar_agent.slurm.topology_generate import generate_topology
 from sar_agent.slurm.topology_write import topology_conf, topology_text, topology_yaml
 from tests.data import data_path
-from tests.fabric_texts import SMALL
+from tests.worlds.fabric_texts import SMALL
 
 FORMS = {"topology.conf": topology_conf, "topology.yaml": topology_yaml}
 

@@ -6,7 +6,6 @@ import sqlite3
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,50 +14,20 @@ from sar_agent.agent.history import History
 from sar_agent.check.table_sets import TableSets
 from sar_agent.check.transition import Way
 from sar_agent.errors import Unavailable
-from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.formats.conversion import routes_to_file
 from sar_agent.formats.routes_file import read_generation, read_routes_file
-from sar_agent.install.plan import Plan, make_plan
-from sar_agent.install.recent import RecentTables, longest_way
+from sar_agent.install.plan import Plan
+from sar_agent.install.recent import longest_way
 from sar_agent.install.subnet_manager import NotYet
-from sar_agent.install.transit import CommitResult, NotKnown, NotSafe, Transit, transition_to
+from sar_agent.install.transit import NotKnown, NotSafe, transition_to
 from sar_agent.jobs import JobMix
 from sar_agent.opensm.plugin_client import PluginRefused
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import routed
-from tests.fake_opensm import FakeBridge
-from tests.unit.test_check import around, ring
-from tests.unit.test_history import ROW
-
-OLD, NEW, MIXED = [1, 4, 4], [2, 3, 4], [1, 3, 4]
-"""Ports towards the host on switch 2; OLD and NEW must not be mixed."""
-
-
-class Place:
-    """A fabric (else a ring of three switches) with `routes` in force as generation 1."""
-
-    def __init__(self, folder: Path, routes: Routes, fabric: Fabric | None = None) -> None:
-        self.fabric = fabric or ring()
-        self.fake = FakeBridge(folder, self.fabric)
-        self.fake.tables, self.fake.generation = routes_to_file(self.fabric, routes, 1), 1
-        self.fake.engine, self.fake.built_at = "sar", 0
-        self.path = folder / "routes.sar"
-        self.slept: list[float] = []
-        self.now = 0.0
-        self.recent = RecentTables(lambda: self.now)
-        self.transit = Transit(self.fake.manager, recent=self.recent, sleep=self.sleep)
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.now += seconds
-
-    def plan(self, routes: Routes) -> Plan:
-        return make_plan(2, self.fabric, JobMix(()), routes)
-
-    def go(self, plan: Plan, **more: Any) -> CommitResult:
-        before = self.transit.before(plan.fabric)
-        return self.transit.bring(self.transit.examine(plan, before), before, **more)
+from tests.worlds.agent_world import ROW
+from tests.worlds.rings import around, ring
+from tests.worlds.transit_place import MIXED, NEW, OLD, Place
 
 
 @pytest.fixture

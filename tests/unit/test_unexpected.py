@@ -17,7 +17,7 @@ from sar_agent.config.model import Config
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.telemetry.metrics import Metrics
 from sar_agent.util.unexpected_errors import UnexpectedErrors
-from tests.unit.test_loop import JOBS, World
+from tests.worlds.agent_world import JOBS, World
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from sar_agent.events.authority import Authority
 from sar_agent.install.subnet_manager import SmStatus
 from sar_agent.keys.requests import KeyRequests
 from sar_agent.opensm.plugin_client import LoadAnswer
-from tests.fake_opensm import FakeBridge
-from tests.unit.test_loop import JOBS, World
+from tests.worlds.agent_world import JOBS, World
+from tests.worlds.fake_opensm import FakeBridge
 
 CONFIG = Config()
 INTERVAL, POLL = 30.0, CONFIG.opensm.poll_seconds
