@@ -14,7 +14,6 @@ from sar_agent.errors import SarError
 from sar_agent.formats.routes_file import write_routes_file
 from sar_agent.opensm.plugin_client import PluginRefused
 from sar_lab.live.process import PATIENCE
-from tests.worlds.live.fat_tree import FatTree
 from tests.worlds.live.readback import service_level
 from tests.worlds.live.site import Site, site
 
@@ -295,18 +294,3 @@ def test_clients_do_not_wait_for_each_other(here: Site) -> None:
             client.connect(str(here.sm.socket_path))
             client.sendall(request)
             assert expected in client.recv(1000)
-
-
-def test_a_dump_that_cannot_be_written_is_one_sentence(here: Site) -> None:
-    (here.sm.dump_path / "in the way").mkdir(parents=True)
-    with pytest.raises(SarError, match=r"cannot write .*in_force\.sar: Is a directory"):
-        here.bridge.dump()
-    left = sorted(p.name for p in here.sm.run_dir.iterdir())
-    assert left == ["bridge.sock", "in_force.sar"]
-
-
-def test_larger_tree_with_parallel_spines() -> None:
-    with site(FatTree(leaves=6, hosts=3, spines=4)) as here:
-        routes = here.tree.routes(2, shift=3)
-        here.load(routes)
-        here.assert_in_force(routes)

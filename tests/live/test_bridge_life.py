@@ -195,13 +195,3 @@ def test_a_master_that_comes_back_takes_the_file_but_no_lower_generation(found: 
         else:
             assert status.generation_in_force == found
             here.assert_in_force(here.tree.routes(found, shift=1))
-
-
-def test_the_harness_leaves_nothing_behind(tmp_path: Path) -> None:
-    with site() as here:
-        pids, scratch = (here.sm.pid, here.fabric.pid), here.fabric.scratch
-        assert scratch.exists()
-    assert not scratch.exists()
-    assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
-    with pytest.raises(SarError, match="ibsim cannot read the fabric"), Ibsim("Switch 4 bad\n"):
-        pass

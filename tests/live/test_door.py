@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import socket
 import subprocess
 import time
@@ -13,13 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from sar_agent.events.answers import decode_answer
 from sar_agent.keys import client as key
 from sar_lab.live.munge_daemon import MungeDaemon
 from sar_lab.live.process import wait_until
 from tests.worlds.live.built import built
-from tests.worlds.live.listening import CLI, ROOT, Agent, start
-from tests.worlds.live.munged import NOBODY, Encoder, credential, dial, message, tell
+from tests.worlds.live.listening import Agent, start
+from tests.worlds.live.munged import NOBODY, credential, message, tell
 
 pytestmark = [
     pytest.mark.live,
@@ -70,17 +68,6 @@ def test_a_hint_on_another_s_job_and_on_one_s_own(agent: Agent) -> None:
     assert [(h["job"], h["traffic"]) for h in json.loads(hints.read_text())] == [
         ("7", "weight=0.25")
     ]
-
-
-def test_a_hint_on_a_job_that_turns_out_to_be_another_s(agent: Agent) -> None:
-    refused = agent.refused("not_owner")
-    agent.jobs(
-        {"%i": "7", "%A": "7", "%N": "n[001,005]", "%U": str(NOBODY)},
-        {"%i": "8_1", "%A": "80", "%N": "n[002,006]", "%U": "1"},
-    )
-    early = message("hint", "80", traffic="ring")
-    assert tell(agent.tcp, credential(agent.munge, early, NOBODY))["ok"], "nobody knows yet"
-    assert wait_until(lambda: agent.refused("not_owner") == refused + 1, 20)
 
 
 def test_a_credential_twice_and_one_of_another_munge(agent: Agent) -> None:
@@ -135,47 +122,6 @@ def test_a_credential_is_for_the_agent_s_uid_only(
     assert unmunged(line, NOBODY) != 0 and unmunged(line, os.getuid()) == 0
 
 
-def test_a_payload_that_is_too_long_or_none(agent: Agent) -> None:
-    oversize, garbage = agent.refused("oversize"), agent.refused("garbage")
-    assert not tell(agent.tcp, credential(agent.munge, message(nodes="n" * 4500)))["ok"]
-    bomb = credential(agent.munge, b" " * 500_000, 0, "--zip=zlib")
-    assert len(bomb) < 2000
-    assert not tell(agent.tcp, bomb)["ok"]
-    assert not tell(agent.tcp, credential(agent.munge, b"\xff\x00 no JSON"))["ok"]
-    assert agent.refused("oversize") == oversize + 2
-    assert agent.refused("garbage") == garbage + 1
-
-
-def test_ten_megabytes_of_noise(agent: Agent) -> None:
-    before = agent.metrics()
-    noise = os.urandom(10 * 2**20).replace(b"\n", b"\r")
-    with dial(agent.tcp) as stream:
-        try:
-            stream.sendall(noise)
-            stream.sendall(b"\n")
-            assert b"98304" in stream.makefile("rb").read()
-        except (ConnectionResetError, BrokenPipeError):
-            pass  # it hung up in the middle
-    assert wait_until(
-        lambda: (
-            agent.refused("oversize")
-            == before.get(("sar_agent_events_refused_total", "oversize"), 0) + 1
-        ),
-        20,
-    )
-    lines = os.urandom(2**16).split(b"\n")
-    for line in [*lines, b"GET /metrics HTTP/1.1\r"]:
-        with dial(agent.tcp) as stream:
-            stream.sendall(line[:8000] + b"\n")
-            assert decode_answer(stream.makefile("rb").read())["ok"] is False
-    silent = [dial(agent.tcp) for _ in range(500)]  # more than there are places
-    assert tell(agent.tcp, credential(agent.munge, message()))["ok"]
-    assert wait_until(lambda: agent.refused("slow") + agent.refused("too_many") >= 500, 20)
-    for stream in silent:
-        stream.close()
-    assert agent.log().count("refused an event") < 30, "said with care"
-
-
 def test_status_shows_the_counters(agent: Agent) -> None:
     tell(agent.tcp, credential(agent.munge, message()))
     tell(agent.tcp, b"noise")
@@ -184,54 +130,3 @@ def test_status_shows_the_counters(agent: Agent) -> None:
     assert "start" in line and "refused" in line and "garbage" in line
     door = json.loads(agent.cli("status", "--json"))["events"]
     assert door["events"]["start"] >= 1 and door["refused"]["garbage"] >= 1
-
-
-def test_a_munged_that_stops_answering(agent: Agent, tmp_path: Path) -> None:
-    with MungeDaemon() as munged:
-        (tmp_path / "a").mkdir()
-        other = start(tmp_path / "a", munged.socket)
-        try:
-            encode = Encoder(munged.socket)
-            lines = [encode(message(job=str(n))) for n in range(60)]
-            pids = subprocess.run(["pgrep", "-f", str(munged.socket)], capture_output=True)
-            pid = int(pids.stdout.split()[0])
-            os.kill(pid, signal.SIGSTOP)
-            try:
-                streams = [dial(other.tcp) for _ in lines]
-                for stream, line in zip(streams, lines, strict=True):
-                    stream.sendall(line + b"\n")
-                assert other.hears(), "the door, the status"
-                assert other.metrics()["sar_agent_events_waiting",] == 0
-            finally:
-                os.kill(pid, signal.SIGCONT)
-            answers = []
-            for stream in streams:
-                with stream:
-                    answers.append(decode_answer(stream.makefile("rb").read())["ok"])
-            assert all(answers) or other.refused("no_munge")
-            assert tell(other.tcp, encode(message()))["ok"], "all is well again"
-        finally:
-            other.process.kill()
-            other.process.wait()
-        assert "Traceback" not in other.log()
-
-
-def test_a_taken_port_is_one_sentence(tmp_path: Path, munge: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        address = f"127.0.0.1:{taken.getsockname()[1]}"
-        path = tmp_path / "sar-agent.toml"
-        path.write_text(
-            f'[agent]\nstate_dir = "{tmp_path}/s"\nrun_dir = "{tmp_path}/r"\n'
-            f'metrics_address = ""\n[events]\ntcp_address = "{address}"\n'
-        )
-        done = subprocess.run(
-            [*CLI, "run", "--config", str(path)],
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            timeout=240,
-        )
-    assert done.returncode == 1
-    assert done.stderr.startswith(f"sar-agent: cannot listen for events on {address}")

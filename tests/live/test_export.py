@@ -60,15 +60,6 @@ def test_no_credit_loop_on_a_tree_and_a_broken_tree(tmp_path: Path) -> None:
         assert "no credit loops found" in ibdmchk(fabric, routes, tmp_path / name)
 
 
-@pytest.mark.data
-@pytest.mark.parametrize("name", REAL)
-def test_no_credit_loop_on_real_fabrics(name: str, tmp_path: Path) -> None:
-    fabric = load_fabric(data_path(f"{name}.ibnetdiscover"))
-    routes = routed(fabric)
-    assert check_routes(fabric, routes).passed
-    assert "no credit loops found" in ibdmchk(fabric, routes, tmp_path)
-
-
 def test_both_find_the_loop_of_a_ring(tmp_path: Path) -> None:
     fabric = ring()
     routes = routed(fabric)
@@ -108,21 +99,6 @@ def test_lanes_are_safe_and_needed_for_both(spec: str, tmp_path: Path) -> None:
     one = replace(routes, service_level=None, virtual_lanes=1)
     assert not check_routes(fabric, one).passed
     assert "no credit loops found" not in ibdmchk(fabric, one, tmp_path)
-
-
-def test_dimension_ordered_routes_are_safe_for_both(tmp_path: Path) -> None:
-    fabric = load_fabric("torus:4x4x4")
-    routes = laid(fabric, "dfsssp", Options(max_lanes=1))
-    assert routes.engine == "dfsssp+dimensions" and check_routes(fabric, routes).passed
-    assert "no credit loops found" in ibdmchk(fabric, routes, tmp_path)
-
-
-@pytest.mark.parametrize("lanes", [1, 2])
-def test_best_effort_is_safe_for_both(lanes: int, tmp_path: Path) -> None:
-    fabric = load_fabric("torus:5x5,hosts=2")
-    routes = laid(fabric, "minhop", Options(lanes="path", max_lanes=lanes, best_effort=True))
-    assert routes.virtual_lanes == lanes and check_routes(fabric, routes).passed
-    assert "no credit loops found" in ibdmchk(fabric, routes, tmp_path)
 
 
 @pytest.mark.data

@@ -196,24 +196,6 @@ def test_nothing_between_is_told_while_opensm_starts(tmp_path: Path) -> None:
             assert_whole(fabric, {made.digest})
 
 
-def test_nothing_between_is_told_while_a_half_goes_and_comes(tmp_path: Path) -> None:
-    made = chain(24)
-    with seen(made, tmp_path) as here:
-        known, told = {made.digest}, []
-        for back in range(6):
-            if back % 2:
-                here.ibsim.relink("s11", 2)
-            else:
-                here.ibsim.unlink("s11", 2)
-            size = 24 if back % 2 else 12
-            told += here.answers(lambda size=size: here.bridge.status().switches == size)
-            here.assert_both_agree()
-            known.add(here.by_plugin().digest)
-        assert len(known) == 2 and len(told) > 4
-        for fabric in told:
-            assert_whole(fabric, known)
-
-
 def test_a_sweep_that_takes_long_is_a_sentence(tmp_path: Path) -> None:
     """The simulator stands still: OpenSM waits for answers in the middle of its sweep."""
     made = load_fabric("xgft:2;4,4;1,2")

@@ -24,6 +24,7 @@ from sar_lab.live.munge_daemon import MungeDaemon
 from sar_lab.live.process import free_port, wait_until
 from tests.worlds.fake_squeue import fake_squeue
 from tests.worlds.live import readback
+from tests.worlds.live.built import ROOT
 from tests.worlds.live.hostile import FIRST_JOB, FIRST_UID, KINDS, dear_keys
 from tests.worlds.live.loop import LoopSite, loop_site
 from tests.worlds.live.munged import Encoder, message, tell
@@ -129,7 +130,7 @@ def test_a_hundred_hostile_clients(site: tuple[LoopSite, Path, int, Path]) -> No
     encode = Encoder(munge)
     quiet = repair(here)
     at_first, passes = memory(here), here.metrics()["sar_agent_stage_seconds_count", "slurm"]
-    script = Path(__file__).with_name("helpers") / "hostile.py"
+    script = ROOT / "tests/worlds/live/hostile.py"
     clients = subprocess.Popen(
         [sys.executable, str(script), str(unix), str(port), str(munge), str(CLIENTS), str(SECONDS)],
         stdout=subprocess.PIPE,

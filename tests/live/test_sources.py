@@ -154,19 +154,3 @@ def test_a_token_lets_in_and_no_token_does_not(slurm: SlurmCluster, tmp_path: Pa
         token.write_text("SLURM_JWT=forged")
         with pytest.raises(Unavailable, match="slurmrestd at"):
             SlurmrestdSource(socket, jwt_file=token, deadline=3).poll()
-
-
-def test_a_controller_that_is_down_and_comes_back(slurm: SlurmCluster, tmp_path: Path) -> None:
-    job = slurm.salloc(2)
-    with slurmrestd(slurm, tmp_path, "rest_auth/local") as socket:
-        source = SlurmrestdSource(socket, deadline=5)
-        assert set(records(source)) == {job}
-        slurm.stop_controller()
-        try:
-            with pytest.raises(Unavailable, match="slurmrestd at"):
-                source.poll()
-        finally:
-            slurm.start_controller()
-        assert wait_until(lambda: set(records(SlurmrestdSource(socket, deadline=20))) == {job}, 30)
-    with pytest.raises(Unavailable, match="does not answer"):
-        source.poll()

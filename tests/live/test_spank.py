@@ -9,7 +9,7 @@ import pytest
 
 from sar_agent.jobs.traffic import forms
 from sar_lab.live.process import wait_until
-from tests.worlds.live.events import OK, Agent, unmunge
+from tests.worlds.live.events import OK, Agent
 from tests.worlds.live.spank import SpankCluster, spank_cluster
 
 pytestmark = pytest.mark.live
@@ -205,8 +205,3 @@ def test_a_wrong_argument_keeps_no_job_from_running(slurm, agent):
     assert wait_until(a_job_is_reported, 20)
     assert "argument timeout must be 10 to 100 milliseconds" in slurm.log()
     assert 'unknown argument "colour=red"' in slurm.log()
-
-
-def test_the_stand_in_believes_munge_only(slurm):
-    with pytest.raises(Exception, match="unmunge"):
-        unmunge(b"MUNGE:AwQFAAA=:", slurm.munge_socket)

@@ -26,7 +26,6 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import routed
-from sar_agent.routing.lid_offsets import repeat_to_switches, stack
 from tests.examples import examples, share
 from tests.worlds.histories import SHAPES, history
 from tests.worlds.mixtures import enumerated
@@ -138,17 +137,6 @@ def test_trees_tori_and_dragonflies_have_numbers_in_all_lanes(
         mix = synthetic_mix(fabric, 1)
         routes = routed(load_engine(engine), fabric, mix, Options(lanes=lanes))  # type: ignore[arg-type]
         holds(fabric, routes)
-
-
-def test_lid_offsets_have_numbers_together() -> None:
-    fabric = load_fabric("xgft:3;2,3,2;1,2,2")
-    fabric = replace(fabric, lmc=1)
-    base = load_engine("sar").route(fabric, synthetic_mix(fabric, 1), Options())
-    shelter = load_engine("updn").route(fabric, JobMix(()), Options())
-    for own_lane in (True, False):
-        stacked = repeat_to_switches(stack(base, shelter, 1, own_lane=own_lane))
-        assert len(stacked.egress) == 2 and stacked.virtual_lanes == 1 + own_lane
-        holds(fabric, stacked)
 
 
 def test_on_a_tree_numbers_rise_up_by_level_and_then_down() -> None:
@@ -266,22 +254,3 @@ def test_service_levels_of_earlier_plans_are_compared_too() -> None:
             assert enumerated(fabric, before, after, levels=levels) == ""
         seen[found.rising] += 1
     assert seen[True] > 2 < seen[False], seen
-
-
-@pytest.mark.parametrize("spec", SPECS)
-@pytest.mark.parametrize("lanes", ["hop", "path"])
-def test_numbers_change_no_verdict_on_real_shapes(spec: str, lanes: str) -> None:
-    for cables in (0, 3):
-        fabric = less(spec, 7 + cables, cables)
-        options = Options(lanes=lanes)  # type: ignore[arg-type]
-        before, after = (
-            routed(load_engine("sar"), fabric, synthetic_mix(fabric, seed), options)
-            for seed in (1, 2)
-        )
-        proved, numbers = certified(fabric, after)
-        kept = certificate_of(
-            fabric, proved, senders_proved(fabric, after, proved), certified(fabric, before)[1]
-        )
-        for order in (numbers, kept):
-            found = examine(fabric, before, after, proved, numbers=order)
-            assert alike(found, examine(fabric, before, after, proved))

@@ -71,18 +71,3 @@ def test_the_engine_routes_all_phases_of_all_jobs() -> None:
     paths = engine.paths(fabric, mix, options)  # type: ignore[attr-defined]
     [(source, target)] = phases(fabric, mix, "shift:3")
     assert len(source) == 16 and contention(paths, source, target) == (1, 1)
-
-
-def test_cg_d_128_of_the_paper() -> None:
-    """Its fifth phase, d = s / 2 · 16 + s mod 2 in a switch: dmodk sends eight over one port."""
-    fabric = load_fabric("xgft:2;16,16;1,16")
-    inside, switch = np.arange(128) % 16, np.arange(128) // 16
-    source = np.arange(128, dtype=np.int32)
-    target = (inside // 2 * 16 + inside % 2 + switch * 2).astype(np.int32)
-    other = source != target
-    source, target = source[other], target[other]
-    assert len(np.unique(target)) == len(target)
-    assert contention(coloured("xgft:2;16,16;1,16", source, target), source, target).flows == 1
-    smodk = load_engine("smodk").paths(fabric, JobMix(()), Options())  # type: ignore[attr-defined]
-    dmodk = PathRoutes("dmodk", fabric, smodk.view, lambda s, d: smodk.choose(d, s))
-    assert contention(dmodk, source, target).flows in (7, 8)

@@ -22,8 +22,6 @@ from tests.worlds.grids import by_dimension, dragonfly, routes_by, torus
 from tests.worlds.networks import fabrics
 from tests.worlds.oracles import has_credit_loop, path
 
-Pair = tuple[int, int]
-
 
 def ways(fabric: Fabric, routes: Routes) -> list[tuple[int, list[int]]]:
     """(port of the source, channels) between all live host ports."""
@@ -100,14 +98,6 @@ def test_ties_of_a_dragonfly_are_broken_so_that_lanes_exist(a: int, h: int, most
     assert found.entries_changed(routes) < routes.egress.size / 5
 
 
-def test_forced_paths_that_close_a_cycle_are_not_tried() -> None:
-    fabric = torus((7,))
-    assert hop_lanes(fabric, routes_by(fabric, by_dimension((7,))), 15, other_paths=True) is None
-    six = torus((6,))
-    found = hop_lanes(six, routes_by(six, by_dimension((6,))), other_paths=True)
-    assert found is not None and found.virtual_lanes == 2 and not loops(six, found)
-
-
 @examples(150)
 @given(fabrics(), st.integers(1, 3), st.integers(0, 2**32))
 def test_the_check_agrees_with_the_oracle_on_any_lanes(
@@ -137,14 +127,6 @@ def loops_if_any(fabric: Fabric, routes: Routes) -> bool:
     return routes.hop_lane is not None and loops(fabric, routes)
 
 
-def test_a_ring_of_six_only_with_ties_broken_both_ways() -> None:
-    fabric = torus((6,))
-    assert hop_lanes(fabric, routes_by(fabric, by_dimension((6,))), 15) is None
-    found = hop_lanes(fabric, routes_by(fabric, by_dimension((6,), lambda at: at < 3)))
-    assert found is not None and found.virtual_lanes == 2
-    assert check_routes(fabric, found).passed and not loops(fabric, found)
-
-
 def test_no_lanes_whatever_help_a_ring_of_seven() -> None:
     """All lanes of all pairs of the seven channels one way round, by brute force: up to three."""
     fabric = torus((7,))
@@ -169,16 +151,6 @@ def test_no_lanes_whatever_help_a_ring_of_seven() -> None:
 def clockwise(fabric: Fabric, channel: int, size: int) -> bool:
     ahead = int(fabric.channel_target[channel]) - int(fabric.channel_source[channel])
     return ahead % size == 1
-
-
-@pytest.mark.parametrize(("a", "h"), [(2, 1), (4, 2), (6, 3)])
-def test_two_lanes_do_on_minimal_dragonfly_routes(a: int, h: int) -> None:
-    fabric, step = dragonfly(a, h)
-    routes = routes_by(fabric, step)
-    assert not check_routes(fabric, routes).passed
-    found = hop_lanes(fabric, routes)
-    assert found is not None and found.virtual_lanes == 2
-    assert check_routes(fabric, found).deadlock_free_everyone and not loops(fabric, found)
 
 
 def test_what_is_wrong_is_said() -> None:

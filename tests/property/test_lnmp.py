@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from random import Random
 
 import networkx as nx
@@ -75,41 +74,6 @@ def test_layer_0_is_shortest_and_others_at_most_two_hops_longer_than_the_diamete
         assert all(a <= b for a, b in zip(best, found, strict=True))
         assert max(found) <= nx.diameter(graph) + 2
     assert check_routes(fabric, routed(load_engine("lnmp"), fabric, NOBODY, Options(lmc=1))).passed
-
-
-def test_most_pairs_of_a_slim_fly_get_another_path_in_each_layer() -> None:
-    """A pair of switches has one path of at most two hops, so longer ones are all there is."""
-    fabric = load_fabric("slimfly:5,hosts=1")
-    shortest, *others = layers(fabric, 2)
-    ways = [
-        {
-            tuple(path(fabric, routes, s, t) or ())
-            for routes in (shortest, *others)
-        }
-        for s in range(fabric.switches)
-        for t in range(fabric.terminals)
-        if s != int(fabric.terminal_switch[t])
-    ]  # fmt: skip
-    several = sum(len(each) >= 3 for each in ways) / len(ways)
-    assert several > 0.5
-    for routes in others:
-        assert np.mean(np.array(lengths(fabric, routes)) == 3) > 0.4
-
-
-def test_the_first_pair_takes_the_lightest_longer_path_by_hand() -> None:
-    """A ring of four switches: hosts at 0 and 2 are two hops apart, and no simple path of three
-    hops joins them; neighbours, one hop apart, have one, the way around."""
-    fabric = load_fabric("torus:4")
-    _, layer = layers(fabric, 1)
-    found = {
-        (s, t): len(path(fabric, layer, s, t) or []) for s in range(4) for t in range(4) if s != t
-    }
-    around = [pair for pair, hops in found.items() if hops == 3]
-    assert around, "neighbours go around"
-    assert all((s - t) % 2 for s, t in around)
-    for s, t in around:
-        way = [int(fabric.channel_target[c]) for c in path(fabric, layer, s, t) or []]
-        assert all(found[a, t] == found[b, t] + 1 for a, b in pairwise([s, *way[:-1]]))
 
 
 def test_one_run_is_like_another_and_each_layer_passes_the_check() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from itertools import product
 from math import prod
 from pathlib import Path
 
@@ -90,34 +88,6 @@ def names(fabric: Fabric, paths: PathRoutes, source: int, destination: int) -> l
     return [first, *(fabric.switch_name[fabric.channel_target[c]] for c in way)]
 
 
-@examples(60)
-@given(spec=specs(), data=st.data())
-def test_smodk_on_a_pattern_is_dmodk_on_its_inverse(spec: str, data: st.DataObject) -> None:
-    """As many routes through every root, Section VII-B."""
-    fabric = load_fabric(spec)
-    hosts = np.arange(fabric.terminals, dtype=np.int32)
-    source = np.array(data.draw(st.lists(st.sampled_from(hosts.tolist()), min_size=1)), np.int32)
-    drawn = st.lists(st.sampled_from(hosts.tolist()), min_size=len(source), max_size=len(source))
-    target = np.array(data.draw(drawn), np.int32)
-    view = recognise_xgft(fabric)
-    smodk = load_engine("smodk").paths(fabric, NOBODY, Options())  # type: ignore[attr-defined]
-    dmodk = PathRoutes("dmodk", fabric, view, lambda s, d: smodk.choose(d, s))
-    assert np.array_equal(smodk.nca(source, target), dmodk.nca(target, source))
-    there, back = smodk.channels(source, target), dmodk.channels(target, source)
-    turned = fabric.channel_reverse[there[there >= 0]]
-    assert np.array_equal(np.sort(turned), np.sort(back[back >= 0]))
-
-
-def test_routes_per_nca_of_figure_4() -> None:
-    fabric = load_fabric("xgft:2;16,16;1,10")
-    routes = load_engine("dmodk").route(fabric, NOBODY, Options())
-    roots: Counter[str] = Counter()
-    for s, d in product(range(256), range(256)):
-        way = follow(fabric, routes.egress[0], s, d)
-        roots.update(name for name in way if name.startswith("S2-"))
-    assert sorted(roots.values(), reverse=True) == [7680] * 6 + [3840] * 4
-
-
 @examples(100)
 @given(spec=specs(), seed=st.integers(0, 10**9))
 def test_scrambled_labels_are_even_in_every_subtree(spec: str, seed: int) -> None:
@@ -174,14 +144,6 @@ def test_the_offset_of_every_host_is_written(tmp_path: Path) -> None:
     found = said(*args, "--json", "--pattern", "shift:1")
     assert found["source_routed"] and found["lid_offsets_needed"] == 4
     assert found["contention"] == [{"flows": 1, "bound": 1}]
-
-
-def test_random_takes_every_root_about_as_often() -> None:
-    fabric = load_fabric("xgft:2;16,16;1,10")
-    paths = load_engine("random").paths(fabric, NOBODY, Options(seed=3))  # type: ignore[attr-defined]
-    hosts = np.arange(256, dtype=np.int32)
-    counts = np.bincount(paths.nca(np.repeat(hosts, 256), np.tile(hosts, 256)), minlength=10)
-    assert counts.min() > 6200 and counts.max() < 6900
 
 
 def test_hand_cabled_trees_are_recognised() -> None:

@@ -15,9 +15,7 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.partitions import Partition, Partitions, Policy, make_partitions
 from sar_agent.routing import Options, Routes, load_engine
-from sar_agent.routing.graph.csr import graph_of
-from sar_agent.routing.pftree import _algorithm_2, order_terminals
-from sar_agent.routing.updn import tree_order
+from sar_agent.routing.pftree import _algorithm_2
 from tests.examples import share
 from tests.worlds.partitioned_trees import partitioned, roots, tree
 
@@ -196,48 +194,11 @@ def test_of_two_partitions_that_share_links_only_with_each_other_one_needs_a_lan
     assert routed(three, parts, "pftree-ext", max_lanes=3).virtual_lanes == 3
 
 
-def test_on_the_way_down_the_upper_switch_with_most_routes_of_the_partition_is_taken() -> None:
-    """Section 6.2: counts, not flags. Partition 1 has two hosts routed over one root and one over
-    the other; the next leaf's host follows the two, where weights leave the choice free."""
-    fabric = tree(["abc", "de", "f"], 2)
-    heavy = {fabric.hosts["a"][0]: 2.0}
-    partitions = partitioned(fabric, "abcf", "de", weight=heavy)
-    routes = routed(fabric, partitions, "pftree-wt")
-    first = roots(fabric, routes, "abc", "L3")
-    assert first["b"] == first["c"] != first["a"], "2 and 1 + 1 are balanced"
-    assert roots(fabric, routes, "f", "L1")["f"] == first["b"]
-
-
-def test_the_heaviest_hosts_of_a_leaf_come_first() -> None:
-    """Section 7: else the light ones fill the ports that the heavy ones need."""
-    fabric = tree(["abcd", "ef"], 2)
-    heavy = {fabric.hosts["c"][0]: 100.0, fabric.hosts["d"][0]: 60.0}
-    order = order_terminals(
-        fabric,
-        partitions := partitioned(fabric, "abcdef", weight=heavy),
-        partitions.of_terminal(fabric.terminals),
-        tree_order(fabric, graph_of(fabric)).higher,
-        partitions.weights(fabric.terminals),
-    )
-    assert order[:2].tolist() == [fabric.hosts["c"][0], fabric.hosts["d"][0]]
-
-
 def test_groups_may_share() -> None:
     fabric = tree(["ab", "cd"], 1)
     parts = partitioned(fabric, "ac", "bd").parts
     grouped = [Partition(p.name, p.key, p.terminals, Policy.PHY, "x") for p in parts]
     routed(fabric, make_partitions(grouped, fabric), "pftree-ext")
-
-
-def test_load_is_even_among_what_members_send() -> None:
-    """Figure 3a: B, C and D, E are on one leaf each; their routes weigh nothing."""
-    fabric = tree(["ABC", "DEF"], 2)
-    partitions = partitioned(fabric, "BC", "ACDF", "DE")
-    routes = routed(fabric, partitions, "pftree")
-    there = roots(fabric, routes, "DF", "L1")
-    assert there["D"] != there["F"]
-    back = roots(fabric, routes, "AC", "L2")
-    assert back["A"] != back["C"]
 
 
 @pytest.mark.parametrize("engine", ["pftree", "pftree-ext", "pftree-wt"])

@@ -15,7 +15,6 @@ from sar_agent.agent.outcome import Result
 from sar_agent.agent.status import read_agent_status
 from sar_agent.check import check_routes
 from sar_agent.check.reachability import check_reachability
-from sar_agent.check.transition import Way
 from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.formats.conversion import file_to_routes
@@ -24,7 +23,7 @@ from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, load_engine
 from tests.worlds.agent_world import JOBS, Repaired, World
 from tests.worlds.fake_opensm import job
-from tests.worlds.key_site import BOB, Site
+from tests.worlds.key_site import Site
 
 
 @pytest.fixture
@@ -167,33 +166,6 @@ def test_tables_of_strangers_are_replaced_as_ever(world: Repaired) -> None:
     assert world.once().reason is Reason.FALLBACK
 
 
-def test_a_hold_outlives_a_repair(world: Repaired) -> None:
-    from sar_agent.agent.state import SavedHold
-
-    store = world.agent.installed.store
-    state = store.load()
-    assert state
-    store.save(state.model_copy(update={"hold": SavedHold.lasting(600)}))
-    world.cut_and_repair()
-    world.source.records = JOBS[:1]
-    assert world.once().result is Result.HELD
-    assert world.bridge.loads == [1]
-
-
-def test_the_dump_of_a_repair_keeps_the_numbers_in_force(world: Repaired) -> None:
-    world.cut_and_repair()
-    world.once()
-    numbers = world.agent.current.last.numbers  # type: ignore[union-attr]
-    world.source.records = JOBS[:1]
-    world.once()
-    plan = world.agent.current.last
-    assert plan and plan.transition and plan.transition.way in (Way.DIRECT, Way.STAGED)
-    tables = world.bridge.tables
-    assert tables is not None and tables.numbers is not None and tables.loads is not None
-    assert numbers.shape == plan.numbers.shape
-    assert tables.loads.max() == 65536
-
-
 def used(world: World, switch: int, port: int) -> bool:
     """Whether a route to another switch leaves by that port."""
     table = file_to_routes(world.fabric, world.bridge.tables).egress[0]  # type: ignore[arg-type]
@@ -263,29 +235,6 @@ def test_a_key_that_a_repair_made_worse_is_made_again_at_once(tmp_path: Path) ->
     (lease,) = pool.leases
     assert lease.own > 0 and lease.fabric == site.fabric.digest.hex() and not lease.lost
     assert site.say("key-list")["keys"][0]["offset"] == 2
-
-
-def test_keys_and_shelter_are_gone_on_from_too(tmp_path: Path) -> None:
-    site = Site(tmp_path, reoptimise_seconds=3600)
-    assert site.pass_().result is Result.INSTALLED
-    key = site.ask()
-    assert key["state"] == "in_force" and key["offset"] == 2
-    site.cut()
-    site.bridge.repair(site.fabric)
-    amended = site.tables()
-    assert site.pass_().result is Result.NOTHING
-    assert np.array_equal(site.tables(), amended) and site.bridge.loads == [1, 2]
-    # The next request is served beside what is in force.
-    for _ in range(5):
-        answer = site.ask(BOB, job="2")
-        site.now += 2
-    assert answer["state"] == "in_force", answer
-    assert site.bridge.generation > 2 and site.bridge.amendments == 0
-    gone = amended == 255
-    touched = {int(o) for o in np.argwhere((site.tables() != amended) & ~gone)[:, 0]}
-    assert touched <= {2}, "offset 0, the shelter, and unused offsets stay"
-    assert site.say("key-list")["keys"][0]["offset"] == 2
-    assert site.once().result is Result.NOTHING
 
 
 def test_spines_without_a_route_are_completed_and_hosts_without_one_are_not(
@@ -380,10 +329,3 @@ def test_a_dead_leaf_switch_leaves_the_plan_when_the_jobs_change(world: Repaired
     use(world, whole)
     assert world.once().reason is Reason.FABRIC
     assert len(world.bridge.tables.switch_guids) == 6  # type: ignore[union-attr]
-
-
-def test_a_cable_that_died_without_a_repair_is_no_dead_switch(world: Repaired) -> None:
-    world.cut()
-    world.bridge.fabric = world.fabric
-    report = world.once()
-    assert (report.result, report.reason) == (Result.INSTALLED, Reason.FABRIC), report.sentence

@@ -15,7 +15,6 @@ from typer.main import get_command
 
 from sar_agent.cli import app
 from sar_agent.commands.engine_options import NOT_OFFERED
-from sar_agent.commands.routes import route
 from sar_agent.config.engine import Options
 from sar_agent.fabric.spec import load_fabric
 from tests.data import data_path
@@ -116,13 +115,6 @@ def test_route_has_an_option_for_every_option_of_engines() -> None:
     assert too_many.returncode == 2 and "--max-lanes" in too_many.stderr
 
 
-def test_a_command_is_a_function(capsys: pytest.CaptureFixture[str]) -> None:
-    route(TREE, "mix:1", engine="random", as_json=True, options=Options(seed=4))
-    first = json.loads(capsys.readouterr().out)
-    second = said("route", *SAME, "--engine", "random", "--seed", "4", "--json")
-    assert first["effective_efi_max"] == second["effective_efi_max"]
-
-
 def test_the_same_routes_to_the_byte(tmp_path: Path) -> None:
     for folder in ("a", "b"):
         done = sar_agent("route", "--fabric", TREE, "--jobs", "mix:3", "--out", tmp_path / folder)
@@ -210,12 +202,6 @@ def test_a_credit_loop_is_named_and_never_written(tmp_path: Path) -> None:
     assert not (tmp_path / "o").exists()
     done = sar_agent(*args)
     assert done.returncode == 0 and "no credit loop in 2 virtual lanes" in done.stdout
-
-
-def test_the_installed_command_answers() -> None:
-    program = Path(sys.executable).with_name("sar-agent")
-    done = subprocess.run([program, "--version"], capture_output=True, text=True)
-    assert (done.returncode, done.stdout.split()[0]) == (0, "sar-agent")
 
 
 def test_exports_are_written_and_the_network_reads_back(tmp_path: Path) -> None:

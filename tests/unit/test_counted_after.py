@@ -85,24 +85,6 @@ def test_the_same_jobs_can_be_compared(tmp_path: Path) -> None:
     assert world.row().counted_after == row.counted_after, "the first window only"
 
 
-def test_other_jobs_cannot_be_compared(tmp_path: Path) -> None:
-    world = Counting(tmp_path)
-    world.source.records = (*JOBS, job("4", "n004", "n008"))
-    assert world.once().result is Result.INSTALLED
-    row = world.row()
-    assert row.counted_after and row.counted_after["same_jobs"] is False
-    assert "(with other jobs)" in _line(row)
-
-
-def test_what_nobody_foresaw_fails_no_pass(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world = Counting(tmp_path)
-    monkeypatch.setattr(world.ports, "read", lambda: None)
-    assert world.once().ok
-    assert "AttributeError" in caplog.text
-
-
 def test_what_held_all_the_time() -> None:
     spans = SteadySpans()
     for now, what in ((0, "a"), (1, "a"), (2, "b"), (3, "b"), (4, None), (5, "b"), (6, "b")):

@@ -14,24 +14,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import spearmanr
 
 from sar_agent.agent.history import DecisionLog, History
 from sar_agent.agent.observers.counters import CountedTraffic
 from sar_agent.agent.outcome import Report, Result
 from sar_agent.config.model import ConfigError, parse_config
 from sar_agent.counters import PortReadings, WindowLeftOut, align, compare
-from sar_agent.counters.compare import fitted_scale, rank_correlation, top_share
+from sar_agent.counters.compare import fitted_scale, top_share
 from sar_agent.counters.counter_files import (
     FileCounters,
     decode_counter_text,
     read_counter_file,
     read_growth,
 )
-from sar_agent.counters.job_weights import JobWeights
 from sar_agent.counters.last_window import LastWindow, comparison_words
 from sar_agent.counters.plugin_file import decode_counters, read_counters_file
-from sar_agent.counters.predicted import PredictedLoads
 from sar_agent.counters.readings import STUCK, WORD, PortTotals, difference
 from sar_agent.counters.sources import counter_source
 from sar_agent.errors import InputError, SarError, Unavailable
@@ -154,18 +151,6 @@ def test_ports_of_another_fabric_and_readings_by_lid() -> None:
     assert np.allclose(window.terminal_share, 0.3)
 
 
-def test_an_hca_s_port_is_also_counted_by_its_leaf_switch() -> None:
-    t = TREE.terminals
-    leaf = replace(
-        GOOD,
-        guid=np.concatenate([GOOD.guid[: TREE.channels], TREE.switch_guid[TREE.terminal_switch]]),
-        port=np.concatenate([GOOD.port[: TREE.channels], TREE.terminal_switch_port]),
-        received=np.concatenate([GOOD.received[: TREE.channels], GOOD.sent[-t:]]),
-        sent=np.concatenate([GOOD.sent[: TREE.channels], np.zeros(t, np.uint64)]),
-    )
-    assert np.allclose(align(TREE, leaf).terminal_share, 0.3)
-
-
 def test_as_predicted_is_rank_one_and_a_perturbed_link_is_named() -> None:
     found = traffic()
     comparison = compare(TREE, align(TREE, GOOD), found.load, found)
@@ -184,15 +169,6 @@ def test_as_predicted_is_rank_one_and_a_perturbed_link_is_named() -> None:
     assert more.top == 0.0
     job = next(job for job in more.jobs if job.hottest == pytest.approx(0.8))
     assert job.hottest_link == TREE.channel_name(quiet)
-
-
-def test_ranks_are_scipy_s() -> None:
-    rng = np.random.default_rng(5)
-    for _ in range(50):
-        a, b = rng.integers(0, 6, (2, 40)).astype(np.float64)
-        assert rank_correlation(a, b) == pytest.approx(spearmanr(a, b).statistic)
-    assert rank_correlation(np.ones(5), np.arange(5.0)) is None
-    assert rank_correlation(np.ones(1), np.ones(1)) is None
 
 
 def test_top_and_scale_by_hand() -> None:
@@ -413,33 +389,6 @@ def test_damaged_files_of_the_plugin(image: bytes) -> None:
     for end in (0, 10, 63, 64, len(image) - 1):
         with pytest.raises(InputError, match="damaged"):
             decode_counters(image[:end])
-
-
-def test_loads_of_a_window_are_averaged_over_its_passes() -> None:
-    loads, one, three = PredictedLoads(), np.array([1.0]), np.array([3.0])
-    loads.add(0.0, b"f", one)
-    loads.add(30.0, b"f", one)
-    loads.add(60.0, b"f", three)
-    assert loads.over(0.0, 60.0, b"f").tolist() == [1.0]
-    assert loads.over(30.0, 90.0, b"f").tolist() == [2.0]
-    assert loads.over(50.0, 90.0, b"f").tolist() == [2.5]
-    with pytest.raises(WindowLeftOut, match="predicted for 60 s of a window of 160 s only"):
-        loads.over(-100.0, 60.0, b"f")
-    loads.add(90.0, b"g", one)
-    with pytest.raises(WindowLeftOut, match="the fabric has changed"):
-        loads.over(60.0, 120.0, b"g")
-    loads.add(100.0, b"g", None)
-    with pytest.raises(WindowLeftOut, match="predicted for 10 s of a window of 20 s"):
-        loads.over(95.0 - 5, 110.0, b"g")
-
-
-def test_weights_are_smoothed_and_only_of_whole_windows() -> None:
-    weights, window = JobWeights(SECONDS), align(TREE, GOOD)
-    assert weights.measured(MIX, window) == {}, "they may have started within the window"
-    assert weights.measured(MIX, window) == pytest.approx({"1": 0.3, "2": 0.3})
-    idle = align(TREE, readings(TREE, np.zeros(TREE.channels)))
-    only = JobMix.of([job for job in MIX.jobs if job.id == "1"])
-    assert weights.measured(only, idle) == pytest.approx({"1": 0.3 / np.e})
 
 
 class Source:

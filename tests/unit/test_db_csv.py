@@ -10,14 +10,9 @@ import pytest
 from sar_agent.errors import InputError
 from sar_agent.fabric.db_csv import read_db_csv
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
-from sar_agent.fabric.model import Fabric
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.jobs.synthetic import mix_of_spec
-from sar_agent.quality.measures import measure
-from sar_agent.routing import Options, Routes, load_engine
-from tests.data import data_path
 from tests.worlds.db_csv_text import db_csv_of, tables_of, written
-from tests.worlds.fabric_texts import SMALL, differences, ibnetdiscover_text
+from tests.worlds.fabric_texts import SMALL, differences
 
 TEXT = db_csv_of(SMALL)
 LEAF = "0x0000000000005001"
@@ -35,36 +30,6 @@ def test_the_same_fabric_as_ibnetdiscovers(tmp_path: Path) -> None:
     fabric = load_fabric(tmp_path / "a.csv")
     assert differences(fabric, read_ibnetdiscover(SMALL)) == []
     assert fabric.notes == ()
-
-
-@pytest.mark.data
-@pytest.mark.parametrize(
-    "name", ["psmn-x5", "small-2014", "selene-storage", "dgx-ndr", "director-notabs"]
-)
-def test_the_same_fabric_as_a_real_dumps(name: str) -> None:
-    path = data_path(f"{name}.ibnetdiscover")
-    fabric, dump = read_db_csv(db_csv_of(path.read_text(errors="replace"))), load_fabric(path)
-    assert differences(fabric, dump) == []
-    if dump.terminals < 1000:  # the same routes and measures, in some seconds
-        measured = [_routed(each) for each in (fabric, dump)]
-        assert measured[0][0].same_tables(measured[1][0])
-        assert measured[0][1] == measured[1][1]
-
-
-def _routed(fabric: Fabric) -> tuple[Routes, tuple[float, ...]]:
-    mix = mix_of_spec("mix:1", fabric)
-    routes = load_engine("dfsssp").route(fabric, mix, Options())
-    m = measure(fabric, mix, routes)
-    return routes, (m.load_max, m.effective_efi_mean, m.dark_fiber_ratio, m.throughput_mean)
-
-
-@pytest.mark.parametrize(
-    "spec",
-    ["xgft:3;3,3,4;1,3,3", "dragonfly:a=4,p=2,h=2", "torus:3x3,hosts=2", "slimfly:5,hosts=2"],
-)
-def test_the_same_fabric_as_a_generated_ones(spec: str) -> None:
-    text = ibnetdiscover_text(load_fabric(spec))
-    assert differences(read_db_csv(db_csv_of(text)), read_ibnetdiscover(text)) == []
 
 
 @pytest.mark.parametrize("escape", [False, True])
@@ -106,13 +71,6 @@ def test_what_the_device_did_not_say_is_unknown(value: str) -> None:
     fabric = read_db_csv(written(tables))
     assert fabric.notes[:1] == () or "passed over" in fabric.notes[0]
     assert differences(fabric, read_ibnetdiscover(SMALL)) == []  # the host's side says it
-
-
-def test_a_port_that_is_down() -> None:
-    tables = tables_of(SMALL)
-    assert tables["PORTS"][1][1][12] == 4
-    tables["PORTS"][1][1][12] = 1
-    assert differences(read_db_csv(written(tables)), read_ibnetdiscover(SMALL)) == ["terminal_up"]
 
 
 def test_sections_in_any_order_and_without_those_that_are_not_needed() -> None:

@@ -26,20 +26,10 @@ def test_an_unknown_host_is_left_out_and_the_rest_goes_on():
     assert result.single_switch == 2
 
 
-def test_a_function_will_do_as_well():
-    result = multi_switch([job("1", "n1 n3 x")], lambda host: LEAVES.get(host, ()))
-    assert result.jobs[0].hosts == ("n1", "n3")
-
-
 def test_rails_on_several_leaves():
     rails = {"a": {"r1", "r2"}, "b": {"r1", "r2"}}
     result = multi_switch([job("1", "a"), job("2", "a b")], rails)
     assert [one.id for one in result.jobs] == ["2"]
-
-
-def test_untouched_records_are_passed_on_as_they_are():
-    record = job("1", "n1 n3", start=5.0)
-    assert multi_switch([record], LEAVES).jobs[0] is record
 
 
 def test_a_start_and_an_end_are_changes():

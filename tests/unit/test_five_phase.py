@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +21,7 @@ from sar_agent.five_phase.messages import (
     TablesInstalled,
     Tick,
 )
-from sar_agent.formats.routes_file import read_routes_file, write_routes_file
+from sar_agent.formats.routes_file import write_routes_file
 from tests.worlds.fake_opensm import job
 from tests.worlds.five_phase_agent import JOBS, NAME, Subscriber, World
 
@@ -85,32 +84,6 @@ def test_who_does_not_answer_because_its_job_is_over_is_let_go(world: World) -> 
     world.fewer_jobs()  # job 2 is over, as the queue tells at the look
     assert world.once().result is Result.INSTALLED
     assert set(world.agent.updates.coordinator.state.members) == {NAME}
-
-
-def test_a_job_that_ends_during_the_run_holds_up_nobody(world: World) -> None:
-    deaf = Subscriber(world)
-    deaf.deaf = True
-    world.source.records = (*JOBS, job("3", "n003", "n007", "n011"))
-    queue, polls = world.source.poll, []
-
-    def poll() -> Any:
-        polls.append(1)
-        if len(polls) > 1:
-            world.source.records = world.source.records[1:]
-        return queue()
-
-    world.source.poll = poll  # type: ignore[method-assign]
-    assert world.once().result is Result.INSTALLED
-    assert len(polls) > 1
-
-
-def test_lapsed_leases_may_be_taken_as_sheltered(tmp_path: Path) -> None:
-    world = World(tmp_path, lapsed_leases="drop", deadline_seconds=5, lease_seconds=1)
-    world.once()
-    deaf = Subscriber(world)
-    deaf.deaf = True
-    world.fewer_jobs()
-    assert world.once().result is Result.INSTALLED
 
 
 @pytest.mark.parametrize("phase", [Phase.UNPATH, Phase.INSTALL, Phase.REPATH])
@@ -256,8 +229,3 @@ def test_a_rollback_does_not_change_tables_under_subscribers(world: World) -> No
     Subscriber(world)
     with pytest.raises(Unserved, match="1 subscribers have been promised"):
         rollback(world.config, 1, None)
-
-
-def test_the_file_read_back_is_a_plan_of_two_offsets(world: World) -> None:
-    found = read_routes_file(world.bridge.dump().path)
-    assert len(found.forwarding) == 2 and found.service_levels is not None

@@ -4,7 +4,7 @@ machine and the door's family as they are, with a clock of the test's."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
 from typing import Any
@@ -126,31 +126,6 @@ def test_of_twenty_updates_so_many_are_installed(site: Site, attack: Attack, lea
     assert site.installs >= least, site.why
 
 
-def many_jobs(site: Site) -> Iterator[Attack]:
-    """In each update another job of one user holds it up."""
-    for n in count(10):
-        site.queue[str(n)] = BAD
-        site.authority.known = {**site.authority.known, str(n): KnownJob(BAD, None)}
-
-        def attack(site: Site, job: str = str(n)) -> None:
-            with suppress(MessageRefused):
-                site.subscribe(BAD, job, f"{int(job):016x}")
-
-        yield attack
-
-
-def test_nor_do_many_jobs_of_one_user_help_him(site: Site) -> None:
-    attacks = many_jobs(site)
-    for _ in range(20):
-        site.update(next(attacks))
-    # Nine, and as long as the last lease runs.
-    assert site.installs >= 10, site.why
-    state, rules = site.coordinator.state, site.coordinator.rules
-    assert "jobs of uid 1666 have prevented" in state.uncovered("77", BAD, site.now, rules)
-    assert not state.uncovered("1", HONEST, site.now, rules)
-    assert not state.uncovered("77", BAD, site.now + 3601, rules), "it is forgotten"
-
-
 def test_a_job_that_held_up_three_is_told_and_gets_no_lease_until_it_ends(site: Site) -> None:
     for _ in range(3):
         site.update(own_job)
@@ -162,20 +137,6 @@ def test_a_job_that_held_up_three_is_told_and_gets_no_lease_until_it_ends(site: 
     del site.queue["2"]
     site.look()
     assert not site.coordinator.state.strikes
-
-
-def test_its_subscribers_are_let_go_only_when_their_lease_is_over(site: Site) -> None:
-    """Then they have left offset 0 by themselves, as the protocol wants it."""
-    site.pause = 1
-    for _ in range(3):
-        site.update(own_job)
-    renewed = site.coordinator.state.members["b" * 16].lease_until
-    site.now = renewed - 1
-    site.look()
-    assert "b" * 16 in site.coordinator.state.members
-    site.now = renewed
-    site.look()
-    assert set(site.coordinator.state.members) == {GOOD}
 
 
 def test_who_is_not_in_the_queue_yet_is_no_member_and_asks_again(site: Site) -> None:
@@ -226,17 +187,6 @@ def test_an_empty_queue_drops_nobody_at_the_first_look(site: Site) -> None:
     assert site.coordinator.drive(Tick()) == ()
     assert len(site.coordinator.state.members) == 301
     assert site.coordinator.state.phase is Phase.UNPATH
-
-
-def test_nor_at_any_while_they_live_and_those_who_do_not_at_the_second(site: Site) -> None:
-    site.coordinator.hear(Subscribe("b" * 16, "2", BAD, 0, 0))
-    site.now += 1
-    site.look({})
-    for _ in range(4):
-        site.now += 10
-        site.subscribe(HONEST, "1", GOOD)  # it renews its lease; the other does not
-        site.look({})
-    assert set(site.coordinator.state.members) == {GOOD}
 
 
 def test_a_queue_that_shows_jobs_is_believed_at_once_and_one_empty_look_is_forgotten(

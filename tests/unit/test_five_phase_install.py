@@ -15,14 +15,14 @@ from sar_agent.agent.update_strategy import UpdateMethod
 from sar_agent.errors import InputError, SarError
 from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.five_phase.coordinator import UncoveredSubscriber
-from sar_agent.five_phase.messages import Acknowledge, BeginUpdate, GiveUp, Phase, Subscribe, Tick
+from sar_agent.five_phase.messages import BeginUpdate, GiveUp, Phase, Subscribe, Tick
 from sar_agent.formats.routes_file import read_generation, write_routes_file
 from sar_agent.jobs.source import Poll
 from sar_agent.opensm.plugin_client import PluginStatus
 from sar_agent.util import store
 from sar_lab.live.process import wait_until
 from tests.worlds.fake_opensm import job
-from tests.worlds.five_phase_agent import JOBS, NAME, Subscriber, World
+from tests.worlds.five_phase_agent import JOBS, Subscriber, World
 
 
 @pytest.fixture
@@ -107,16 +107,6 @@ def test_nobody_is_called_back_while_opensm_is_still_at_it(world: World, state: 
     assert kept(world) == world.bridge.generation
 
 
-def test_nor_while_a_switch_has_not_confirmed(world: World) -> None:
-    one = in_install(world)
-    again = say(world, unconfirmed_switches=1, unconfirmed_lft_blocks=2)
-    world.agent.updates.end_run()
-    assert (one.offset, world.phase) == (1, Phase.INSTALL)
-    again()
-    assert world.agent.updates.end_run() == ""
-    assert (one.offset, world.phase) == (0, Phase.IDLE)
-
-
 def test_nor_where_entries_are_neither_the_old_ones_nor_the_new(world: World) -> None:
     one = in_install(world)
     good = world.tables()
@@ -169,20 +159,6 @@ def test_a_full_disk_in_install_stops_no_repair(
     assert (one.offset, world.phase) == (0, Phase.IDLE)
 
 
-def test_where_no_update_can_begin_a_repair_needs_none(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one = Subscriber(world)
-    full_disk(monkeypatch)
-    world.fewer_jobs()
-    report = world.once()
-    assert report.result is Result.FAILED and "No space left" in report.sentence
-    cut(world)
-    report = world.once()
-    assert report.result is Result.INSTALLED, report.sentence
-    assert (one.offset, world.phase) == (0, Phase.IDLE)
-
-
 @pytest.mark.parametrize("phase", [Phase.UNPATH, Phase.REPATH])
 def test_what_could_not_be_ended_is_said(
     world: World, phase: Phase, monkeypatch: pytest.MonkeyPatch
@@ -198,21 +174,6 @@ def test_what_could_not_be_ended_is_said(
         assert world.phase is phase
     assert world.agent.updates.five_phase.end_run().why == ""
     assert world.phase is Phase.IDLE
-
-
-def test_what_installed_nothing_is_not_counted_as_installed(world: World) -> None:
-    """A pass that ended in UNPATH, by the disk; all have acknowledged when the next one comes."""
-    one, coordinator = Subscriber(world), world.agent.updates.coordinator
-    coordinator.drive(BeginUpdate(2, 0))
-    one.deaf = True
-    coordinator.hear(Acknowledge(NAME, Phase.UNPATH, coordinator.state.update))
-    one.deaf = False
-    loads = len(world.bridge.loads)
-    assert world.agent.updates.end_run() == ""
-    assert world.phase is Phase.IDLE and len(world.bridge.loads) == loads
-    value = world.agent.metrics.registry.get_sample_value
-    assert value("sar_agent_updates_total", {"method": "five-phase", "result": "given_up"}) == 1
-    assert not value("sar_agent_updates_total", {"method": "five-phase", "result": "installed"})
 
 
 def test_an_opensm_that_starts_again_before_the_end_is_waited_for(world: World) -> None:
@@ -287,18 +248,3 @@ def test_a_job_that_kept_three_updates_from_happening_keeps_no_more(
     coordinator.hear(Subscribe(one.name, "1", None, 0, 0))
     assert world.once().result is Result.INSTALLED
     assert "packets of 2 other multi-switch jobs" in world.agent.updates.last.why
-
-
-def test_hints_keys_and_levels_outlive_one_empty_look(world: World) -> None:
-    settled: list[int] = []
-    world.agent.keys.pool.release_ended = lambda jobs: settled.append(len(jobs))  # type: ignore[method-assign]
-    records = world.source.records
-    for seen, expected in (
-        ((), []),
-        (records, [2]),
-        ((), [2]),
-        ((), [2, 0]),
-    ):
-        world.source.records = seen
-        world.once()
-        assert settled == expected, seen

@@ -73,29 +73,12 @@ def files(file: str, next: bool, in_force: str) -> dict[str, Any]:
     return agent("files", file=file, next=next, in_force=in_force)
 
 
-GOOD_ENDS = {
-    "installed": ([files("new", False, "new")], True),
-    "finished": ([files("old", True, "new"), files("new", False, "new")], True),
-    "removed": ([files("old", True, "old"), files("old", False, "old")], False),
-    "refused": ([files("old", False, "old")], False),
-}
 BAD_ENDS = {
     "H3: the file is new, the tables are not": ([files("new", False, "old")], False),
     "what is in force is not what OpenSM starts from": ([files("old", False, "new")], True),
     "a file that nobody removed": ([files("old", True, "old")], False),
     "the old tables count as the new": ([files("old", False, "old")], True),
 }
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("killed", [False, True])
-@pytest.mark.parametrize("end", GOOD_ENDS)
-def test_files_as_an_install_leaves_them(end: str, killed: bool) -> None:
-    found, ok = GOOD_ENDS[end]
-    start = [killed_after_saving("install")] * killed
-    lines = [*JOINED, *AWAY, BACK[0], *start, *found, agent("installed", ok=ok), BACK[-1]]
-    verdict = replay(timed(lines), MODEL)
-    assert verdict.refused is None, verdict
 
 
 @pytest.mark.long
@@ -107,17 +90,6 @@ def test_files_as_no_install_may_leave_them(end: str) -> None:
     lines = [*JOINED, *AWAY, BACK[0], start, *found, agent("installed", ok=ok), BACK[-1]]
     refused = replay(timed(lines), MODEL).refused
     assert refused and refused["event"] in ("files", "installed")
-
-
-def test_one_that_is_given_up() -> None:
-    lines = [
-        *JOINED,
-        *AWAY,
-        agent("repath"),
-        sub("notice", phase="repath", update=U),
-        agent("idle"),
-    ]
-    assert replay(timed(lines), MODEL).refused is None
 
 
 def killed_after_saving(phase: str, update: int = U) -> dict[str, Any]:
@@ -148,13 +120,6 @@ def test_a_coordinator_killed_between_disk_and_trace(
 
 
 @pytest.mark.long
-def test_a_member_that_only_the_disk_knows() -> None:
-    start = killed_after_saving("idle", U - 5)
-    lines = timed([*JOINED[:2], start, *AWAY[:2], AWAY[-2], *AWAY[-1:], *BACK[:3], BACK[-1]])
-    assert replay(lines, MODEL).refused is None
-
-
-@pytest.mark.long
 def test_an_install_without_the_acknowledgement_is_refused() -> None:
     lines = timed([*JOINED, *AWAY[:-1], *BACK])
     refused = replay(lines, MODEL).refused
@@ -166,13 +131,6 @@ def test_offset_0_during_an_install_is_refused() -> None:
     lines = timed([*JOINED, *AWAY, BACK[0], sub("move", offset=0, update=U), *BACK[1:]])
     refused = replay(lines, MODEL).refused
     assert refused and (refused["event"], refused["offset"]) == ("move", 0)
-
-
-@pytest.mark.long
-def test_an_acknowledgement_before_all_are_away_is_refused() -> None:
-    lines = timed([*JOINED, *AWAY[:3], *AWAY[4:], *BACK])
-    refused = replay(lines, MODEL).refused
-    assert refused and (refused["party"], refused["event"]) == ("subscriber", "ack")
 
 
 def test_a_model_that_is_missing(tmp_path: Path) -> None:

@@ -136,14 +136,3 @@ def test_hints_on_jobs_that_nobody_has_seen_are_few(world: World) -> None:
     assert len(world.hints._hints) == MOST + 1000, "of all users"
     world.hints.add([JobReport("50000", ROOT, "ring")])
     assert len(world.hints._hints) == MOST + 1001
-
-
-def test_a_clock_that_was_ahead(world: World) -> None:
-    world.now = 9e9
-    world.hints.add([JobReport("7", ALICE, "ring")])
-    world.look(job("7"))
-    world.now = 1000.0
-    world.restart()
-    world.now += PATIENCE + 1
-    world.look()
-    assert not world.hints._hints

@@ -85,13 +85,6 @@ def test_nobody_s_word_stands_for_the_proof(site: UpdateContext, verdict: Way) -
         assert "a credit loop in lane 0" in choice.why
 
 
-def test_without_subscribers_five_phase_is_as_fast() -> None:
-    assert how(SAFE, UpdateContext(jobs=1, uncovered=1), mode="five-phase") is UpdateMethod.DIRECT
-    assert how(STAGED, UpdateContext(jobs=1, uncovered=1), mode="five-phase") is UpdateMethod.STAGED
-    capped = UpdateContext(jobs=1, uncovered=1, entries=11)
-    assert how(SAFE, capped, mode="five-phase", max_changed_entries=10) is UpdateMethod.REFUSE
-
-
 def test_five_phase_where_it_cannot_be() -> None:
     site = UpdateContext(jobs=1, subscribers=1, obstacle="lmc 0")
     choice = choose_update(UpdateConfig(mode="five-phase"), SAFE, site, NOON)
@@ -167,12 +160,3 @@ def test_windows(window: str, inside: list[str], outside: list[str]) -> None:
     for text in inside + outside:
         when = datetime.strptime("2026-11-" + text, "%Y-%m-%d %H:%M")
         assert Window.of(window).open_at(when) == (text in inside), text
-
-
-@pytest.mark.parametrize(
-    "window",
-    ["", "2:00-4:00", "02:00", "25:00-26:00", "02:60-03:00", "02:00-02:00", "so 1:00-2:00"],
-)
-def test_no_windows(window: str) -> None:
-    with pytest.raises(ConfigError, match=r"update\.windows"):
-        parse_config(f'[update]\nwindows = ["{window}"]')

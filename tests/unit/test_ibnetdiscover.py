@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
-import random
 from pathlib import Path
 
 import pytest
 
 from sar_agent.errors import InputError
-from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.model import Kind
 from sar_agent.fabric.spec import parse_fabric
-from sar_agent.fabric.xgft import xgft_fabric
-from tests.worlds.fabric_texts import SMALL, differences, ibnetdiscover_text
+from tests.worlds.fabric_texts import SMALL, differences
 
 
 def test_small_fabric() -> None:
@@ -40,44 +36,6 @@ def test_small_fabric() -> None:
     assert fabric.terminal_position.tolist() == [4, 3, 5, 5, 6, 7]
     assert fabric.lmc == 1
     assert fabric.notes == ()
-
-
-def test_captures_read_the_same(tmp_path: Path) -> None:
-    """Tabs lost, Windows and PuTTY line ends, byte-order marks, gzip, a prompt at the end."""
-    whole = read_ibnetdiscover(SMALL)
-    captures = {
-        "notabs": SMALL.replace("\t", ""),
-        "windows": SMALL.replace("\n", "\r\n"),
-        "putty": "=~=~= PuTTY log =~=~=\r\n" + SMALL.replace("\n", "\r\r\n") + "host # ",
-        "bom": "\ufeff" + SMALL,
-        "full": SMALL.replace("4xHDR\n", "4xHDR s=4 w=2 v=4\n"),
-        "grouped": SMALL.replace("[30]\t", "[30][ext 5]\t").replace(
-            "(5001)\n", "(5001)\t# Leaf 1 Chip 1\n"
-        ),
-    }
-    for name, text in captures.items():
-        path = tmp_path / name
-        path.write_text(text, encoding="utf-8", newline="")
-        assert differences(read_ibnetdiscover(path), whole) == [], name
-    (tmp_path / "utf16").write_text(SMALL, encoding="utf-16")
-    assert differences(read_ibnetdiscover(tmp_path / "utf16"), whole) == []
-    (tmp_path / "gz").write_bytes(gzip.compress(SMALL.encode()))
-    assert differences(read_ibnetdiscover(str(tmp_path / "gz")), whole) == []
-
-
-def test_foreign_lines_are_noted() -> None:
-    fabric = read_ibnetdiscover("Last login: today\n" + SMALL + "Switch1 [standalone] > ")
-    assert fabric.notes == ("2 lines were not understood, the first is line 1",)
-
-
-def test_lid_65535_is_none() -> None:
-    fabric = read_ibnetdiscover(SMALL.replace("lid 12 ", "lid 65535 "))
-    assert fabric.terminal_lid[0] == 0
-
-
-def test_configured_kinds() -> None:
-    fabric = read_ibnetdiscover(SMALL, HostMapper(storage_hosts=("n0*",)))
-    assert fabric.terminal_kind[:2].tolist() == [Kind.STORAGE, Kind.STORAGE]
 
 
 def test_every_truncation_is_refused_or_harmless() -> None:
@@ -119,11 +77,6 @@ def test_one_sided_cable_is_believed_and_noted() -> None:
     fabric = read_ibnetdiscover(SMALL.replace(line + "\n", ""))
     assert differences(fabric, whole) == []
     assert fabric.notes == ("1 cable is mentioned at one side only, the first at line 46",)
-
-
-def test_slower_side_counts() -> None:
-    fabric = read_ibnetdiscover(SMALL.replace("lid 2 4xHDR\n[31]", "lid 2 1xSDR\n[31]"))
-    assert fabric.channel_rate.tolist() == [2.0, 200.0, 2.0, 200.0]
 
 
 def test_unreadable_rate_is_noted() -> None:
@@ -176,20 +129,6 @@ def test_port_beyond_the_last() -> None:
 def test_no_ibnetdiscover_output() -> None:
     with pytest.raises(InputError, match="not ibnetdiscover output"):
         read_ibnetdiscover("hello\nworld\n")
-
-
-def test_order_of_sections_is_no_part_of_the_digest() -> None:
-    head, *sections = SMALL.rstrip("\n").split("\n\n")
-    whole = read_ibnetdiscover(SMALL)
-    for seed in range(5):
-        random.Random(seed).shuffle(sections)
-        assert read_ibnetdiscover("\n\n".join([head, *sections]) + "\n").digest == whole.digest
-
-
-def test_printed_back() -> None:
-    """The helper that other tests print fabrics with agrees with the reader."""
-    fabric = xgft_fabric("xgft:2;3,3;1,2")
-    assert differences(read_ibnetdiscover(ibnetdiscover_text(fabric)), fabric) == []
 
 
 @pytest.mark.parametrize(

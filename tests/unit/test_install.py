@@ -26,7 +26,6 @@ from sar_agent.install.generations import Generations
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.install.subnet_manager import NotYet
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.opensm import plugin_install as install_module
 from sar_agent.opensm.plugin_client import DumpAnswer, LoadAnswer, PluginRefused
 from sar_agent.opensm.plugin_install import (
@@ -63,20 +62,6 @@ def test_what_is_read_back_is_returned(bridge: FakeBridge, plan: Plan) -> None:
     assert differences(plan.routes_file, found.file) == 0 and bridge.generation == 5
     assert found.confirmed and found.digest == bridge.digest and found.generation == 5
     assert read_generation(path) == 5 and not next_path(path).exists()
-
-
-def test_a_plan_does_not_depend_on_the_plan_before(plan: Plan) -> None:
-    mix = synthetic_mix(SMALL_TREE, 1)
-    cut = SMALL_TREE.with_links_down([0])
-    for fabric, engine in ((SMALL_TREE, "sar"), (cut, "sar"), (SMALL_TREE, "minhop")):
-        routes = load_engine(engine).route(fabric, mix, Options())
-        alone, after = (
-            make_plan(6, fabric, mix, routes),
-            make_plan(6, fabric, mix, routes, before=plan),
-        )
-        assert alone.verdict == after.verdict and alone.measures.json() == after.measures.json()
-        assert alone.measures.channel_load.tobytes() == after.measures.channel_load.tobytes()
-        plan = after
 
 
 def test_nobody_can_write_to_what_was_proved(plan: Plan) -> None:

@@ -76,33 +76,3 @@ def test_kernels_of_the_package_serve_every_user(kernel: Path, tmp_path: Path) -
     assert run(kernel, SAR_AGENT_KERNELS=str(shared)).stdout == "42 0 1\n", (
         "anybody may write there"
     )
-
-
-OURS = """
-import sys
-from numba import njit
-from sar_agent.fabric.spec import load_fabric
-from sar_agent.routing.graph.csr import graph_of
-from sar_agent.routing.graph.hop_counts import all_hops
-
-graph = graph_of(load_fabric("torus:5"))
-print(all_hops(graph)[0].tolist(), all_hops.stats.cache_hits.total())
-print("numba.np.arrayobj" in sys.modules, "numba.np.linalg" in sys.modules)
-
-@njit
-def farthest(graph):
-    return all_hops(graph).max(), sorted([3, 1, 2])[0]
-
-print(*farthest(graph))
-"""
-
-
-def test_compiled_kernels_load_without_what_a_compiler_needs(tmp_path: Path) -> None:
-    """And a kernel that is compiled afterwards may call them."""
-    cache = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
-    printed = [
-        subprocess.run([sys.executable, "-c", OURS], env=cache, capture_output=True, text=True)
-        for _ in range(2)
-    ]
-    assert printed[0].stdout == "[0, 1, 2, 2, 1] 0\nTrue True\n2 1\n", printed[0].stderr
-    assert printed[1].stdout == "[0, 1, 2, 2, 1] 1\nFalse False\n2 1\n", printed[1].stderr

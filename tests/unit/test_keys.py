@@ -19,19 +19,12 @@ from sar_agent.agent.status import AgentStatus
 from sar_agent.config.model import Config
 from sar_agent.errors import CheckFailed, Unserved
 from sar_agent.events.message import MessageRefused
-from sar_agent.fabric.spec import load_fabric
 from sar_agent.formats.conversion import file_to_routes
 from sar_agent.formats.routes_file import read_routes_file
-from sar_agent.jobs import JobMix
-from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.keys import leases
 from sar_agent.keys import pool as manager
 from sar_agent.keys.description import keys_of
-from sar_agent.keys.flows import phases_of_wish, rank_hosts
-from sar_agent.keys.make_key import from_routes
-from sar_agent.keys.tickets import TrafficWish
-from sar_agent.quality.channel_traffic import Traffic, load_besides, traffic_of
-from sar_agent.routing import Options, load_engine
+from sar_agent.quality.channel_traffic import Traffic
 from tests.worlds.fake_opensm import job
 from tests.worlds.key_site import ALICE, BOB, JOBS, ROOT, TORUS_HOSTS, Site
 
@@ -81,19 +74,6 @@ def test_a_key_avoids_what_other_jobs_send_on_offset_0(
     made = site.agent.keys.pool.made(("1", "x"))
     assert made is not None
     assert set(fabric.channel_target[made.use > 0]) & set(spines) == {spines[1 - busy]}
-
-
-def test_the_load_besides_some_terminals_is_that_of_the_other_jobs() -> None:
-    fabric = load_fabric("xgft:3;4,3,3;1,2,2")
-    mix = synthetic_mix(fabric, 3)
-    routes = load_engine("dfsssp").route(fabric, mix, Options())
-    traffic = traffic_of(fabric, mix, routes)
-    assert len(mix.jobs) > 1
-    assert np.allclose(load_besides(traffic, ()), traffic.load)
-    gone = mix.jobs[1]
-    rest = JobMix.of([one for one in mix.jobs if one is not gone])
-    found = load_besides(traffic, frozenset(gone.terminals[:1].tolist()))
-    assert np.allclose(found, traffic_of(fabric, rest, routes).load)
 
 
 def test_jobs_share_an_offset_and_leave_each_other_s_rows_alone(site: Site) -> None:
@@ -369,25 +349,6 @@ def test_a_job_that_names_its_traffic_has_a_key_to_its_end(site: Site) -> None:
     assert [one.tasks for one in site.agent.keys.pool.leases] == ["2(x4)"]
 
 
-def test_many_nodes_are_asked_not_to_come_all_at_once(site: Site) -> None:
-    nodes = "n[0001-1728]"
-    assert site.say("start", ROOT, traffic="ring", nodes=nodes)["wait"] == pytest.approx(3.456)
-
-
-def test_what_is_in_the_tables_is_what_was_counted(site: Site) -> None:
-    """The links that a shift says are those that packets take."""
-    for n, traffic in enumerate(("shift:1", "shift:2", "bitcomp", "ring", "butterfly")):
-        site.ask(phase=f"p{n}", traffic=traffic)
-    assert site.bridge.tables is not None
-    routes = file_to_routes(site.fabric, site.bridge.tables)
-    for lease in site.agent.keys.pool.leases:
-        phases = phases_of_wish(site.fabric, lease.hosts, lease.wish)
-        walked = from_routes(site.fabric, lease.hosts, phases, lease.offset, routes)
-        made = site.agent.keys.pool.made(lease.key)
-        assert made is not None and np.array_equal(walked.use, made.use), lease.phase
-        assert lease.own == walked.own
-
-
 def test_a_job_s_keys_in_words(site: Site) -> None:
     site.ask(traffic="shift:2", lease=100)
     site.say("start", ROOT, traffic="ring")
@@ -412,19 +373,6 @@ def test_status_says_what_the_lmc_gives(site: Site) -> None:
     assert "keys       1 leased to 1 jobs at 1 LID offsets" in found.words()
     assert "the largest that fits is 7" in found.words()
     assert found.json()["keys"][0]["offset"] == 2
-
-
-def test_ranks_are_laid_in_blocks_along_the_hosts(site: Site) -> None:
-    assert rank_hosts("2(x2),1", 4).tolist() == [0, 0, 1, 1, 2]
-    hosts, fabric = TORUS_HOSTS, site.fabric
-    place = [fabric.hosts[host][0] for host in hosts]
-    [(a, b)] = phases_of_wish(
-        fabric, hosts, TrafficWish(pairs=(0, 1, 1, 2, 0, 3, 2, 0), tasks="2(x2)")
-    )
-    assert sorted(zip(a.tolist(), b.tolist(), strict=True)) == [
-        (place[0], place[1]),
-        (place[1], place[0]),
-    ], "what stays in a host is no flow, and each is one"
 
 
 def test_a_plan_that_fails_with_keys_is_made_without(

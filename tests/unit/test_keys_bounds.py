@@ -84,19 +84,6 @@ def test_what_is_no_host_list(nodes: str) -> None:
         hostlist.expand(nodes)
 
 
-def test_few_are_expanded_as_always() -> None:
-    for text in ("n[1-2]", "n[08-012],x", "r[1-2]n[01-02]-ib", "r[1,08-9]n[1-2]-ib,[3-4],a", ""):
-        assert hostlist.expand_few(text, 100) == hostlist.expand(text)
-    assert hosts_of(RECORD, "n[2,1]") == ("n2", "n1")
-    with pytest.raises(InputError, match="n3 is no host of job 1"):
-        hosts_of(RECORD, "n3")
-
-
-def test_all_of_a_queue_s_host_list_is_bounded() -> None:
-    with pytest.raises(InputError, match="more than 1000000"):
-        hostlist.expand("a[1-999999],b[1-999999]")
-
-
 def test_ranks_and_flows_are_counted_before_they_are_made(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,15 +136,6 @@ def test_one_look_at_the_queue_for_all_that_wait(site: Site) -> None:
     assert answer["error"] == "no job 800000 is running"
 
 
-def test_nobody_is_told_that_his_job_does_not_run_where_slurm_was_silent(site: Site) -> None:
-    site.say("key", ALICE, job="77", phase="x", traffic="ring")
-    site.source.away = "squeue: no answer (test)"
-    site.now += 11
-    site.agent.serve_keys()
-    answer = site.say("key", ALICE, job="77", phase="x", traffic="ring")
-    assert answer["sentence"] == "Slurm's queue could not be read in time"
-
-
 def request(number: int, job: int, pairs: list[int] | None = None) -> Any:
     body: dict[str, Any] = {"v": 1, "event": "key", "job": str(job), "phase": "p"}
     body |= {"id": f"{number:016x}"} | ({"pairs": pairs} if pairs else {"traffic": "ring"})
@@ -187,38 +165,6 @@ def test_a_user_s_requests_are_bounded_in_number_and_bytes() -> None:
     assert desk.take(request(9002, 9002), ROOT)["state"] == "waiting"
     assert desk.take(request(9003, 0), ALICE)["state"] == "waiting", "asked again"
     assert [one.uid for one in desk.pending()][:3] == [ROOT, ALICE, BOB], "in turn"
-
-
-def test_all_users_together_leave_room_for_root() -> None:
-    authority = Authority(frozenset({ROOT}))
-    desk = KeyRequests(authority)
-    refused, number = 0, 0
-    for uid in range(2000, 2200):
-        for _ in range(tickets.MOST_UNSEEN + 1):
-            number += 1
-            try:
-                desk.take(request(number, number), uid)
-            except MessageRefused:
-                refused += 1
-    assert len(desk.pending()) == tickets.MOST - tickets.RESERVED
-    for _ in range(tickets.RESERVED):
-        number += 1
-        assert desk.take(request(number, number), ROOT)["state"] == "waiting"
-    with pytest.raises(MessageRefused, match="4096 requests"):
-        desk.take(request(number + 1, number + 1), ROOT)
-    assert refused == 200 * (tickets.MOST_UNSEEN + 1) - (tickets.MOST - tickets.RESERVED)
-
-
-def test_the_leases_of_a_job_and_of_a_user_are_bounded(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(manager, "MOST_OF_A_JOB", 2)
-    monkeypatch.setattr(manager, "MOST_RANKS_OF_A_UID", 4)
-    assert site.ask(phase="a", traffic=None, pairs=[0, 1, 1, 2])["state"] == "in_force"
-    assert "ranks in their pairs" in site.ask(phase="b", traffic=None, pairs=[0, 1])["sentence"]
-    assert site.ask(phase="c")["state"] == "in_force"
-    assert site.ask(phase="d")["sentence"] == "job 1 has 2 routing keys already"
-    assert site.ask(BOB, job="2")["state"] == "in_force"
 
 
 def test_a_turn_ends_when_its_time_is_over(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -360,39 +306,3 @@ def test_keys_that_are_owed_survive_a_restart(site: Site) -> None:
     site.restart()
     site.pass_()
     assert not site.desk.busy, "they are in force"
-
-
-def test_keys_that_are_owed_and_refused_are_tried_ever_less_often(site: Site) -> None:
-    site.ask(traffic="shift:2")
-    site.cut()
-    site.pass_()
-    assert site.say("key-done", phase="none").get("ok") is False
-    loads = len(site.bridge.loads)
-    site.bridge.refuse = ["stale (test)"] * 20
-    at = site.now
-    while site.now < at + 30:
-        if site.desk.busy:
-            site.agent.serve_keys()
-        site.now += 0.2
-    assert 3 <= len(site.bridge.loads) - loads <= 7
-    site.bridge.refuse = []
-    site.now += 60
-    site.agent.serve_keys()
-    assert site.say("key-list")["keys"][0]["offset"] == 2
-
-
-def test_a_key_that_is_owed_can_be_given_back(site: Site) -> None:
-    site.ask(traffic="shift:2")
-    site.cut()
-    site.pass_()
-    assert site.say("key-done", phase="x")["phases"] == ["x"]
-    site.agent.serve_keys()
-    assert site.value("sar_agent_key_leases") == 0 and not site.desk.busy
-
-
-def test_refusals_for_size_are_counted(site: Site) -> None:
-    heard: list[RefusalReason] = []
-    site.authority.refused = lambda why, sentence: heard.append(why)
-    assert "names more than 4 hosts" in site.ask(phase="a", nodes="n[1-5]")["error"]
-    assert "is of more hosts" in site.ask(phase="b", tasks="2(x9)")["error"]
-    assert heard == [RefusalReason.TOO_MANY] * 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from sar_agent.install.levels import MOST
 from sar_agent.install.transit import NotSafe
 from sar_agent.opensm.plugin_client import PluginRefused
 from sar_agent.routing import Routes
-from tests.worlds.level_tables import FABRIC, T0, T1, T2, Place, four, told
+from tests.worlds.level_tables import FABRIC, T1, T2, Place, four, told
 
 
 @pytest.fixture
@@ -28,13 +27,6 @@ def test_levels_of_the_plan_before_last_are_part_of_the_proof(place: Place) -> N
     with pytest.raises(NotSafe, match="a credit loop in lane"):
         place.go(T2)
     assert place.fake.generation == 2
-
-
-def test_they_are_on_the_disk(place: Place) -> None:
-    place.go(T1)
-    place.restart().forget_ended([999.0])
-    with pytest.raises(NotSafe):
-        place.go(T2)
 
 
 @pytest.mark.parametrize("starts", [[], [1000.0], [1000.0, 5000.0]])
@@ -98,14 +90,6 @@ def test_nothing_is_dropped_that_another_engine_may_have_told(place: Place) -> N
     place.levels.forget_ended([])
     place.go(T1)
     assert place.fake.tables.sl_to_vl.tolist() == [0, 1] + [DROPPED] * 14
-
-
-def test_one_lane_leaves_nothing_on_the_disk(tmp_path: Path) -> None:
-    place = Place(tmp_path)
-    one = replace(T0, virtual_lanes=1, service_level=None)
-    place.levels.begin(FABRIC, one, one, ours=True)
-    assert list(tmp_path.glob("levels*")) == []
-    assert place.levels.assigned(FABRIC, one) is None
 
 
 @pytest.mark.parametrize("content", [b"", b"x", b"\0" * 100])

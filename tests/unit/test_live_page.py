@@ -7,8 +7,6 @@ import json
 import re
 import socket
 import threading
-import urllib.error
-import urllib.request
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +15,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sar_agent.agent.build import build_daemon
 from sar_agent.agent.loop import Agent
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.live_page import LivePages, PageSnapshot, web_app
@@ -159,11 +156,6 @@ def test_what_does_not_exist_is_404(path: str, query: str, snapshot: PageSnapsho
     assert ask(shown(snapshot), path, query)[0].startswith("404")
 
 
-def test_too_many_fields_are_refused(snapshot: PageSnapshot) -> None:
-    status, _, body = ask(shown(snapshot), "/api/job.json", "&".join(f"a{i}=1" for i in range(9)))
-    assert status.startswith("404") and b"Traceback" not in body
-
-
 def test_the_same_is_not_sent_twice_and_texts_are_packed(snapshot: PageSnapshot) -> None:
     app = shown(snapshot)
     _, headers, body = ask(app, "/page.js", HTTP_ACCEPT_ENCODING="gzip, br")
@@ -267,32 +259,6 @@ def test_an_error_in_the_page_fails_no_pass(
     assert world.value("sar_agent_unexpected_errors_total", where="page") == 1
 
 
-def test_a_crowd_waits_and_scrapes_go_on(
-    snapshot: PageSnapshot, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(http_server, "ANSWERING", 3)
-    app, port = shown(snapshot), free_port()
-    server = http_server.serve_http("127.0.0.1", port, {"/metrics": app}, app)
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    codes: list[int] = []
-
-    def read() -> None:
-        with opener.open(f"http://127.0.0.1:{port}/api/state.json", timeout=60) as answer:
-            json.loads(answer.read())
-            codes.append(answer.status)
-
-    crowd = [threading.Thread(target=read) for _ in range(20)]
-    for reader in crowd:
-        reader.start()
-    for reader in crowd:
-        reader.join()
-    assert codes == [200] * 20
-    with pytest.raises(urllib.error.HTTPError, match="404"):
-        opener.open(f"http://127.0.0.1:{port}/nothing", timeout=60)
-    server.shutdown()
-    server.server_close()
-
-
 def dripping(port: int, address: str, count: int) -> list[socket.socket]:
     """Clients that have sent the beginning of a request."""
     held = []
@@ -390,9 +356,3 @@ def test_pages_leave_places_for_scrapes() -> None:
         client.close()
     server.shutdown()
     server.server_close()
-
-
-def test_an_agent_of_single_passes_serves_nothing(tmp_path: Path) -> None:
-    world = World(tmp_path)
-    daemon = build_daemon(world.agent.config, world.bridge.manager, world.source, listens=False)
-    assert daemon.agent.observers["page"].pages is not world.agent.observers["page"].pages

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,6 @@ from sar_agent.agent.outcome import Result
 from sar_agent.agent.rollback import resume
 from sar_agent.agent.state import SavedHold
 from sar_agent.errors import CheckFailed, InputError, SarError
-from sar_agent.fabric.ibsim_net import write_ibsim_net
-from sar_agent.fabric.spec import load_fabric
 from sar_agent.formats.export import export_routes
 from sar_agent.install import plan as plan_module
 from sar_agent.jobs import JobMix
@@ -299,14 +296,6 @@ def test_observing_without_the_plugin_measures_opensm_s_dump(tmp_path: Path, soc
     assert (site.in_force.routes.egress == routes.egress).all()
 
 
-def test_young_jobs_do_not_trigger(tmp_path: Path) -> None:
-    world = World(tmp_path, min_job_age_seconds=3600)
-    world.once()
-    world.source.records = (*JOBS, job("3", "n003", "n007", start=time.time()))
-    assert world.once().result is Result.NOTHING
-    assert world.value("sar_agent_multi_switch_jobs") == 3, "but they are measured"
-
-
 def test_unknown_hosts_are_counted_and_said_once(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -348,22 +337,6 @@ def test_a_hold_keeps_the_routes_until_it_is_ended(world: World) -> None:
     assert world.once().result is Result.INSTALLED
     world.once()
     assert world.value("sar_agent_rollback_hold") == 0
-
-
-def test_held_routes_are_measured_on_a_fabric_of_another_size(world: World) -> None:
-    """Tables of the wrong shape would be walked out of bounds."""
-    world.once()
-    state = world.agent.installed.store.load()
-    assert state is not None
-    hold = SavedHold(until=time.time() + 3600)
-    world.agent.installed.store.save(state.model_copy(update={"hold": hold}))
-    for spec, known in (("xgft:2;4,4;1,1", True), ("xgft:2;4,5;1,3", False)):
-        write_ibsim_net(load_fabric(spec), world.net)
-        world.bridge.topology_changes += 1
-        assert world.once().result is Result.HELD
-        for which in ("planned", "in_force"):
-            found = world.value("sar_agent_dark_fiber_ratio", routes=which)
-            assert found is None or known, (spec, which)
 
 
 @pytest.mark.parametrize("name", ["job-to-terminal.map", "history.sqlite", "generations"])
@@ -444,12 +417,6 @@ def test_tables_are_read_once_for_an_install(world: World, monkeypatch: pytest.M
     world.source.records = JOBS
     assert world.once().result is Result.INSTALLED
     assert len(dumps) == 3, "another routing: also what is to be replaced"
-
-
-def test_no_jobs_at_all(world: World) -> None:
-    world.source.records = ()
-    assert world.once().result is Result.INSTALLED
-    assert world.value("sar_agent_dark_fiber_ratio", routes="in_force") == 1
 
 
 def test_an_engine_that_is_none(tmp_path: Path) -> None:

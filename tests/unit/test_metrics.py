@@ -114,13 +114,6 @@ def test_each_reason_to_refuse_a_message_has_its_series_from_the_start(metrics: 
     assert value(metrics, "sar_agent_events_total", event="start", transport="tcp") == 0
 
 
-def test_events_and_updates_do_not_depend_on_telemetry() -> None:
-    """They report to protocols; telemetry is above them and labels with their enums."""
-    for room in ("events", "five_phase"):
-        for path in (Path(sar_agent.__file__).parent / room).glob("*.py"):
-            assert "sar_agent.telemetry" not in path.read_text(), path
-
-
 def test_names_help_and_labels(metrics: Metrics, measures: Measures) -> None:
     metrics.show_measures("in_force", measures)
     metrics.show_sm("sar", 1)

@@ -21,14 +21,6 @@ SOURCES = sorted(
 LAB = tomllib.loads((ROOT / "sar_lab/pyproject.toml").read_text())
 
 
-def imports(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield "." * node.level + (node.module or "")
-
-
 def paths_upward(tree: ast.AST) -> Iterator[int]:
     """Lines that lead out of the package: `__file__` with `parents` or twice `parent`, or "../"."""
     for node in ast.walk(tree):
@@ -53,17 +45,6 @@ def test_no_module_refers_to_a_path_above_its_package() -> None:
 )
 def test_a_path_upward_is_noticed(line: str) -> None:
     assert list(paths_upward(ast.parse(line)))
-
-
-@pytest.mark.parametrize(
-    ("package", "others"), [("sar_agent", {"sar_lab", "tests"}), ("sar_lab", {"tests"})]
-)
-def test_imports_go_downward(package: str, others: set[str]) -> None:
-    sources = [source for source in SOURCES if source.parts[0] == package]
-    assert len(sources) > 100
-    for source in sources:
-        named = {name.split(".")[0] for name in imports(ast.parse((ROOT / source).read_text()))}
-        assert not named & others, source
 
 
 def test_every_subpackage_of_the_laboratory_is_in_its_wheel() -> None:

@@ -112,31 +112,6 @@ def test_two_processes_are_one(tmp_path):
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
 
 
-def test_chunks_matter_only_to_engines_that_go_on(tmp_path):
-    history = churn()
-    tables = {}
-    for chunk in (5, 1000):
-        out = tmp_path / str(chunk)
-        run_replay(
-            history,
-            work_of(history, ("dfsssp", "sar"), chunk=chunk, from_scratch=True),
-            out,
-            here,
-            "x",
-        )
-        tables[chunk] = pq.read_table(out / "replay.parquet")
-    assert tables[5].equals(tables[1000])
-
-
-@pytest.mark.long
-def test_order_in_which_pieces_are_done_does_not_matter(tmp_path):
-    history = churn()
-    work = work_of(history, ("sar-plus",))
-    run_replay(history, work, tmp_path / "a", here, "x")
-    run_replay(history, work, tmp_path / "b", lambda w, p: here(w, list(reversed(p))), "x")
-    assert contents(tmp_path / "a") == contents(tmp_path / "b")
-
-
 def test_at_every_change(tmp_path):
     history = make_history(
         "few",
@@ -178,16 +153,6 @@ def test_what_is_odd_is_counted_and_named(tmp_path):
     assert json.loads((tmp_path / "replay.json").read_text()) == found
 
 
-def test_moments_without_jobs_are_not_in_table_1(tmp_path):
-    history = make_history(
-        "gap", [("a", 0.0, 600.0, hosts(1, 5)), ("b", 1800.0, 3000.0, hosts(2, 6, 10))]
-    )
-    found = run_replay(history, work_of(history), tmp_path, here, "x")
-    assert {g["samples"] for g in found["table1"]} == {3}
-    idle = {each["count"] for each in found["left_out"] if "without a multi" in each["reason"]}
-    assert idle == {2}
-
-
 def test_table_1_by_hand():
     import pyarrow as pa
 
@@ -210,16 +175,6 @@ def test_table_1_by_hand():
     assert dark.largest_percent is None
     links = cells["job_links"]
     assert (links.largest, links.largest_percent, links.mean_percent) == (10.0, 50.0, 25.0)
-
-
-def test_reconfigurations_a_day(tmp_path):
-    rows = [(f"d{d}-{i}", 86400.0 * d + 3600 * i, 86400.0 * d + 3600 * i + 1800,
-             hosts(1, 5)) for d, n in enumerate((2, 0, 3)) for i in range(n)]  # fmt: skip
-    rows.append(("all", 0.0, 3 * 86400.0, hosts(9, 13)))
-    history = make_history("days", rows)
-    found = run_replay(history, work_of(history, ("dfsssp",)), tmp_path, here, "x")
-    # Each start and end is a change, but the first job of all is there from the first moment on.
-    assert found["reconfigurations"]["a_day"] == [3, 0, 6]
 
 
 def test_unserved(tmp_path):
@@ -362,36 +317,3 @@ def test_bad_input_is_one_sentence(tmp_path, capsys):
     assert len(pq.read_table(tmp_path / "out" / "replay.parquet")) == 4
     code, error = _cli(capsys, *good, "--every", 15, "--out", tmp_path / "out")
     assert code == 2 and "holds another replay" in error
-
-
-def test_a_folder_that_cannot_be_made(tmp_path, capsys):
-    (tmp_path / "file").write_text("")
-    history = churn()
-    with pytest.raises(InputError, match="cannot be used as a folder"):
-        run_replay(history, work_of(history), tmp_path / "file" / "out", here, "x")
-
-
-def test_a_broken_result_is_said(tmp_path):
-    history = churn()
-    run_replay(history, work_of(history), tmp_path, here, "x")
-    (tmp_path / "replay.parquet").write_bytes(b"PAR1")
-    with pytest.raises(InputError, match="the replay cannot be read"):
-        run_replay(history, work_of(history), tmp_path, here, "x")
-
-
-@pytest.mark.data
-def test_leonardo(tmp_path):
-    """Real jobs on the stand-in of their network; what is odd in the record is told."""
-    from sar_lab.mixes.replay_inputs import fabric_of, history_of
-    from tests.data import data_path
-
-    fabric, remarks = fabric_of(str(data_path("leonardo-node-switch-map.txt")))
-    history = history_of(str(data_path("leonardo-jobs.tar.gz")))
-    assert "stand-in" in remarks[0]
-    samples = samples_of(fabric, history, 86400.0)
-    work = ReplayPlan(fabric, samples, ("updn",))
-    found = run_replay(history, work, tmp_path, here, "x")
-    assert found["moments"] == 7
-    assert any("not in the fabric" in each["reason"] for each in found["left_out"])
-    updn = found["engines"]["updn"]
-    assert updn["effective_efi_max"] >= updn["lower_bound_efi_max"] > 0

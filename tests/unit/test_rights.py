@@ -7,7 +7,6 @@ import os
 import pwd
 import stat
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,7 +29,7 @@ from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, load_engine
 from sar_agent.util.lock_file import Lock
 from sar_agent.util.owned_files import make_folder
-from sar_agent.util.text_files import read_text, write_text
+from sar_agent.util.text_files import write_text
 from tests.worlds.agent_world import JOBS, ROW, STATE, World
 from tests.worlds.command_line import sar_agent
 
@@ -270,20 +269,6 @@ def test_a_usual_folder_that_is_not_there_is_not_made_by_root(
         rights.require_owner(folder, "once")
 
 
-def test_steps_of_the_wall_clock_end_no_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    hold = SavedHold.lasting(600)
-    real = time.time
-    for step in (0.0, 86400.0, -86400.0):
-        monkeypatch.setattr(time, "time", lambda step=step: real() + step)
-        held = STATE.model_copy(update={"hold": hold}).held
-        assert held and held.until
-        assert held.active(time.time())
-        assert not held.active(time.time() + 601)
-    monkeypatch.setattr(time, "time", real)
-    other = hold.model_copy(update={"ends": (0.0, "another boot")})
-    assert other.over_at == hold.until, "after a reboot there is only the wall clock"
-
-
 def test_a_name_is_on_the_disk_before_it_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -304,16 +289,3 @@ def test_a_name_is_on_the_disk_before_it_is_told(
     monkeypatch.setattr(Path, "replace", replace)
     write_text(tmp_path / "a", "text")
     assert order == ["file", "rename", "folder"]
-
-
-def test_a_file_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import gzip
-
-    from sar_agent.util import text_files as text
-
-    monkeypatch.setattr(text, "MOST", 2**20)
-    bomb = tmp_path / "bomb.gz"
-    bomb.write_bytes(gzip.compress(bytes(2**22)))
-    for path in (Path("/dev/zero"), bomb):
-        with pytest.raises(InputError, match="has more than 1 MiB"):
-            read_text(path)

@@ -7,13 +7,11 @@ from pathlib import Path
 import pytest
 
 from sar_agent.errors import InputError
-from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.lids import assign_lids
 from sar_agent.fabric.model import Kind
 from sar_agent.fabric.spec import parse_fabric
 from sar_agent.fabric.subnet_lst import read_subnet_lst, write_subnet_lst
 from sar_agent.fabric.xgft import xgft_fabric
-from tests.worlds.fabric_texts import SMALL, differences
 
 # As OpenSM 3.3.23 prints: the second half's ids are padded otherwise, the SM's port is CA-SM.
 CA = (
@@ -54,27 +52,6 @@ def test_routers_and_unknown_nodes_are_no_compute_hosts(kind: str) -> None:
         f"{other} {far} PHY=?? LOG=ACT SPD=??\n{far} {other} PHY=?? LOG=ACT SPD=??\n{LINK}", "x"
     )
     assert fabric.terminal_kind.tolist() == [Kind.OTHER, Kind.COMPUTE]
-
-
-def test_each_link_once_is_fine() -> None:
-    assert differences(read_subnet_lst(LINK.split("\n")[0] + "\n"), read_subnet_lst(LINK)) == []
-
-
-def test_round_trip(tmp_path: Path) -> None:
-    fabric = read_ibnetdiscover(SMALL)
-    lids = assign_lids(fabric)
-    write_subnet_lst(fabric, lids, tmp_path / "subnet.lst")
-    back = read_subnet_lst(tmp_path / "subnet.lst")
-    # Neither routers, LMC nor FDR10 can be said in it.
-    assert differences(back, fabric) == ["terminal_kind", "terminal_rate", "lmc"]
-    assert back.digest == fabric.digest
-
-
-def test_down_links_round_trip(tmp_path: Path) -> None:
-    fabric = xgft_fabric("xgft:2;3,3;1,2").with_links_down([1], [4])
-    write_subnet_lst(fabric, assign_lids(fabric), tmp_path / "subnet.lst")
-    back = read_subnet_lst(tmp_path / "subnet.lst")
-    assert differences(back, fabric) == ["switch_lid", "terminal_lid"]
 
 
 def test_cut_short(tmp_path: Path) -> None:

@@ -15,18 +15,16 @@ from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.ibsim_net import read_ibsim_net, write_ibsim_net
-from sar_agent.fabric.model import Kind
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.fabric.subnet_lst import read_subnet_lst
 from sar_agent.formats.export import export_routes
-from sar_agent.formats.lfts_dump import read_lfts_dump
 from sar_agent.formats.read_tables import read_tables
 from sar_agent.formats.routes_folder import write_routes_folder
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes.hop import hop_lanes
 from tests.worlds.grids import by_dimension, routes_by, torus
-from tests.worlds.table_texts import as_far, as_ibdiagnet, as_old_dump_fts, big_switch
+from tests.worlds.table_texts import as_far, as_ibdiagnet
 
 TREE = load_fabric("xgft:2;3,3;1,2")
 RING = torus((5,), hosts=2)
@@ -241,23 +239,6 @@ def test_one_destination_that_the_fabric_does_not_have(tmp_path: Path) -> None:
     assert notes[0].endswith(f": LID 1792 belongs to no port of {TREE.name}")
 
 
-def test_ports_that_dump_fts_does_not_know_are_left_out(tmp_path: Path) -> None:
-    """Lines of infiniband-diags' dump_fts.c: LIDs that its scan has not, and those of `-a`."""
-    routes = routed(TREE)
-    export_routes(tmp_path, TREE, routes, ["lfts"])
-    path = tmp_path / "lfts.dump"
-    strange = "0x0f00 001 : (node info not available fabric scan)\n0x0f01 255 : (illegal port)\n"
-    path.write_text(path.read_text().replace(":\n0x", f":\n{strange}0x").replace(" valid", ""))
-    with pytest.raises(InputError, match=r"no `portguid` for LID 3840"):
-        read_tables(path, TREE)  # two of fourteen
-    path.write_text(path.read_text().replace(strange.splitlines()[1] + "\n", ""))
-    found, notes = told(path, TREE)
-    assert same(found, routes)
-    assert notes == [
-        f"{path}: 1 destination was left out, the first in line 2: no `portguid` for LID 3840"
-    ]
-
-
 def test_ibdiagnets_fdbs_and_far(tmp_path: Path) -> None:
     routes = routed(TREE)
     export_routes(tmp_path, TREE, routes, ["ibdm"])
@@ -308,35 +289,6 @@ def test_a_dump_that_cannot_be_read_is_not_the_end_of_a_folder(tmp_path: Path) -
     (tmp_path / "opensm.fdbs.gz").unlink()
     with pytest.raises(InputError, match=r"opensm-lfts\.dump:\d+: "):
         read_tables(tmp_path, TREE)
-
-
-def test_ports_above_127(tmp_path: Path) -> None:
-    for high, kind in ((130, Kind.COMPUTE), (129, Kind.IN_SWITCH), (126, Kind.COMPUTE)):
-        fabric = big_switch(high, kind)
-        routes = routed(fabric)
-        export_routes(tmp_path, fabric, routes, ["lfts"])
-        path = tmp_path / "lfts.dump"
-        assert told(path, fabric)[1] == []
-        path.write_text(as_old_dump_fts(path.read_text()))
-        said = (
-            'the table of switch "director" has no port above 127, where it has 1 cable, and '
-            "lacks 1 destination: dump_fts before rdma-core 63 leaves such ports out without a "
-            "word"
-        )
-        if high == 130:
-            with pytest.raises(InputError) as caught:
-                read_tables(path, fabric)
-            assert str(caught.value) == (
-                f"{path}: {said}; take OpenSM's opensm-lfts.dump (log_flags 0x40), a later "
-                "dump_fts, or ibroute"
-            )
-            with pytest.raises(InputError, match="has no port above 127"):
-                read_lfts_dump(path, fabric)  # as in observe mode
-        elif high == 129:
-            assert told(path, fabric)[1] == [f"{path}: {said}"]
-        else:
-            assert told(path, fabric)[1] == []
-        path.unlink()
 
 
 def test_lids_of_another_time_are_seen(tmp_path: Path) -> None:

@@ -27,14 +27,6 @@ def lines(fabric: Fabric) -> list[str]:
     return [line for line in text.splitlines() if not line.startswith("#")]
 
 
-def test_two_levels_have_a_root() -> None:
-    assert lines(load_fabric("xgft:2;2,2;1,2")) == [
-        "SwitchName=S1-0 Nodes=n[001-002]",
-        "SwitchName=S1-1 Nodes=n[003-004]",
-        "SwitchName=root Switches=S1-[0-1]",
-    ]
-
-
 def test_three_levels_have_islands() -> None:
     found = lines(load_fabric("xgft:3;2,2,2;1,2,2"))
     assert found[4:] == [
@@ -51,10 +43,6 @@ def test_pieces_without_a_link_have_a_root_each() -> None:
         "SwitchName=root1 Switches=S1-[0-1]",
         "SwitchName=root2 Switches=S1-[2-3]",
     ]
-
-
-def test_one_switch_needs_no_root() -> None:
-    assert lines(load_fabric("xgft:1;4;1")) == ["SwitchName=S1-0 Nodes=n[001-004]"]
 
 
 def test_names_that_slurm_does_not_take() -> None:
@@ -80,12 +68,6 @@ def test_what_is_left_out_is_said() -> None:
     stored = read_ibnetdiscover(SMALL, HostMapper(storage_hosts=("*",)))
     with pytest.raises(InputError, match="no compute host is left: it has none"):
         generate_topology(stored)
-
-
-def test_hosts_without_names_are_no_nodes_of_slurm() -> None:
-    fabric = load_fabric(data_path("psmn-x5.ibnetdiscover"))
-    with pytest.raises(InputError, match=r"no compute host is left: \d+ without a host's name"):
-        generate_topology(fabric)
 
 
 @pytest.mark.parametrize("form", FORMS)

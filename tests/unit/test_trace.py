@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, load_engine
-from sar_lab.trace.groups import grid_of, step_pairs, steps_of
 from sar_lab.trace.parse import read_trace
 from sar_lab.trace.play_trace import barrier_rounds, play_trace
 from sar_lab.trace.program_generators import PROGRAMS, ProgramOptions
 from sar_lab.trace.program_trace import ProgramPhase
 from sar_lab.trace.rank_placement import place_ranks
-from sar_lab.trace.units import size_of, size_text, time_of, time_text
 
 
 def told(phase: ProgramPhase) -> tuple[float, str | None, list[tuple[int, int, float]]]:
@@ -114,46 +108,6 @@ def test_what_is_wrong_is_named_with_its_line(
 def test_what_is_no_trace(text: str, word: str) -> None:
     with pytest.raises(InputError, match=word):
         read_trace(text)
-
-
-@given(st.integers(1, 1 << 40), st.floats(0, 100))
-def test_sizes_and_times_are_found_again(size: int, seconds: float) -> None:
-    assert size_of(size_text(size)) == size
-    found = time_of(time_text(seconds))
-    assert found is not None and found == pytest.approx(seconds, rel=1e-9, abs=1e-18)
-
-
-def test_steps_of_a_grid_are_permutations_that_undo_each_other() -> None:
-    for ranks in (2, 36, 54, 216):
-        grid = grid_of(ranks)
-        assert np.prod(grid) == ranks
-        for axis in {step[1] for step in steps_of(grid)}:
-            there, back = (dict(step_pairs(grid, sign + axis).tolist()) for sign in "+-")
-            assert sorted(there.values()) == list(range(ranks))
-            assert all(back[there[rank]] == rank for rank in range(ranks))
-    assert dict(step_pairs((4, 3, 3), "+y").tolist())[0] == 3
-
-
-def test_cg_is_as_nas_has_it() -> None:
-    """Phases 1 … 4 stay in 16 ranks. In phase 5 each of the 16 sends to r / 2 · 16 + r mod 2 from
-    the first 16 (Equation 2), and one pair of each parity to itself."""
-    program = read_trace(PROGRAMS["cgd128"](ProgramOptions())).programs[0]
-    assert len(program.phases) == 5
-    for phase in program.phases[:4]:
-        assert (phase.pairs[:, 0] // 16 == phase.pairs[:, 1] // 16).all()
-        assert len(phase.pairs) == 128
-    last = dict(program.phases[4].pairs.tolist())
-    assert [last.get(r, r) for r in range(16)] == [r // 2 * 16 + r % 2 for r in range(16)]
-    assert len(last) == 128 - 16 and all(last[last[r]] == r for r in last)
-    assert set(program.phases[4].size.tolist()) == {750 * 1024}
-
-
-def test_wrf_is_a_mesh() -> None:
-    program = read_trace(PROGRAMS["wrf256"](ProgramOptions())).programs[0]
-    (phase,) = program.phases
-    sends = Counter(phase.pairs[:, 0].tolist())
-    assert sends == {r: 1 if r < 16 or r >= 240 else 2 for r in range(256)}
-    assert set(np.abs(phase.pairs[:, 0] - phase.pairs[:, 1])) == {16}
 
 
 def test_utilization_is_the_share_of_undisturbed_communication() -> None:

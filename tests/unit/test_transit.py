@@ -11,15 +11,12 @@ import numpy as np
 import pytest
 
 from sar_agent.agent.history import History
-from sar_agent.check.table_sets import TableSets
 from sar_agent.check.transition import Way
 from sar_agent.errors import Unavailable
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.formats.conversion import routes_to_file
 from sar_agent.formats.routes_file import read_generation, read_routes_file
 from sar_agent.install.plan import Plan
-from sar_agent.install.recent import longest_way
-from sar_agent.install.subnet_manager import NotYet
 from sar_agent.install.transit import NotKnown, NotSafe, transition_to
 from sar_agent.jobs import JobMix
 from sar_agent.opensm.plugin_client import PluginRefused
@@ -58,14 +55,6 @@ def test_sl2vl_tables_of_all_stages_are_counted(place: Place) -> None:
     assert place.fake.loads == [2, 3] and arrived.sl2vl_tables == 10
 
 
-def test_sl2vl_tables_of_another_process_are_not_subtracted(place: Place) -> None:
-    def restart() -> None:
-        place.fake.pid, place.fake.sl2vl_tables = 2, 3
-
-    place.fake.on_load.append(restart)
-    assert place.go(place.plan(around(place.fabric, OLD))).sl2vl_tables is None
-
-
 def with_two_offsets(to_last: list[int], to_middle: int) -> Routes:
     """Switch 0 leads to switch 1 by port `to_middle`, at both offsets."""
     routes = around(ring(), to_last)
@@ -81,17 +70,6 @@ def test_a_stage_is_in_force_as_planned_where_a_switch_has_one_lid(tmp_path: Pat
     assert arrived.transition.way is Way.STAGED and len(seen) > 1
     assert [stage.routes.egress[:, 4, 0].tolist() for stage in seen] == [[2, 2]] * len(seen)
     assert (arrived.plan.routes.egress == with_two_offsets(NEW, 2).egress).all()
-
-
-def test_what_leads_to_a_switch_alike_at_all_offsets_moves_once() -> None:
-    old, new = with_two_offsets(OLD, 1), with_two_offsets(NEW, 2)
-    alike = TableSets(ring(), old, new).changed()
-    assert alike[0].nonzero()[0].tolist() == [2, 4] and alike[1].nonzero()[0].tolist() == [2]
-    old.egress[1, 4, 0] = 2  # switches have several LIDs, and another engine's tables are in force
-    assert TableSets(ring(), old, with_two_offsets(NEW, 1)).changed()[:, 4].tolist() == [
-        False,
-        True,
-    ]
 
 
 def test_a_stage_that_is_refused_leaves_the_last_one_in_force(place: Place) -> None:
@@ -224,27 +202,8 @@ def test_a_way_that_is_safe_whatever_a_switch_has_is_taken(place: Place) -> None
     assert arrived.in_force.confirmed and place.fake.loads == [2]
 
 
-def test_what_was_sent_is_not_sent_again_by_us(place: Place) -> None:
-    deaf(place, NEW[0])
-    with pytest.raises(NotYet, match="these routes were sent; 1 switches have not confirmed"):
-        place.go(place.plan(around(place.fabric, OLD)))
-    assert place.fake.loads == []
-
-
 HOQ = 0.5
 """Seconds at the head of a queue."""
-
-
-def test_the_longest_way_is_counted_in_hops() -> None:
-    fabric = ring()
-    old = around(fabric, OLD)
-    hops = longest_way(fabric, old)
-    assert hops.tolist() == [[2, 2, 2, 1, 1, 1]]
-    round_and_round = around(fabric, OLD)
-    round_and_round.egress[0, 2] = [1, 2, 4]
-    assert longest_way(fabric, round_and_round)[0, 2] == fabric.switches and hops[0, 2] == 2
-    tree = load_fabric("xgft:3;2,2,2;1,2,2")
-    assert longest_way(tree, load_engine("updn").route(tree, JobMix(()), Options())).max() == 4
 
 
 def test_stages_wait_until_packets_of_the_tables_before_are_gone(place: Place) -> None:
@@ -287,14 +246,6 @@ def test_what_is_safe_with_three_tables_waits_for_nothing(place: Place) -> None:
     assert place.slept == [] and len(place.fake.loads) == 3
 
 
-def test_many_tables_in_a_row_are_waited_for_in_the_end(place: Place) -> None:
-    place.fake.head_of_queue = HOQ
-    for number in range(8):
-        place.go(place.plan(around(place.fabric, OLD if number % 2 else [2, 4, 4])))
-        place.now += 0.001
-    assert place.slept and len(place.recent.also(place.fabric)) <= 5
-
-
 def test_installs_without_limit_are_proved_with_three_tables(place: Place) -> None:
     place.fake.head_of_queue = -1
     place.go(place.plan(around(place.fabric, [2, 4, 4])))
@@ -332,10 +283,3 @@ def test_a_history_of_an_older_agent_is_read_and_gone_on_with(tmp_path: Path) ->
     assert history.last(1) == [ROW]
     history.add(ROW)
     assert history.last(9) == [ROW, ROW]
-
-
-def test_routes_on_a_single_switch_have_no_hops() -> None:
-    """What remains of a fabric beside the master's OpenSM, when its leaf switch is cut off."""
-    fabric = load_fabric("xgft:1;4;1")
-    routes = load_engine("minhop").route(fabric, JobMix(()), Options())
-    assert not longest_way(fabric, routes).any()
