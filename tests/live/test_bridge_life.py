@@ -24,17 +24,6 @@ from tests.worlds.live.site import Site, plugin, site
 pytestmark = pytest.mark.live
 
 
-def test_an_opensm_without_the_plugin_survives_the_client() -> None:
-    with site(plugin=None) as here:
-        with pytest.raises(Unavailable, match="event_plugin_name"):
-            here.bridge.load(1, None)
-        with pytest.raises(Unavailable, match="event_plugin_name"):
-            here.bridge.signal_reload(here.sm.pid)  # SIGUSR2 would end it
-        here.sm.sweep()
-        here.sm.wait_log("SUBNET UP", after=here.sm.log().index("SUBNET UP") + 9)
-        assert here.sm.alive()
-
-
 @pytest.mark.parametrize(
     ("library", "arguments", "logged"),
     [
@@ -58,13 +47,6 @@ def test_a_plugin_that_cannot_work_is_refused_and_opensm_goes_on(
         assert sm.alive() and not sm.socket_path.exists()
         with pytest.raises(Unavailable):
             PluginClient(sm.socket_path).status()
-
-
-def test_an_engine_that_the_config_does_not_name_is_said() -> None:
-    with site(routing_engine="minhop") as here:
-        with pytest.raises(SarError, match='does not name "sar"'):
-            here.load(here.tree.routes(1))
-        assert here.bridge.status().engine_in_force == "minhop"
 
 
 def test_the_socket_is_for_its_group_alone(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,15 +21,11 @@ from sar_agent.routing.lanes import assign_lanes
 from sar_agent.routing.lanes.hop import hop_lanes
 from sar_lab.live.generated import ibsim_for
 from sar_lab.live.opensm import OpenSM
-from tests.data import data_path
 from tests.worlds import grids
 from tests.worlds.live import readback
 from tests.worlds.live.ibdmchk import ibdmchk
 
 pytestmark = pytest.mark.live
-SMALL, LARGE = ("psmn-x5", "small-2014", "dgx-ndr"), ("selene-storage", "director-notabs")
-"""ibdmchk takes a minute or more for each of the large ones."""
-REAL = (*SMALL, *(pytest.param(name, marks=pytest.mark.long) for name in LARGE))
 
 
 LANES = ("torus:5", "torus:5x3", "dragonfly:a=4,p=2,h=2", "dragonfly:a=6,p=1,h=3")
@@ -99,43 +94,6 @@ def test_lanes_are_safe_and_needed_for_both(spec: str, tmp_path: Path) -> None:
     one = replace(routes, service_level=None, virtual_lanes=1)
     assert not check_routes(fabric, one).passed
     assert "no credit loops found" not in ibdmchk(fabric, one, tmp_path)
-
-
-@pytest.mark.data
-@pytest.mark.parametrize("name", REAL)
-def test_both_find_a_loop_in_broken_routes_on_real_fabrics(name: str, tmp_path: Path) -> None:
-    fabric = load_fabric(data_path(f"{name}.ibnetdiscover"))
-    routes = with_a_loop(fabric, routed(fabric))
-    assert "credit loop" in check_routes(fabric, routes).problems[0]
-    assert "no credit loops found" not in ibdmchk(fabric, routes, tmp_path)
-    with_lanes = assign_lanes(fabric, routes, Options(lanes="path"))
-    assert with_lanes.virtual_lanes == 2 and check_routes(fabric, with_lanes).passed
-    assert "no credit loops found" in ibdmchk(fabric, with_lanes, tmp_path)
-
-
-def with_a_loop(fabric: Fabric, routes: Routes) -> Routes:
-    """To one host packets from leaf a go over spine x, leaf b and spine y; to another those from b
-    go over y, a and x: four channels that wait for each other."""
-    ends = zip(fabric.channel_source.tolist(), fabric.channel_target.tolist(), strict=True)
-    port = dict(zip(ends, fabric.channel_port.tolist(), strict=True))
-    hosts = {
-        int(s): np.flatnonzero(fabric.is_host_port & (fabric.terminal_switch == s)).tolist()
-        for s in fabric.leaves
-    }
-    near = {v: {t for s, t in port if s == v} for v in range(fabric.switches)}
-    for a, b in itertools.combinations(hosts, 2):
-        for x, y in itertools.combinations(sorted(near[a] & near[b]), 2):
-            beyond = [sorted((near[v] & set(hosts)) - {a, b, x, y}) for v in (x, y)]
-            to = [d for leaf in beyond[1][:1] for d in hosts[leaf][:1]]
-            to += [d for leaf in beyond[0] for d in hosts[leaf] if d not in to][:1]
-            if len(to) < 2:
-                continue
-            egress = routes.egress.copy()
-            for d, way in zip(to, ((a, x, b, y), (b, y, a, x)), strict=True):
-                for here, there in itertools.pairwise((*way, int(fabric.terminal_switch[d]))):
-                    egress[0, d, here] = port[here, there]
-            return replace(routes, egress=egress)
-    raise AssertionError("no two leaves share two spines")
 
 
 @pytest.mark.parametrize("name", ["ring", "torus", "dragonfly"])

@@ -168,17 +168,6 @@ def test_kill_9_of_opensm(site: Phased, phase: str) -> None:
     assert_consistent(site, before)
 
 
-@PHASES
-def test_kill_9_of_a_subscriber(site: Phased, phase: str) -> None:
-    """It cannot say that it has gone; the queue does."""
-    first, second = begin(site)
-    before = site.dumped()
-    with held_in(site, phase):
-        second.kill()
-        site.jobs(SECOND[0], SECOND[2])
-    assert_consistent(site, before, first)
-
-
 def test_a_rank_that_hears_tells_the_others(tmp_path: Path) -> None:
     """One process of a job receives the SM's notices and forwards them, so that the others need
     not wait for their next request to the agent."""

@@ -125,36 +125,6 @@ def test_a_stencil_has_links_to_itself_and_its_tasks_know_the_offset(
     assert wait_until(lambda: site.metrics()["sar_agent_key_offsets_free",] == 6, 20)
 
 
-def answered_job(cluster: SpankCluster) -> str:
-    """A job of four nodes whose start the agent answered: within 100 ms, or not at all."""
-    for _ in range(20):
-        job = cluster.salloc("n[001-004]")
-        if wait_until((cluster.state / job).exists, 2):
-            return job
-        cluster.scancel(job)
-    raise AssertionError(cluster.log()[-3000:])
-
-
-def test_a_job_starts_in_time_though_nobody_can_make_its_key(
-    site: LoopSite, cluster: SpankCluster
-) -> None:
-    """More ranks than it has; and an agent that does not come to it."""
-
-    def step(traffic: str) -> dict[str, str]:
-        job = answered_job(cluster)
-        seen = cluster.tasks_see(f"--jobid={job}", "-N4", "-n4", f"--sar-traffic={traffic}")
-        cluster.scancel(job)
-        return seen
-
-    assert "UCX_IB_LID_PATH_BITS" not in step("stencil2d:8x8")
-    assert "needs 64 ranks, the job has 4" in cluster.log()
-    cluster.arguments(agent=site.sm.run_dir / "events.sock", key_timeout=300)
-    site.sm.stop()
-    assert "UCX_IB_LID_PATH_BITS" not in step("ring")
-    assert "had no routing key within 300 ms" in cluster.log()
-    assert site.bridge.socket_path is not None
-
-
 def client(*words: str, **env: str) -> tuple[int, str, str]:
     done = subprocess.run(
         [sys.executable, "-c", "from sar_agent.cli import main; main()", "key", *words],

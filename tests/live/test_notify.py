@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import time
 from contextlib import suppress
@@ -141,24 +140,6 @@ def test_an_agent_that_fails(munge, failure, tmp_path):
         assert "was not reported: " in notify("start", *to, **JOB)
         if failure == "dead":
             assert "was not reported: " in in_time("start", *to, **JOB)
-
-
-def test_one_that_may_not_run_says_so(munge, tmp_path):
-    """It is stopped while it waits for its child, until its 180 ms are over."""
-    with FAILURES["stopped"]() as address:
-        words = ("start", f"agent={address}", f"munge_socket={munge}", "timeout=100")
-        for _ in range(50):
-            with notifier(tmp_path, *words, **JOB) as process:
-                children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-                while process.poll() is None and not children.read_text():
-                    pass
-                process.send_signal(signal.SIGSTOP)
-                time.sleep(0.2)
-                process.send_signal(signal.SIGCONT)
-                said = process.communicate(timeout=120)[1]
-            if said == STARVED:
-                return
-    raise AssertionError(said)
 
 
 def speaking_for(folder: Path) -> list[Path]:

@@ -13,11 +13,9 @@ from sar_agent.fabric.ibsim_net import read_ibsim_net
 from sar_agent.formats.routes_file import read_generation
 from sar_agent.install.changes import table_changes
 from sar_agent.install.plan import Plan, make_plan
-from sar_agent.install.subnet_manager import NotYet
-from sar_agent.install.transit import Transit
 from sar_agent.jobs import JobMix
 from sar_agent.opensm.plugin_client import LoadAnswer, PluginClient
-from sar_agent.opensm.plugin_install import next_path, read_in_force
+from sar_agent.opensm.plugin_install import next_path
 from sar_agent.opensm.plugin_manager import PluginManager
 from sar_agent.routing import Options, load_engine
 from tests.worlds.live.site import Site
@@ -70,16 +68,3 @@ def test_what_a_fallback_rewrote_is_read_examined_and_counted(tmp_path: Path) ->
         assert arrived.in_force.confirmed and arrived.in_force.generation == 6
         assert read_generation(here.sm.routes_path) == 6
         assert not next_path(here.sm.routes_path).exists()
-
-
-def test_nothing_is_asked_for_while_another_engine_computes(tmp_path: Path) -> None:
-    with slow() as (here, gate):
-        fabric = without_the_cable(here, tmp_path)
-        falls_back(here, gate)
-        with pytest.raises(NotYet, match=r"still at work on the tables \(building\)"):
-            read_in_force(here.bridge, fabric, patience=0.2)
-        gate.unlink()
-        here.wait(lambda status: status.settled and status.engine_in_force == "slow")
-        transit = Transit(PluginManager(here.bridge, here.sm.routes_path))
-        arrived = transit.install(planned(fabric))
-        assert arrived.in_force.generation == 6 and arrived.transition

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sar_agent.errors import Unavailable
 from sar_agent.formats.routes_file import write_routes_file
 from sar_agent.opensm.plugin_client import PluginRefused
 from tests.worlds.live.sanitized import assert_clean, sanitized
@@ -121,14 +120,6 @@ def test_nobody_is_waited_for_who_does_not_listen(wait: int) -> None:
         status = here.wait(lambda s: s.engine_in_force == "updn" and s.settled)
         why = "no agent listens" if wait else "the agent is not asked (repair_wait=0)"
         assert why in status.last_error and status.repair_calls == 0
-
-
-def test_opensm_ends_during_a_call() -> None:
-    with called() as site:
-        site.cut()
-        assert site.here.sm.stop() == 0
-        with pytest.raises(Unavailable):
-            site.here.bridge.dump()
 
 
 def test_no_more_than_two_clients_listen() -> None:

@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.model import make_job
 from sar_agent.routing import Options, load_engine
 from sar_lab.fluid.flow_paths import routed_links
 from sar_lab.fluid.flow_steps import Flows
 from sar_lab.packets import PacketModel, packet_times
 from sar_lab.packets.adaptive_events import PortGroups
-from sar_lab.packets.adaptive_groups import job_groups, minimal_groups, table_groups
+from sar_lab.packets.adaptive_groups import minimal_groups, table_groups
 from sar_lab.packets.adaptive_model import AdaptiveRun, Choice, adaptive_times
 from tests.examples import examples
 
@@ -113,23 +112,3 @@ def test_per_packet_is_within_a_tenth_of_the_fluid_on_a_whole_shift() -> None:
     start = np.concatenate([[0], np.cumsum(first)])[up.start].astype(np.uint32)
     herd = adaptive_times(fabric, PortGroups(start, up.channel[first]), flows)
     assert max(ticks(fabric, herd)) >= 8 * 60 * FLITS
-
-
-def test_groups_of_jobs_are_what_the_tables_use_for_the_job() -> None:
-    """By hand: host 4's job has hosts 0, 4 and 5; at leaf 0 the tables lead to 4 and 5 by some
-    ports, and these are the group of both. Host 8 is in no job and keeps its one port."""
-    fabric = load_fabric("xgft:2;4,4;1,4")
-    mix = JobMix((make_job("1", [0, 4, 5]),))
-    routes = load_engine("sar-plus").route(fabric, mix, Options())
-    groups = job_groups(fabric, routes, mix)
-
-    def ports(switch: int, d: int) -> set[int]:
-        entry = switch * fabric.terminals + d
-        found = groups.channel[groups.start[entry] : groups.start[entry + 1]]
-        return {int(fabric.channel_port[c]) for c in found}
-
-    both = {int(routes.egress[0, d, 0]) for d in (4, 5)}
-    assert len(both) == 2 and ports(0, 4) == ports(0, 5) == both
-    assert ports(0, 8) == {int(routes.egress[0, 8, 0])}
-    spine = fabric.switch_name.index("S2-0")
-    assert ports(spine, 4) == {int(routes.egress[0, 4, spine])}, "one way down"

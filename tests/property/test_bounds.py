@@ -7,7 +7,7 @@ from math import ceil
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from sar_agent.fabric import Fabric
@@ -25,7 +25,7 @@ from sar_agent.routing.graph.csr import graph_of
 from sar_agent.routing.graph.shortest_path_dag import new_cache
 from tests.examples import examples
 from tests.worlds.networks import ENGINES, networks
-from tests.worlds.optimum import least_dark, least_maximum
+from tests.worlds.optimum import least_maximum
 
 Network = tuple[Fabric, JobMix]
 SPLIT = ("leaf", "subtree", "island", "price")
@@ -98,16 +98,6 @@ def test_any_prices_bound_the_load(network: Network, data: st.DataObject) -> Non
     )
     paid = float(price @ (rate * fabric.channel_up))
     assert total <= paid * least_maximum(fabric, mix, load=True, whole=False) + EPS
-
-
-@examples(100)
-@given(network=networks())
-def test_least_dark_fiber_is_below_every_routing(network: Network) -> None:
-    fabric, mix = network
-    least = least_dark(fabric, mix, limit=3000)
-    assume(least is not None)
-    assert least is not None
-    assert least_dark_fiber(fabric, spread_of(fabric, mix), graph_of(fabric)) <= least + EPS
 
 
 def test_bounds_are_zero_without_jobs() -> None:

@@ -97,12 +97,6 @@ def test_other_networks_are_refused(spec: str) -> None:
         dor(load_fabric(spec))
 
 
-@pytest.mark.parametrize("spec", ["torus:3x3", "torus:2x2x2", "torus:4", "torus:1", "xgft:1;4;1"])
-def test_networks_that_are_a_hyperx_by_another_name_are_served(spec: str) -> None:
-    fabric = load_fabric(spec)
-    assert check_routes(fabric, dor(fabric)).passed
-
-
 @examples(30)
 @example(spec="hyperx:4x4,hosts=3,cables=2", seed=1)  # a cycle of pairs with a way in at each
 @given(spec=specs(2, 2), seed=st.integers(0, 99))

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from sar_agent.check import check_routes
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.demand import route_demand
 from sar_agent.quality import measure
@@ -90,12 +89,3 @@ def test_a_cap_holds_where_the_old_entries_can_stay(network: Network, share: int
     kept = keep_unchanged_rows(before, fabric, mix, new, Options(), most)
     assert kept.entries_changed(old) <= most
     assert check_routes(fabric, kept).unreachable_pairs == 0
-
-
-def test_routes_of_another_fabric_are_not_looked_at() -> None:
-    one, two = load_fabric("xgft:2;4,4;1,2"), load_fabric("xgft:2;4,4;1,4")
-    old, new = (sar(fabric, JobMix(()), Options()) for fabric in (one, two))
-    assert (
-        keep_unchanged_rows(PreviousRoutes(one, JobMix(()), old), two, JobMix(()), new, Options())
-        is new
-    )

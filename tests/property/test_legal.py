@@ -25,7 +25,6 @@ from sar_agent.routing.turn_order import orders_by_height
 from sar_agent.routing.updn import updn_order
 from sar_agent.routing.updown_paths import Orientation, orient
 from tests.examples import examples, share
-from tests.worlds.fabrics import FABRICS
 from tests.worlds.networks import fabrics
 from tests.worlds.oracles import live_graph, path
 
@@ -104,14 +103,6 @@ def assert_shortest_legal_paths(fabric: Fabric, legal: Orientation, routes: Rout
             assert turns == sorted(turns, reverse=True), "never up again"
             counted[way] += fabric.terminals_at[leaf]
     return counted
-
-
-@examples(80)
-@given(fabric=FABRICS)
-def test_updn_on_odd_fabrics(fabric: Fabric) -> None:
-    if not is_connected(fabric) or not fabric.is_host_port.any():
-        return
-    assert check_routes(fabric, load_engine("updn").route(fabric, NOBODY, Options())).passed
 
 
 @pytest.mark.parametrize(

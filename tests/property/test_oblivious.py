@@ -19,7 +19,6 @@ from sar_agent.fabric.xgft_view import recognise_xgft
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.routing import Options, load_engine
-from sar_agent.routing.oblivious import scrambled_labels
 from sar_agent.routing.path_routes import PathRoutes
 from tests.examples import examples
 from tests.worlds.command_line import said, sar_agent
@@ -86,26 +85,6 @@ def names(fabric: Fabric, paths: PathRoutes, source: int, destination: int) -> l
     way = way[way >= 0]
     first = fabric.switch_name[fabric.terminal_switch[source]]
     return [first, *(fabric.switch_name[fabric.channel_target[c]] for c in way)]
-
-
-@examples(100)
-@given(spec=specs(), seed=st.integers(0, 10**9))
-def test_scrambled_labels_are_even_in_every_subtree(spec: str, seed: int) -> None:
-    fabric = load_fabric(spec)
-    view = recognise_xgft(fabric)
-    labels = scrambled_labels(fabric, view, seed)
-    assert np.array_equal(labels, scrambled_labels(fabric, view, seed))
-    for level in range(1, view.height):
-        subtree = view.inside[level, fabric.terminal_switch]
-        for one in np.unique(subtree):
-            # All hosts below one child agree; children are spread evenly.
-            inside = np.flatnonzero(subtree == one)
-            chosen: dict[int, int] = {}
-            for t in inside:
-                digit, parent = int(view.digit[t, level - 1]), int(labels[t, level - 1])
-                assert chosen.setdefault(digit, parent) == parent
-            counts = np.bincount(list(chosen.values()), minlength=view.w[level])
-            assert counts.max() - counts.min() <= 1
 
 
 @examples(40)

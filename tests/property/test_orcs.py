@@ -15,10 +15,9 @@ from sar_agent.routing import Options, load_engine
 from sar_lab.orcs import METRICS, Congestion, Network, network_of_routes, simulate
 from sar_lab.orcs.level_schedule import Schedule, schedule_of
 from sar_lab.orcs.orcs_patterns import NAMED, RANDOM
-from sar_lab.orcs.ranks import load_of
 from tests.examples import examples
 from tests.worlds.networks import networks
-from tests.worlds.slow_orcs import Pair, congestions, longest_delay, way
+from tests.worlds.slow_orcs import Pair, congestions, longest_delay
 
 SINGLE = [*(name for name in NAMED if name != RANDOM), "neighbor:1", "neighbor:3"]
 
@@ -82,17 +81,6 @@ def test_a_fixed_group_meets_the_same_noise_whether_set_aside_or_not(
         for each in (schedule, schedule._replace(pattern="the same"))
     )
     assert aside.values.tolist() == plain.values.tolist()
-
-
-@examples(60)
-@given(network=networks())
-def test_loads_of_many_pairs(network: tuple[Fabric, JobMix]) -> None:
-    found = network_of(network)
-    hosts = np.arange(len(found.guid), dtype=np.uint32)
-    pairs = [(a, b) for a in hosts for b in hosts]
-    ways = list(itertools.chain(*(way(found, int(a), int(b)) for a, b in pairs)))
-    load = load_of(found, *np.array(pairs, np.uint32).T)
-    assert load.tolist() == np.bincount(ways, minlength=len(found.head)).tolist()
 
 
 @examples(40)

@@ -162,11 +162,3 @@ def test_the_agent_repairs_routes_in_several_lanes(lanes: str, tmp_path: Path) -
             Failure(cables={(int(ends[0, 0]), int(ends[0, 1]))}).commands()
         ).refusal
         assert "no live link" in refusal
-
-
-def test_offsets(tmp_path: Path) -> None:
-    plan = plan_of("xgft:3;3,3,3;1,3,3", "sar-plus", offsets=2)
-    assert plan is not None and len(plan.forwarding) == 2
-    seen = run(plan, tmp_path, 3, share(20), tree=True)
-    print(dict(seen))
-    assert seen["repaired"] > seen["failures"] // 2

@@ -12,7 +12,6 @@ from sar_agent.jobs import JobMix
 from sar_agent.keys.routes import key_tree
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lid_offsets import KeyRows
-from sar_lab.fluid.adaptive import AdaptiveRouting, play_adaptive
 from sar_lab.fluid.flow_paths import routed_links
 from sar_lab.trace.parse import read_trace
 from sar_lab.trace.phase_keys import phase_keys
@@ -21,7 +20,7 @@ from sar_lab.trace.program_generators import PROGRAMS, ProgramOptions
 from sar_lab.trace.program_trace import Program, ProgramTrace, make_phase
 from sar_lab.trace.rank_placement import place_ranks
 from tests.examples import examples
-from tests.worlds.slow_fluid import end_times_slowly, ways
+from tests.worlds.slow_fluid import end_times_slowly
 
 NOBODY = JobMix.of([])
 TREE = "xgft:2;4,4;1,4"
@@ -166,43 +165,6 @@ def test_a_key_sees_what_runs_when_it_is_asked_for() -> None:
 
 def slowdown(times: list[ProgramTime]) -> float:
     return float(times[0].json()["slowdown"])
-
-
-ADAPTIVE = AdaptiveRouting(flowlet=16 * 2**10, feedback=5e-6)
-
-
-def test_an_adaptive_flow_avoids_what_it_knows_to_be_loaded() -> None:
-    """Job A fills one way for long. B's messages begin later, when feedback tells of A: of two
-    roots they take the free one, and so are never slowed down, whatever the chance."""
-    fabric = xgft_fabric("xgft:2;2,2;1,2")
-    trace = read_trace(
-        "trace 1\njob A 2\nsend 0 1 64MB\njob B 2\nstart 100us\n"
-        "repeat 9\nsend 0 1 16KB\nbarrier\nend\n"
-    )
-    placement = [np.array([0, 2], np.int32), np.array([1, 3], np.int32)]
-    for seed in range(8):
-        peer = AdaptiveRouting(flowlet=2**30, feedback=20e-6, seed=seed)
-        a, b = play_trace(fabric, peer, trace, placement)
-        assert slowdown([b]) == pytest.approx(1) and slowdown([a]) == pytest.approx(1)
-    # Feedback that never comes: what a leaf knows of its own uplinks is enough on two levels.
-    a, b = play_trace(fabric, AdaptiveRouting(2**30, 10.0), trace, placement)
-    assert slowdown([b]) == pytest.approx(1)
-
-
-def test_all_bytes_are_accounted_for() -> None:
-    """What links carried under moves and feedback is what the flows sent."""
-    fabric = xgft_fabric("xgft:3;4,4,4;1,4,4")
-    trace = read_trace(PROGRAMS["cartesian"](ProgramOptions(ranks=64, sizes=(2**20, 2**20))))
-    placement = place_ranks(fabric, trace, "random", 1)
-    flows = flows_of(trace, placement, 0.0)
-    progress = play_adaptive(fabric, flows, ADAPTIVE)
-    routes = load_engine("dmodk").route(fabric, NOBODY, Options())
-    links = routed_links(fabric, routes, flows)
-    expected = sum(float(s) * len(w) for s, w in zip(flows.size, ways(links), strict=True))
-    assert progress.carried.sum() == pytest.approx(expected)
-    ends = progress.carried[fabric.channels :]
-    sent = np.bincount(flows.source, flows.size, fabric.terminals)
-    assert ends[: fabric.terminals] == pytest.approx(sent)
 
 
 def test_routing_keys_keep_a_job_to_itself_and_nrk_others_out() -> None:

@@ -17,7 +17,6 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import routed
-from sar_agent.routing.lid_offsets import stack
 from tests.worlds.histories import tree
 from tests.worlds.mixtures import enumerated, loses
 from tests.worlds.table_pairs import Pair, random_pair, stages_hold
@@ -88,23 +87,6 @@ def test_where_the_union_closes_a_loop_stages_reach_as_far_as_they_may() -> None
     for old, new in pairwise((before, *found.stages)):
         assert check_routes(fabric, new).passed
         assert examine(fabric, old, new).way is Way.DIRECT
-
-
-def test_where_hardly_anything_could_move_nothing_does() -> None:
-    found = examine(*lanes_by_path("torus:4x4,hosts=2"))
-    assert found.way is Way.UNSAFE and found.words.startswith("not safe: a credit loop in lane")
-
-
-def test_lanes_that_become_others_are_taken_as_one() -> None:
-    tree_, ring = load_fabric("xgft:2;4,4;1,2"), load_fabric("torus:5,hosts=1")
-    base = load_engine("sar").route(tree_, synthetic_mix(tree_, 1), Options())
-    both = stack(base, load_engine("updn").route(tree_, JobMix(()), Options()), 1)
-    assert examine(tree_, stack(base, None, 1), both).way is Way.DIRECT
-    one = load_engine("updn").route(ring, JobMix(()), Options())
-    two = routed(load_engine("sar"), ring, JobMix(()), Options(lanes="path"))
-    found = examine(ring, one, two)
-    assert found.way is Way.UNSAFE and "the lanes change, too" in found.danger
-    assert found.stages == () and found.words.startswith("not safe: a credit loop")
 
 
 @pytest.mark.parametrize("kinds", [("path", "hop"), ("hop", "path"), ("hop", "hop")])

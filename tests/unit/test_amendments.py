@@ -149,16 +149,6 @@ def test_a_repair_that_loses_packets_is_replaced_at_once(
     assert "do not pass the checks" in caplog.text and world.bridge.generation == 2
 
 
-def test_while_the_plugin_is_at_work_the_agent_waits(world: Repaired) -> None:
-    world.cut_and_repair()
-    world.bridge.state = "sending"
-    report = world.once()
-    assert report.result is Result.LATER and "is not done with it" in report.sentence
-    world.bridge.state = "built"
-    world.bridge.routings += 1
-    assert world.once().result is Result.NOTHING
-
-
 def test_tables_of_strangers_are_replaced_as_ever(world: Repaired) -> None:
     world.cut()
     world.bridge.fabric = world.fabric
@@ -316,16 +306,3 @@ def test_a_dead_leaf_switch_stays_in_the_plan(world: Repaired) -> None:
     assert world.once().result is Result.NOTHING
     assert world.once().result is Result.NOTHING and world.bridge.loads == [1]
     assert world.agent.current.last.fabric.switches == 6  # type: ignore[union-attr]
-
-
-def test_a_dead_leaf_switch_leaves_the_plan_when_the_jobs_change(world: Repaired) -> None:
-    whole = lose_a_leaf(world)
-    assert world.once().result is Result.NOTHING
-    world.source.records = JOBS[:1]
-    report = world.once()
-    assert (report.result, report.reason) == (Result.INSTALLED, Reason.JOBS), report.sentence
-    assert len(world.bridge.tables.switch_guids) == 5  # type: ignore[union-attr]
-    # It is back, and this plan does not have it.
-    use(world, whole)
-    assert world.once().reason is Reason.FABRIC
-    assert len(world.bridge.tables.switch_guids) == 6  # type: ignore[union-attr]

@@ -14,7 +14,6 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.tree_placement import queue_on_tree
 from sar_agent.live_page.load_classes import channel_levels
 from sar_agent.quality.channel_traffic import traffic_of
 from sar_agent.routing import Options, load_engine
@@ -77,23 +76,6 @@ def test_the_verdict_is_the_time_that_simulate_says(report: tuple[dict[str, obje
         page = Strict((report[1] / "index.html").read_text())
         assert f"{times[0]:.2f}× → {times[1]:.2f}×" in " ".join(page.text.split())
     assert verdict["saved"] == pytest.approx(verdict["all_messages_at_once"]["saved"])
-
-
-@pytest.mark.parametrize("jobs", ["mix:2,placed=tree", "blocks:5,9,6"])
-def test_synthetic_jobs_are_those_of_route(jobs: str, tmp_path: Path) -> None:
-    same = ("--fabric", SPEC, "--jobs", jobs)
-    found = said("assess", *same, "--no-simulate", *QUICK, "--out", tmp_path / "o", "--json")
-    said("route", *same, "--engine", "sar-plus", "--out", tmp_path / "r", "--json")
-    measured = said("measure", *same, "--routes", tmp_path / "r", "--json")
-    plus = found["engines"][-1]  # type: ignore[index]
-    for key in ("load_max", "phase_contention_mean", "jobs_detail"):
-        assert plus[key] == measured[key]
-    placed = len(queue_on_tree(load_fabric(SPEC), 2))
-    assert found["jobs"] == {"mix:2,placed=tree": placed, "blocks:5,9,6": 3}[jobs]
-    assert jobs in str(found["moment"])
-    assert "The jobs are synthetic" in Strict((tmp_path / "o/index.html").read_text()).text
-    run = sar_agent("assess", "--fabric", SPEC, "--jobs", "mix:1,placed=line", "--out", tmp_path)
-    assert run.returncode == 2 and "placed=line" in run.stderr
 
 
 def test_the_page_holds_the_numbers_and_needs_nobody_else(

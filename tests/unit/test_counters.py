@@ -20,11 +20,9 @@ from sar_agent.agent.observers.counters import CountedTraffic
 from sar_agent.agent.outcome import Report, Result
 from sar_agent.config.model import ConfigError, parse_config
 from sar_agent.counters import PortReadings, WindowLeftOut, align, compare
-from sar_agent.counters.compare import fitted_scale, top_share
 from sar_agent.counters.counter_files import (
     FileCounters,
     decode_counter_text,
-    read_counter_file,
     read_growth,
 )
 from sar_agent.counters.last_window import LastWindow, comparison_words
@@ -169,15 +167,6 @@ def test_as_predicted_is_rank_one_and_a_perturbed_link_is_named() -> None:
     assert more.top == 0.0
     job = next(job for job in more.jobs if job.hottest == pytest.approx(0.8))
     assert job.hottest_link == TREE.channel_name(quiet)
-
-
-def test_top_and_scale_by_hand() -> None:
-    predicted = np.arange(100.0)
-    assert top_share(predicted, np.where(predicted == 99, 5.0, 0.1)) == 1.0
-    assert top_share(predicted, np.where(predicted == 90, 5.0, 0.1)) == 0.0
-    assert top_share(predicted, np.zeros(100)) is None
-    assert fitted_scale(np.array([1.0, 2, 0]), np.array([0.5, 1, 7])) == 0.5
-    assert fitted_scale(np.zeros(3), np.ones(3)) == 0.0
 
 
 def totals(at: float, sent: list[int], source: str = "x") -> PortTotals:
@@ -328,18 +317,6 @@ def test_one_db_csv_is_a_window(
     del tables["PM_DELTA"]
     path.write_text(written(tables))
     assert read_growth(path) is None
-
-
-def test_the_counters_of_a_folder(tmp_path: Path) -> None:
-    (tmp_path / "ibdiagnet2.pm").write_text(IBDIAGNET)
-    assert read_counter_file(tmp_path).sent.tolist() == [4 * 0x200000000]
-    (tmp_path / "ibdiagnet2.db_csv").write_text(written(tables_of(SMALL)))
-    found = read_counter_file(tmp_path)
-    assert found.sent.tolist() == [4 * 0x200000000]
-    assert found.notes == (
-        f"{tmp_path}: ibdiagnet2.pm was read instead of ibdiagnet2.db_csv, which cannot be: has no "
-        "counter of a port",
-    )
 
 
 def test_two_files_are_a_window(tmp_path: Path) -> None:

@@ -183,16 +183,6 @@ def test_a_line_an_answer(ear: Ear, door: Path) -> None:
     assert door.stat().st_mode & 0o777 == 0o666
 
 
-def test_who_has_left_before_the_answer_is_heard(ear: Ear, door: Path) -> None:
-    with dial(door) as stream:
-        stream.sendall(signed(ROOT, message()) + b"\n")
-    assert wait_until(lambda: len(ear.inbox) == 1, 10)
-    with dial(door) as stream:
-        stream.sendall(signed(ROOT, message(job="8")) + b"\n")
-        stream.shutdown(socket.SHUT_WR)
-        assert decode_answer(stream.makefile("rb").read())["ok"]
-
-
 def test_a_line_without_end_is_cut_off(ear: Ear, door: Path) -> None:
     with dial(door) as stream:
         stream.sendall(b"MUNGE:" + b"x" * 98298)
@@ -234,16 +224,6 @@ def test_a_munge_that_hangs_stops_nothing_else(ear: Ear, door: Path) -> None:
         with stream:
             assert decode_answer(stream.makefile("rb").read())["ok"]
     assert len(ear.inbox) == 8
-
-
-def test_a_bug_in_judging_is_answered_and_logged(
-    ear: Ear, door: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    ear.dispatcher.decode = lambda line: (_ for _ in ()).throw(ZeroDivisionError)
-    assert decode_answer(ask(door, signed(ROOT, message()) + b"\n"))["ok"] is False
-    assert "this is an error of sar-agent" in caplog.text
-    ear.dispatcher.decode = decode
-    assert decode_answer(ask(door, signed(ROOT, message()) + b"\n"))["ok"]
 
 
 def test_a_port_in_use_is_one_sentence_and_an_old_socket_is_replaced(tmp_path: Path) -> None:

@@ -16,9 +16,8 @@ from sar_agent.events.answers import decode_answer
 from sar_agent.events.authority import KnownJob
 from sar_agent.events.dispatch import Dispatcher
 from sar_agent.events.rate import TokenBuckets
-from sar_agent.events.server import MessageServer, listen_unix
+from sar_agent.events.server import listen_unix
 from sar_agent.keys.requests import KeyRequest, KeyRequests
-from sar_lab.live.process import wait_until
 from tests.worlds.event_clients import ALICE, BOB, ROOT, Ear, decode, dial, message, signed
 
 
@@ -141,18 +140,3 @@ def test_a_long_message_that_is_wrong_is_read_to_its_first_error(
     assert b"at most 4096 bytes" in dispatcher.answer(
         signed(ALICE, message(nodes="n" * 60000)), "tcp"
     )
-
-
-def test_half_of_the_places_are_for_others(ear: Ear, tmp_path: Path) -> None:
-    ear.authority.trusted = ear.jobs.authority.trusted = frozenset({4242})  # not us
-    made = MessageServer(ear.dispatcher, [listen_unix(tmp_path / "s")], patience=60, places=20)
-    made.start()
-    try:
-        silent = [dial(tmp_path / "s") for _ in range(60)]
-        assert wait_until(lambda: (ear.refused("too_many") or 0) >= 50, 20)
-        assert len(made._connections) <= 10
-        for stream in silent:
-            stream.close()
-        assert wait_until(lambda: not made._connections and not made._open.of, 20)
-    finally:
-        made.stop()

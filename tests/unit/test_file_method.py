@@ -101,16 +101,6 @@ def test_the_file_is_read_by_every_reader_as_the_plan(sweep: FakeSweep, fabric: 
     assert np.array_equal(read_lfts_dump(sweep.folder / "body", fabric).egress, made.routes.egress)
 
 
-def test_an_lmc_repeats_the_first_lid_offset(sweep: FakeSweep, fabric: Fabric) -> None:
-    wide = replace(fabric, lmc=1)
-    manager = sweep.manager()
-    manager.install(plan(wide), None)
-    tables = read_lfts_file(sweep.lfts)
-    assert tables and tables.tables.lmc == 1 and len(tables.tables.port) == 2
-    assert np.array_equal(tables.tables.port[0], tables.tables.port[1])
-    assert manager.status().lmc == 1
-
-
 def test_a_plan_is_in_force_when_it_was_read_back(sweep: FakeSweep, fabric: Fabric) -> None:
     manager = sweep.manager()
     assert not manager.status().ours
@@ -300,8 +290,3 @@ def test_broken_dumps_are_refused_with_their_line(text: bytes, line: int, what: 
 def test_the_settings_must_be_complete(keys: str, what: str) -> None:
     with pytest.raises(ConfigError, match=what):
         parse_config(f'[opensm]\nmethod = "file"\n{keys}\n')
-
-
-def test_the_fabric_is_not_asked_of_opensm() -> None:
-    text = '[agent]\nmode = "install"\n[opensm]\nmethod = "file"\nlfts_file = "/l"\n'
-    assert not parse_config(text + 'pid_file = "/p"\nlfts_dump = "/d"\n').fabric_from_plugin

@@ -96,34 +96,10 @@ def site(tmp_path: Any) -> Site:
     return here
 
 
-def nobody(site: Site) -> None:
-    pass
-
-
 def own_job(site: Site) -> None:
     """One process of a job subscribes, renews, and never acknowledges."""
     with suppress(MessageRefused):
         site.subscribe(BAD, "2", "b" * 16)
-
-
-def no_job(site: Site) -> None:
-    """A message every 0.25 s for a job that is not in the queue, each of another subscriber."""
-    with suppress(MessageRefused):
-        site.subscribe(JOBLESS, "999999", f"{next(site.ids):016x}")
-
-
-def somebody_else_s(site: Site) -> None:
-    with suppress(MessageRefused):
-        site.subscribe(JOBLESS, "1", f"{next(site.ids):016x}")
-
-
-@pytest.mark.parametrize(
-    ("attack", "least"), [(nobody, 20), (no_job, 20), (somebody_else_s, 20), (own_job, 17)]
-)
-def test_of_twenty_updates_so_many_are_installed(site: Site, attack: Attack, least: int) -> None:
-    for _ in range(20):
-        site.update(attack)
-    assert site.installs >= least, site.why
 
 
 def test_a_job_that_held_up_three_is_told_and_gets_no_lease_until_it_ends(site: Site) -> None:

@@ -11,13 +11,11 @@ import numpy as np
 import pytest
 
 from sar_agent.agent.outcome import Result
-from sar_agent.agent.update_strategy import UpdateMethod
 from sar_agent.errors import InputError, SarError
 from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.five_phase.coordinator import UncoveredSubscriber
 from sar_agent.five_phase.messages import BeginUpdate, GiveUp, Phase, Subscribe, Tick
 from sar_agent.formats.routes_file import read_generation, write_routes_file
-from sar_agent.jobs.source import Poll
 from sar_agent.opensm.plugin_client import PluginStatus
 from sar_agent.util import store
 from sar_lab.live.process import wait_until
@@ -107,22 +105,6 @@ def test_nobody_is_called_back_while_opensm_is_still_at_it(world: World, state: 
     assert kept(world) == world.bridge.generation
 
 
-def test_nor_where_entries_are_neither_the_old_ones_nor_the_new(world: World) -> None:
-    one = in_install(world)
-    good = world.tables()
-    tables = good.forwarding.copy()
-    tables[0, 0, 0] = 1 + tables[0, 0, 0] % 4
-    world.bridge.tables = replace(good, forwarding=tables)
-    unfinished = world.agent.updates.five_phase.end_run()
-    assert "in 1 entries" in unfinished.why and not unfinished.blocks
-    assert (one.offset, world.phase) == (1, Phase.INSTALL)
-    # What is installed then meets nobody, and ends it.
-    world.fewer_jobs()
-    assert world.once().result is Result.INSTALLED
-    world.once()
-    assert (one.offset, world.phase) == (0, Phase.IDLE)
-
-
 @pytest.mark.parametrize("in_force", [False, True])
 def test_the_file_of_a_run_that_was_killed_is_finished_or_removed(
     world: World, in_force: bool
@@ -176,28 +158,6 @@ def test_what_could_not_be_ended_is_said(
     assert world.phase is Phase.IDLE
 
 
-def test_an_opensm_that_starts_again_before_the_end_is_waited_for(world: World) -> None:
-    """It started with the old file, while the new tables were being read back."""
-    one = Subscriber(world)
-    world.bridge.compares = False
-    dump = world.bridge.dump
-
-    def restarted() -> Any:
-        world.bridge.dump = dump  # type: ignore[method-assign]
-        found = dump()
-        world.bridge.away = True
-        return found
-
-    world.bridge.on_load.append(lambda: setattr(world.bridge, "dump", restarted))
-    world.fewer_jobs()
-    world.once()
-    assert (one.offset, world.phase) == (1, Phase.INSTALL)
-    world.bridge.away = False
-    world.bridge.on_load.clear()
-    assert world.agent.updates.end_run() == ""
-    assert (one.offset, world.phase) == (0, Phase.IDLE)
-
-
 def test_stages_are_installed_one_by_one_while_all_are_away(world: World) -> None:
     """`whole` is for an administrator's window only."""
     one = Subscriber(world)
@@ -207,24 +167,6 @@ def test_stages_are_installed_one_by_one_while_all_are_away(world: World) -> Non
     assert world.once().result is Result.INSTALLED
     assert not world.agent.updates.last.whole
     assert set(during) == {1}
-
-
-def test_who_is_covered_is_what_the_queue_says_right_before(world: World) -> None:
-    """Not what it said when the pass began: the subscriber's job is over since."""
-    Subscriber(world).deaf = True
-    poll, polls = world.source.poll, list[int]()
-    world.source.records = (JOBS[0], job("3", "n003", "n007", "n011"))
-
-    def later() -> Poll:
-        polls.append(1)
-        if len(polls) > 1:
-            world.source.records = world.source.records[-1:]
-        return poll()
-
-    world.source.poll = later  # type: ignore[method-assign]
-    assert world.once().result is Result.INSTALLED
-    assert world.agent.updates.last.how is UpdateMethod.DIRECT
-    assert not world.agent.updates.coordinator.state.members
 
 
 def test_a_job_that_kept_three_updates_from_happening_keeps_no_more(

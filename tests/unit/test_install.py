@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -92,19 +91,6 @@ def test_a_refusal_leaves_the_former_file(bridge: FakeBridge, plan: Plan) -> Non
     assert not next_path(path).exists()
 
 
-def test_tables_that_changed_while_the_load_waited_are_not_replaced(
-    bridge: FakeBridge, plan: Plan
-) -> None:
-    """A fallback engine rewrites all tables after they were read, before the load's turn."""
-    read, cut = bridge.digest, SMALL_TREE.with_links_down([0])
-    bridge.fabric = cut
-    bridge.on_load = [bridge.fall_back]
-    with pytest.raises(PluginRefused, match="is in force") as refused:
-        put_in_force(bridge, plan, bridge.folder / "routes.sar", read)
-    assert refused.value.code == "changed" and bridge.generation == 0
-    assert not list(bridge.folder.glob("routes*"))
-
-
 @pytest.mark.parametrize("state", ["starting", "asked", "building", "sending"])
 def test_nothing_is_written_while_opensm_is_at_work(
     bridge: FakeBridge, plan: Plan, state: State
@@ -116,18 +102,6 @@ def test_nothing_is_written_while_opensm_is_at_work(
     with pytest.raises(NotYet, match="still at work"):
         read_in_force(bridge, SMALL_TREE, patience=0)
     assert bridge.loads == [] and not next_path(path).exists()
-
-
-def test_what_is_read_waits_for_an_opensm_that_sends(
-    bridge: FakeBridge, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bridge.state = "sending"
-
-    def done(seconds: float) -> None:
-        bridge.state = "built"
-
-    monkeypatch.setattr(time, "sleep", done)
-    assert read_in_force(bridge, SMALL_TREE).confirmed
 
 
 def test_tables_that_change_while_they_are_read_are_read_again(

@@ -148,12 +148,6 @@ def test_wishes_that_make_no_sense(site: Site, wish: dict[str, Any], error: str)
     assert site.bridge.generation == 1
 
 
-def test_an_all_to_all_is_the_engine_s(site: Site) -> None:
-    assert site.ask(traffic="alltoall")["state"] == "in_force"
-    answer = site.ask(phase="y", traffic="alltoall", tasks="100(x4)")
-    assert answer["sentence"].startswith("an all-to-all of 400 ranks is too much for a routing key")
-
-
 def test_a_phase_has_one_name_and_one_wish(site: Site) -> None:
     site.ask()
     answer = site.ask(traffic="bitcomp")
@@ -188,20 +182,6 @@ def test_the_end_of_the_job_frees_the_offset(site: Site) -> None:
     assert 2 in site.changed(before), "the shelter's tables again"
     hosts = slice(site.fabric.terminals)
     assert np.array_equal(site.tables()[2][:, hosts], site.tables()[1][:, hosts])
-
-
-def test_a_restart_keeps_the_keys_byte_for_byte(site: Site) -> None:
-    site.ask(traffic="shift:2")
-    before = site.tables()
-    site.restart()
-    site.pass_()
-    assert site.ask(traffic="shift:2")["offset"] == 2, "no install: it is known"
-    assert site.ask(phase="y")["offset"] == 3
-    assert site.changed(before) == [3]
-    site.restart()
-    site.source.records = JOBS[:1]
-    site.pass_()  # a reroute for other jobs
-    assert np.array_equal(site.tables()[2][:, :16], before[2][:, :16])
 
 
 def test_a_cable_that_breaks_makes_keys_anew(site: Site) -> None:
@@ -303,25 +283,6 @@ def test_keys_are_proved_from_what_was_read_back(
     site.bridge.confirm()
     site.now += 11
     assert site.ask(phase="y")["offset"] == 2
-
-
-def test_opensm_restarts_in_the_middle(site: Site) -> None:
-    site.bridge.fall_back()
-    assert site.ask()["state"] == "waiting"
-    assert site.pass_().result is Result.INSTALLED
-    site.agent.serve_keys()
-    assert site.ask()["offset"] == 2
-    site.bridge.away = True
-    assert site.ask(phase="y")["state"] == "waiting"
-    site.now += 100
-    site.agent.serve_keys()
-    assert "does not answer" in site.ask(phase="y")["sentence"]
-    site.bridge.away = False
-    site.bridge.fall_back()
-    assert site.pass_().result is Result.INSTALLED
-    hosts = slice(site.fabric.terminals)
-    again = site.tables()
-    assert not np.array_equal(again[2][:, hosts], again[1][:, hosts]), "the key is there again"
 
 
 def test_no_lmc_no_keys_and_observing_neither(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sar_agent.agent import install_keys as serve
 from sar_agent.agent.outcome import Result
 from sar_agent.errors import InputError, TooMany, Unserved
 from sar_agent.events.authority import Authority, KnownJob
@@ -27,7 +26,6 @@ from sar_agent.slurm import hostlist
 from sar_agent.util import store
 from tests.worlds.key_site import ALICE, BOB, ROOT, Site
 
-MALLORY = 1666
 RECORD = JobRecord("1", ("n1", "n2"), "RUNNING", uid=ALICE, raw=("1",))
 
 
@@ -107,35 +105,6 @@ def test_ranks_and_flows_are_counted_before_they_are_made(
     assert made == [409600], "a small grid of many ranks is a small pattern"
 
 
-def test_one_look_at_the_queue_for_all_that_wait(site: Site) -> None:
-    """e2_squeue.py: 100 requests of a user without any job were 100 calls of squeue, and again."""
-    looks, real = 0, site.source.poll
-
-    def poll() -> Any:
-        nonlocal looks
-        looks += 1
-        site.now += 0.05  # what squeue takes
-        return real()
-
-    site.source.poll = poll  # type: ignore[method-assign]
-    for n in range(30):
-        site.say("key", MALLORY, job=str(800000 + n), phase="x", traffic="ring")
-    site.agent.serve_keys()
-    assert looks == 1
-    for _ in range(10):
-        site.agent.serve_keys()
-    assert looks == 1, "not again at once"
-    at = site.now
-    while site.now < at + 5:
-        site.now += 0.2
-        site.agent.serve_keys()
-    assert looks <= 11, "a tenth of the loop's time at most"
-    site.now += 11
-    site.agent.serve_keys()
-    answer = site.say("key", MALLORY, job="800000", phase="x", traffic="ring")
-    assert answer["error"] == "no job 800000 is running"
-
-
 def request(number: int, job: int, pairs: list[int] | None = None) -> Any:
     body: dict[str, Any] = {"v": 1, "event": "key", "job": str(job), "phase": "p"}
     body |= {"id": f"{number:016x}"} | ({"pairs": pairs} if pairs else {"traffic": "ring"})
@@ -165,30 +134,6 @@ def test_a_user_s_requests_are_bounded_in_number_and_bytes() -> None:
     assert desk.take(request(9002, 9002), ROOT)["state"] == "waiting"
     assert desk.take(request(9003, 0), ALICE)["state"] == "waiting", "asked again"
     assert [one.uid for one in desk.pending()][:3] == [ROOT, ALICE, BOB], "in turn"
-
-
-def test_a_turn_ends_when_its_time_is_over(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is left waits for the next turn; passes come between."""
-    made = 0
-    real = manager.make
-
-    def make(*words: Any) -> Any:
-        nonlocal made
-        made += 1
-        site.now += serve.BUDGET / 2
-        return real(*words)
-
-    monkeypatch.setattr(manager, "make", make)
-    for n in range(6):
-        site.say("key", ALICE, phase=f"p{n}", traffic=f"shift:{1 + n % 3}")
-    counts = []
-    for _ in range(4):
-        site.agent.serve_keys()
-        site.agent.serve_keys()  # not again at once
-        site.now += 2 * serve.BUDGET
-        counts.append(made)
-    assert counts == [2, 4, 6, 6]
-    assert site.value("sar_agent_key_leases") == 6
 
 
 def test_an_error_of_ours_is_counted_said_once_and_told(

@@ -6,7 +6,6 @@ import gzip
 import json
 import re
 import socket
-import threading
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -323,36 +322,5 @@ def test_a_request_has_a_deadline_however_it_comes(monkeypatch: pytest.MonkeyPat
         return False
 
     assert wait_until(ended, 60)
-    server.shutdown()
-    server.server_close()
-
-
-def test_pages_leave_places_for_scrapes() -> None:
-    """Every answer of a page takes as long as the test; from many addresses."""
-    port, go, at_work = free_port(), threading.Event(), threading.Semaphore(0)
-
-    def slow(environ: object, start: Any) -> list[bytes]:
-        at_work.release()
-        go.wait(60)
-        start("200 OK", [])
-        return []
-
-    def quick(environ: object, start: Any) -> list[bytes]:
-        start("200 OK", [])
-        return [b"scraped"]
-
-    server = http_server.serve_http("127.0.0.1", port, {"/metrics": quick}, slow)
-    clients = []
-    for n in range(20):
-        address = (f"127.0.0.{2 + n}", 0)
-        clients.append(socket.create_connection(("127.0.0.1", port), 60, address))
-        clients[-1].sendall(b"GET / HTTP/1.1\r\n\r\n")
-    for _ in range(6):
-        assert at_work.acquire(timeout=60)
-    assert scrape(port).endswith(b"scraped")
-    go.set()
-    for client in clients:
-        assert client.recv(20).startswith(b"HTTP/1.0 200 OK")
-        client.close()
     server.shutdown()
     server.server_close()

@@ -8,8 +8,6 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from prometheus_client import generate_latest
-from prometheus_client.parser import text_string_to_metric_families
 
 import sar_agent
 from sar_agent.agent.update_strategy import UpdateMethod
@@ -112,34 +110,6 @@ def test_each_reason_to_refuse_a_message_has_its_series_from_the_start(metrics: 
     assert value(metrics, "sar_agent_events_total", event="start", transport="tcp") is None
     metrics.expect_messages(["start"])
     assert value(metrics, "sar_agent_events_total", event="start", transport="tcp") == 0
-
-
-def test_names_help_and_labels(metrics: Metrics, measures: Measures) -> None:
-    metrics.show_measures("in_force", measures)
-    metrics.show_sm("sar", 1)
-    metrics.reroutes.labels("first", "installed").inc()
-    allowed = {
-        "event",
-        "transport",
-        "kind",
-        "routes",
-        "reason",
-        "result",
-        "stage",
-        "engine",
-        "le",
-        "version",
-        "mode",
-        "where",
-        "method",
-        "phase",
-        "keys",
-    }
-    for family in text_string_to_metric_families(generate_latest(metrics.registry).decode()):
-        assert family.name.startswith(("sar_agent_", "process_"))
-        assert family.documentation.endswith((".", ")")), family.name
-        for sample in family.samples:
-            assert set(sample.labels) <= allowed, sample
 
 
 def test_served_on_the_address_and_a_taken_port_is_one_sentence(metrics: Metrics) -> None:

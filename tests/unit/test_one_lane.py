@@ -10,21 +10,17 @@ import pytest
 
 from sar_agent.check import check_routes
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.tree import tree_levels
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.quality import measure
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.dfsssp import dfsssp_order
 from sar_agent.routing.engine import PreviousRoutes
-from sar_agent.routing.graph.csr import graph_of
 from sar_agent.routing.graph.shortest_path_dag import new_cache
 from sar_agent.routing.host_paths import host_paths
-from sar_agent.routing.root_sets import joining_order
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.routing.sar_plus import SarPlus
 from sar_agent.routing.shortest_paths import ShortestPaths
-from sar_agent.routing.updown_paths import new_row, orient, unreached_leaves
 from sar_agent.routing.weighted_trees import grow
 from tests.worlds.odd_trees import site
 
@@ -110,18 +106,3 @@ def test_updn_turns_not_everything_around_one_switch_for_a_few_pairs(shape: dict
     assert check_routes(fabric, routes).passed
     found = measure(fabric, mix, routes)
     assert found.load_max <= 2 * found.lower_bound_load_max
-
-
-def test_leaf_switches_that_share_no_root_get_one() -> None:
-    fabric = site(joined=True, pods=3, cores=6, storage=3, management=0, seed=5)
-    graph, leaves = graph_of(fabric), fabric.leaves.astype(np.uint32)
-    legal = orient(fabric, tree_levels(fabric))
-    assert unreached_leaves(graph, legal, new_row(fabric), leaves)[0] >= 0, "storage leaves"
-    order = joining_order(fabric, tree_levels(fabric))
-    legal = orient(fabric, order)
-    assert unreached_leaves(graph, legal, new_row(fabric), leaves)[0] < 0
-    plain = np.lexsort((fabric.switch_guid, tree_levels(fabric)))
-    lifted = [s for s in np.argsort(order).tolist() if order[s] >= fabric.switches]
-    assert 0 < len(lifted) <= 3
-    rest = [s for s in np.argsort(order).tolist() if s not in lifted]
-    assert rest == [s for s in plain.tolist() if s not in lifted], "all others keep their order"

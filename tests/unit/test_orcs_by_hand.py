@@ -90,20 +90,6 @@ def test_one_group(tmp_path: Path, pattern: str, order: str, metric: str, value:
     assert (one["min"], one["avg"], one["max"], one["runs"]) == (value, value, value, 1)
 
 
-def test_histograms(tmp_path: Path) -> None:
-    """Two pairs of `bisect`, all four messages at 2: half of the bandwidth each. With H2 and H8
-    exchanged, H2>H8 goes up alone from L1, H7>H6 alone from L4: 2, 2, 1, 1."""
-    pattern = "--pattern", "bisect"
-    one = found(tmp_path, *pattern, "--metric", "hist_max_cong", order="1 3 5 4 8 2 6 7")
-    assert one["counts"] == {"1": 2, "2": 2}
-    assert (one["min"], one["avg"], one["max"]) == (1, 1.5, 2)
-    assert one["bandwidth"] == 0.75
-    one = found(tmp_path, *pattern, "--metric", "hist_acc_band", order="1 3 5 4 2 8 6 7")
-    assert (one["min"], one["avg"], one["max"]) == (0.5, 0.5, 0.5)
-    # ORCS's bins are 1.01 / 20 wide: 0.5 is in the tenth.
-    assert one["histogram"] == [0] * 9 + [1] + [0] * 10
-
-
 @pytest.mark.parametrize(
     ("pattern", "first", "order", "value"),
     [
@@ -158,27 +144,6 @@ def test_the_fabric_says_the_same_as_its_dot(tmp_path: Path) -> None:
     assert dot["runs"] == 70 and dot["min"] != dot["max"]
     shown = sar_agent("count-congestion", "--orcs-dot", tmp_path / "network.dot", *rest[:-1]).stdout
     assert str(dot["max"]) in shown and "gather::neighbor:5" in shown
-
-
-def test_a_group_is_drawn_from_among_itself(tmp_path: Path) -> None:
-    """The first group is leaf L1: bisect of its two hosts never leaves the leaf. Of any two hosts
-    it does, mostly."""
-    (tmp_path / "group").write_text("1\n2\n99\n")
-    arguments = "--pattern", "bisect::alltoall", "-z", "2", "--metric", "dep_max_delay"
-    (tmp_path / "net.dot").write_text(dot())
-    net = (
-        "count-congestion",
-        "--orcs-dot",
-        tmp_path / "net.dot",
-        *arguments,
-        "--runs",
-        "50",
-        "--json",
-    )
-    done = sar_agent(*net, "--group", tmp_path / "group")
-    assert '"max": 1,' in done.stdout and "1 GUIDs of" in done.stderr
-    one = said(*net)
-    assert isinstance(one["max"], int) and one["max"] > 1
 
 
 @pytest.mark.parametrize(

@@ -112,22 +112,6 @@ def test_two_processes_are_one(tmp_path):
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
 
 
-def test_at_every_change(tmp_path):
-    history = make_history(
-        "few",
-        [
-            ("a", 100.0, 500.0, hosts(1, 5)),
-            ("b", 200.0, 300.0, hosts(2, 6)),
-            ("same", 500.0, 600.0, hosts(1, 5)),  # takes over a's hosts: no change
-            ("one", 250.0, 260.0, hosts(1, 2)),  # one leaf switch
-        ],
-    )
-    samples = samples_of(load_fabric(FABRIC), history, None)
-    assert samples.at.tolist() == [100.0, 200.0, 300.0, 500.0]
-    assert samples.state.tolist() == [0, 1, 2, 2]
-    assert samples.single_switch == 1
-
-
 def test_what_is_odd_is_counted_and_named(tmp_path):
     builder = HistoryBuilder("odd")
     builder.leave_out("lines that end early", "line 7")

@@ -45,13 +45,6 @@ def test_a_state_of_a_later_slurm_is_left_out_and_named(caplog):
         parse_squeue_pipe(line(state="HOVERING"))
 
 
-@pytest.mark.parametrize("start", ["Ystday 14:30", "12 Jan 10:11", "yesterday", "\xb2"])
-def test_a_start_time_in_another_format_is_not_known(start, caplog):
-    (job,) = parse_squeue_pipe(line(start=start))
-    assert job.start is None
-    assert "SLURM_TIME_FORMAT=standard" in caplog.text and "line 1" in caplog.text
-
-
 def test_a_tenth_column_is_the_reason():
     text = line(comment="a|b sar:ring").replace("\n", "|None\n") + line("8").replace(
         "\n", "|Prolog\n"

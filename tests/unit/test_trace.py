@@ -8,14 +8,9 @@ from pathlib import Path
 import pytest
 
 from sar_agent.errors import InputError
-from sar_agent.fabric.xgft import xgft_fabric
-from sar_agent.jobs import JobMix
-from sar_agent.routing import Options, load_engine
 from sar_lab.trace.parse import read_trace
-from sar_lab.trace.play_trace import barrier_rounds, play_trace
 from sar_lab.trace.program_generators import PROGRAMS, ProgramOptions
 from sar_lab.trace.program_trace import ProgramPhase
-from sar_lab.trace.rank_placement import place_ranks
 
 
 def told(phase: ProgramPhase) -> tuple[float, str | None, list[tuple[int, int, float]]]:
@@ -127,21 +122,3 @@ def test_utilization_is_the_share_of_undisturbed_communication() -> None:
         assert max(p.size.max() for p in program.phases) <= 262144
     assert len(orders) > 1
     assert PROGRAMS["cartesian"](wish) == PROGRAMS["cartesian"](wish)
-
-
-def test_a_barrier_comes_before_each_phase_and_counts_as_communication() -> None:
-    """8 ranks: 3 rounds, 2 phases; a program that waits longer for computation is no slower."""
-    fabric = xgft_fabric("xgft:2;4,4;1,4")
-    wish = ProgramOptions(ranks=8, jobs=1, sizes=(4096, 4096), rate=40.0)
-    trace = read_trace(PROGRAMS["cartesian"](wish))
-    place = place_ranks(fabric, trace, "linear")
-    routes = load_engine("dmodk").route(fabric, JobMix(()), Options())
-    [free] = play_trace(fabric, routes, trace, place)
-    [paid] = play_trace(fabric, routes, trace, place, round_seconds=1e-6)
-    phases = len(free.sending)
-    assert phases > 1 and barrier_rounds(8) == 3
-    assert [barrier_rounds(n) for n in (1, 2, 3, 4, 5, 864)] == [0, 1, 2, 2, 3, 10]
-    assert paid.sending == pytest.approx(free.sending)
-    assert paid.barriers == pytest.approx(3e-6 * phases)
-    assert paid.communication == pytest.approx(free.communication + 3e-6 * phases)
-    assert paid.seconds == pytest.approx(free.seconds + 3e-6 * phases)

@@ -194,14 +194,6 @@ def test_what_a_switch_may_have_takes_part_in_the_proof(place: Place) -> None:
     assert place.fake.loads == []
 
 
-def test_a_way_that_is_safe_whatever_a_switch_has_is_taken(place: Place) -> None:
-    place.fake.tables = routes_to_file(place.fabric, around(place.fabric, [2, 4, 4]), 1)
-    deaf(place, OLD[0])
-    arrived = place.go(place.plan(around(place.fabric, OLD)))
-    assert arrived.transition and arrived.transition.way is Way.DIRECT
-    assert arrived.in_force.confirmed and place.fake.loads == [2]
-
-
 HOQ = 0.5
 """Seconds at the head of a queue."""
 
@@ -237,23 +229,6 @@ def test_installs_that_follow_each_other_wait_likewise(
         if ports is not NEW:
             place.now += later
     assert place.slept == slept
-
-
-def test_what_is_safe_with_three_tables_waits_for_nothing(place: Place) -> None:
-    place.fake.head_of_queue = HOQ
-    for ports in ([2, 4, 4], OLD, [2, 4, 4]):
-        place.go(place.plan(around(place.fabric, ports)))
-    assert place.slept == [] and len(place.fake.loads) == 3
-
-
-def test_installs_without_limit_are_proved_with_three_tables(place: Place) -> None:
-    place.fake.head_of_queue = -1
-    place.go(place.plan(around(place.fabric, [2, 4, 4])))
-    place.now += 1e9
-    with pytest.raises(NotSafe, match="head_of_queue_lifetime"):
-        place.go(place.plan(around(place.fabric, NEW)))
-    arrived = place.go(place.plan(around(place.fabric, OLD)))
-    assert arrived.transition and arrived.transition.way is Way.DIRECT
 
 
 def test_a_process_that_has_just_started_waits_for_what_it_does_not_know(place: Place) -> None:

@@ -91,31 +91,3 @@ def least_maximum(fabric: Fabric, mix: JobMix, *, load: bool, whole: bool) -> fl
     )
     assert found.success, found.message
     return float(found.fun)
-
-
-def least_dark(fabric: Fabric, mix: JobMix, limit: int) -> float | None:
-    """The least dark fiber of all minimal-hop routings by trying them; None past `limit` sets."""
-    live = int(fabric.channel_up.sum())
-    every: set[int] = {0}  # sets of used channels, as bits
-    for d, leaves in sources(fabric, mix, load=False).items():
-        ways = shortest(fabric, d)
-        # (used channels, switches that still need a next hop, farthest first)
-        open_: set[tuple[int, frozenset[int]]] = {(0, frozenset(leaves))}
-        trees: set[int] = set()
-        while open_:
-            used, waiting = open_.pop()
-            inner = [v for v in waiting if ways[v]]
-            if not inner:
-                trees.add(used)
-                continue
-            v = min(inner)
-            decided = {c for w in ways for c in ways[w] if used >> c & 1 and w == v}
-            for c in decided or ways[v]:
-                ahead = waiting - {v} | {int(fabric.channel_target[c])}
-                open_.add((used | 1 << int(c), ahead))
-            if len(open_) > limit:
-                return None
-        every = {a | b for a in every for b in trees}
-        if len(every) > limit:
-            return None
-    return 1.0 - max(used.bit_count() for used in every) / live

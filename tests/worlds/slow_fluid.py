@@ -28,15 +28,6 @@ def cases(draw: st.DrawFn) -> Case:
     return case_of(capacity, paths, size, later, last, wait)
 
 
-def large_case(seed: int) -> Case:
-    """40 flows over 2 or 3 of 30 links: most of them do not notice when one of them ends."""
-    random = np.random.default_rng(seed)
-    paths = [random.choice(30, random.integers(2, 4), replace=False).tolist() for _ in range(40)]
-    later = (random.random(39) < 0.8).tolist()
-    last = (random.random(sum(later)) < 0.5).tolist()
-    return case_of(random.integers(1, 12, 30), paths, random.integers(1, 8, 40), later, last)
-
-
 def case_of(
     capacity: ArrayLike,
     paths: list[list[int]],
