@@ -190,21 +190,6 @@ def test_routes_that_loop_are_refused_with_the_switch_named(here: Site) -> None:
     here.assert_in_force(here.tree.routes(5))
 
 
-def test_a_request_that_was_returned_is_not_sent_again() -> None:
-    """By the stand-in for the kernel's time limits: the Set that failed would overwrite the later
-    one. Its limit is ten times that of OpenSM."""
-    quick = {"transaction_timeout": "50", "transaction_retries": "1"}
-    with site(options=quick) as here:
-        here.load(here.tree.routes(5))
-        here.fabric.drop("leaf3", 100, LINEAR_FORWARDING_TABLE)
-        with pytest.raises(PluginRefused, match="have not confirmed"):
-            here.load(here.tree.routes(6, shift=1))
-        here.fabric.drop("leaf3", 0)
-        here.load(here.tree.routes(7))
-        time.sleep(1.5)
-        here.assert_in_force(here.tree.routes(7))
-
-
 def test_a_switch_that_does_not_confirm_makes_the_load_fail() -> None:
     quick = {"transaction_timeout": "50", "transaction_retries": "1"}
     with site(options=quick) as here:

@@ -64,15 +64,6 @@ def test_new_routes_around_a_dead_link(here: Site) -> None:
     here.assert_in_force(around)
 
 
-def test_an_unused_dead_link_changes_nothing(here: Site) -> None:
-    spare = here.tree.routes(6, cut=frozenset({("leaf0", 5)}))
-    here.load(spare)
-    here.fabric.unlink("leaf0", 5)
-    here.wait(lambda s: s.topology_changes >= 2)
-    assert here.bridge.status().generation_in_force == 6
-    here.assert_in_force(spare)
-
-
 def test_the_older_generation_is_used_when_the_newest_does_not_fit(here: Site) -> None:
     around = here.tree.routes(6, cut=frozenset({("leaf0", 5)}))
     here.load(around)

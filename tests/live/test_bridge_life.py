@@ -55,21 +55,6 @@ def test_the_socket_is_for_its_group_alone(tmp_path: Path) -> None:
         assert (info.st_mode & 0o777, info.st_gid) == (0o660, grp.getgrnam("daemon").gr_gid)
 
 
-def test_a_load_that_nobody_serves_ends_at_its_deadline(tmp_path: Path) -> None:
-    """With another engine first in the list ours is never asked."""
-    with site(
-        routing_engine="minhop,sar",
-        plugin_options=f"dir={tmp_path} deadline=1",
-        run_dir=tmp_path,
-    ) as here:
-        with pytest.raises(SarError, match=r"not in force after 1 s, .* still at it \(asked\)"):
-            here.load(here.tree.routes(1))
-        assert here.bridge.status().state == "asked"
-        with pytest.raises(SarError, match="another load is under way"):
-            here.load(here.tree.routes(2))
-        assert here.bridge.status().engine_in_force == "minhop"
-
-
 def test_a_clean_stop_leaves_nothing_and_a_restart_installs_at_once() -> None:
     with site() as here:
         routes = here.tree.routes(5, shift=1)

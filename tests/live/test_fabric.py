@@ -13,24 +13,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sar_agent.agent.build import build_site
-from sar_agent.config.model import parse_config
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric, Kind
 from sar_agent.fabric.builder import FabricBuilder
-from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.ibsim_net import net_ids, write_ibsim_net
 from sar_agent.fabric.opensm_file import decode_opensm_fabric, read_opensm_fabric
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.opensm.discovered_fabric import DiscoveredFabric
 from sar_agent.opensm.plugin_client import FabricAnswer, PluginClient
 from sar_lab.live.ibsim import Ibsim
 from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import wait_for
 from tests.data import data_path
 from tests.worlds.fabric_texts import SMALL, differences, in_order_of_guids
-from tests.worlds.fake_opensm import FakeSource
 from tests.worlds.live.site import is_primed, plugin
 
 pytestmark = pytest.mark.live
@@ -236,31 +231,3 @@ def test_a_standby_says_that_it_is_none_to_ask(tmp_path: Path) -> None:
         with pytest.raises(SarError, match=r"this OpenSM is not the master .* ask the master"):
             second.bridge.fabric()
         # Not its takeover: under ibsim that may take for ever, without our plugin, too.
-
-
-def test_the_agents_own_way_asks_again_only_where_something_changed(tmp_path: Path) -> None:
-    with seen(load_fabric("xgft:2;4,4;1,2"), tmp_path) as here:
-        source = DiscoveredFabric(here.bridge, HostMapper())
-        here.wait_for(lambda f: here.bridge.status().heavy_sweeps >= 2)
-        here.by_plugin()
-        first = source.read()
-        assert source.read() is first
-        here.ibsim.unlink("S1-1", 5)
-        here.wait_for(lambda f: f.channels == first.channels - 2)
-        assert source.read().channels == first.channels - 2
-
-
-def test_an_agent_that_installs_sees_the_fabric_without_any_program(tmp_path: Path) -> None:
-    with seen(load_fabric("xgft:2;4,4;1,2"), tmp_path) as here:
-        config = parse_config(
-            f"""
-            agent = {{ mode = "install", state_dir = "{tmp_path}", run_dir = "{here.sm.run_dir}" }}
-            slurm = {{ topology_conf = "" }}
-            fabric = {{ command = ["false"] }}
-            opensm = {{ plugin_socket = "{here.sm.socket_path}" }}
-            """
-        )
-        here.wait_for(lambda f: here.bridge.status().heavy_sweeps >= 2)
-        look = build_site(config, source=FakeSource()).observer.observe()
-        assert look.fabric.digest == here.made.digest
-        assert look.status is not None and look.status.hca_ports == look.fabric.terminals

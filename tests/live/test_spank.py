@@ -153,15 +153,6 @@ def test_a_step_that_names_its_traffic_asks_again(slurm, agent):
     assert len(agent.of(job, "hint")) == before  # kept from the step before
 
 
-def test_no_step_asks_an_agent_that_was_silent_at_the_start(slurm, agent):
-    agent.answer = None
-    job = slurm.salloc(1, "--sar-traffic=ring")
-    agent.heard(job, "start")
-    agent.answer = KEY
-    assert "UCX_IB_NUM_PATHS" not in slurm.tasks_see(f"--jobid={job}", "--sar-traffic=ring")
-    assert agent.of(job, "hint") == []
-
-
 def test_a_file_of_the_site(slurm):
     slurm.arguments(env_file=slurm.folder / "env-%j")
     job = slurm.salloc(1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
-from itertools import pairwise
 from random import Random
 
 import numpy as np
@@ -20,7 +19,6 @@ from sar_agent.check.transition import Transition, Way, examine
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.components import require_connected
-from sar_agent.fabric.levels import levels_of
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.synthetic import synthetic_mix
@@ -137,20 +135,6 @@ def test_trees_tori_and_dragonflies_have_numbers_in_all_lanes(
         mix = synthetic_mix(fabric, 1)
         routes = routed(load_engine(engine), fabric, mix, Options(lanes=lanes))  # type: ignore[arg-type]
         holds(fabric, routes)
-
-
-def test_on_a_tree_numbers_rise_up_by_level_and_then_down() -> None:
-    fabric = load_fabric("xgft:3;2,3,2;1,2,2")
-    level = levels_of(fabric).astype(int)
-    for engine in ("sar", "minhop", "updn"):
-        routes = load_engine(engine).route(fabric, synthetic_mix(fabric, 3), Options())
-        numbers = certified(fabric, routes)[1][0]
-        a, b = fabric.channel_source, fabric.channel_target
-        number = numbers[a, fabric.channel_port].astype(int)
-        ups = [number[(level[a] == k) & (level[b] > k)] for k in range(2)]
-        downs = [number[(level[a] == k) & (level[b] < k)] for k in (2, 1)]
-        order = [*ups, *downs]
-        assert all(x.max() < y.min() for x, y in pairwise(order))
 
 
 def test_a_cycle_has_no_numbers() -> None:

@@ -18,7 +18,6 @@ from sar_agent.keys.routes.digits import flow_digits
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.path_routes import PathRoutes
 from tests.examples import examples
-from tests.worlds.xgft_specs import specs
 
 KARY = ("xgft:2;4,4;1,4", "xgft:3;3,3,3;1,3,3", "xgft:3;4,4,2;1,4,4", "xgft:4;2,2,2,2;1,2,2,2")
 
@@ -42,19 +41,6 @@ def test_permutations_on_k_ary_n_trees_meet_nowhere(spec: str, random) -> None:
         return
     found = contention(coloured(spec, hosts[other], target[other]), hosts[other], target[other])
     assert found.flows <= 1
-
-
-@examples(150)
-@given(spec=specs(), data=st.data())
-def test_two_levels_meet_the_bound_and_more_come_near(spec: str, data: st.DataObject) -> None:
-    fabric = load_fabric(spec)
-    host = st.integers(0, fabric.terminals - 1)
-    flows = data.draw(st.lists(st.tuples(host, host).filter(lambda p: p[0] != p[1]), min_size=1))
-    source, target = (np.array(ends, np.int32) for ends in zip(*flows, strict=True))
-    found = contention(coloured(spec, source, target), source, target)
-    assert found.flows >= found.bound
-    if recognise_xgft(fabric).height == 2:
-        assert found.flows == found.bound
 
 
 def test_the_engine_routes_all_phases_of_all_jobs() -> None:

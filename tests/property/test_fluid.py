@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.model import make_job
 from sar_agent.quality.channel_traffic import traffic_of
 from sar_agent.routing import Options, load_engine
 from sar_lab.fluid import PATTERNS, job_times
@@ -121,20 +119,3 @@ def test_flows_are_every_pair_of_a_job_on_its_route(
         times = job_times(fabric, mix, routes, PATTERNS[pattern])
         assert times.time.min() >= 1 - NEAR
         assert times.time.max() >= load.max() * (1 - NEAR)
-
-
-@pytest.mark.parametrize(
-    ("pattern", "destination", "step", "last"),
-    [
-        ("alltoall", [1, 2, 0, 2, 0, 1], [0, 0, 0, 0, 0, 0], [True]),
-        ("shift", [1, 2, 0, 2, 0, 1], [0, 0, 0, 1, 1, 1], [False, True]),
-        ("shift-free", [1, 2, 2, 0, 0, 1], [0, 1, 2, 3, 4, 5], [False, True] * 3),
-    ],
-)
-def test_who_waits_for_whom(
-    pattern: str, destination: list[int], step: list[int], last: list[bool]
-) -> None:
-    fabric = xgft_fabric("xgft:2;6,4;1,3")
-    flows = PATTERNS[pattern](fabric, JobMix((make_job("1", range(3)),)))
-    found = flows.destination.tolist(), flows.step.tolist(), flows.last.tolist()
-    assert found == (destination, step, last)

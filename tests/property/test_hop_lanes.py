@@ -18,7 +18,7 @@ from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes.hop import hop_lanes
 from tests.examples import examples
-from tests.worlds.grids import by_dimension, dragonfly, routes_by, torus
+from tests.worlds.grids import by_dimension, routes_by, torus
 from tests.worlds.networks import fabrics
 from tests.worlds.oracles import has_credit_loop, path
 
@@ -87,17 +87,6 @@ def test_other_paths_are_shortest_too_and_proved(fabric: Fabric) -> None:
         assert (before is None) == (after is None) and len(before or ()) == len(after or ())
 
 
-@pytest.mark.parametrize(("a", "h", "most"), [(4, 2, 3), (6, 3, 5)])
-def test_ties_of_a_dragonfly_are_broken_so_that_lanes_exist(a: int, h: int, most: int) -> None:
-    fabric, _ = dragonfly(a, h)
-    routes = load_engine("minhop").route(fabric, JobMix.of([]), Options())
-    assert hop_lanes(fabric, routes, 15) is None
-    found = hop_lanes(fabric, routes, other_paths=True)
-    assert found is not None and found.engine == "minhop+hop" and found.virtual_lanes <= most
-    assert check_routes(fabric, found).passed and not loops(fabric, found)
-    assert found.entries_changed(routes) < routes.egress.size / 5
-
-
 @examples(150)
 @given(fabrics(), st.integers(1, 3), st.integers(0, 2**32))
 def test_the_check_agrees_with_the_oracle_on_any_lanes(
@@ -110,21 +99,6 @@ def test_the_check_agrees_with_the_oracle_on_any_lanes(
     verdict = check_routes(fabric, mixed)
     assert verdict.deadlock_free != loops(fabric, mixed)
     assert verdict.hop_by_hop and verdict.deadlock_free >= verdict.deadlock_free_everyone
-
-
-@pytest.mark.parametrize("sizes", [(5,), (4, 4), (5, 5), (3, 4, 5)])
-def test_two_lanes_do_on_tori_of_rings_up_to_five(sizes: tuple[int, ...]) -> None:
-    fabric = torus(sizes)
-    routes = routes_by(fabric, by_dimension(sizes))
-    assert not check_routes(fabric, routes).passed or max(sizes) < 5
-    found = hop_lanes(fabric, routes)
-    assert found is not None and found.virtual_lanes <= 2
-    verdict = check_routes(fabric, found)
-    assert verdict.passed and verdict.deadlock_free_everyone and not loops_if_any(fabric, found)
-
-
-def loops_if_any(fabric: Fabric, routes: Routes) -> bool:
-    return routes.hop_lane is not None and loops(fabric, routes)
 
 
 def test_no_lanes_whatever_help_a_ring_of_seven() -> None:

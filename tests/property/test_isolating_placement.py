@@ -3,8 +3,6 @@ in time."""
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,13 +11,11 @@ from hypothesis import strategies as st
 from sar_agent.errors import InputError, Unserved
 from sar_agent.fabric.spec import load_fabric
 from sar_lab.mixes.lublin import SubmittedJobs
-from sar_lab.mixes.node_selection import first_fit
 from sar_lab.peers.isolating_placement import (
     LeafShare,
     LeafSpace,
     space_of,
 )
-from sar_lab.peers.placed_queue import NodeSpace, run_placed
 from tests.examples import examples
 
 Shares = tuple[LeafShare, ...]
@@ -73,45 +69,9 @@ def test_each_job_owns_a_tree_and_nothing_is_owned_twice(jobs: list[tuple[int, b
     assert held == 24 - len(cables)
 
 
-@examples(60)
-@given(jobs=JOBS, size=st.integers(1, 12))
-def test_a_place_is_found_where_an_exhaustive_search_finds_one(
-    jobs: list[tuple[int, bool]], size: int
-) -> None:
-    space = LeafSpace(4, 3, 3)
-    filled(space, [each for each, _ in jobs], [keep for _, keep in jobs])
-    found = space.copy().place(size)
-    assert (found is not None) == exists(space, size)
-
-
-def exists(space: LeafSpace, size: int) -> bool:
-    room = [len(hosts) for hosts in space.free]
-    if any(each >= size for each in room):
-        return True
-    for each in range(1, space.nodes + 1):
-        count, rest = divmod(size, each)
-        for spines in combinations(range(space.spines), each):
-            need = sum(1 << s for s in spines)
-            fit = [
-                i for i in range(space.leaves) if room[i] >= each and space.cables[i] & need == need
-            ]
-            for chosen in combinations(fit, count) if count + bool(rest) > 1 else ():
-                others = set(range(space.leaves)) - set(chosen)
-                if not rest or any(
-                    room[i] >= rest and (space.cables[i] & need).bit_count() >= rest for i in others
-                ):
-                    return True
-    return False
-
-
 def queue(*jobs: tuple[int, float]) -> SubmittedJobs:
     nodes, seconds = zip(*jobs, strict=True)
     return SubmittedJobs(np.zeros(len(jobs)), np.array(nodes), np.array(seconds, float))
-
-
-def test_a_job_larger_than_the_machine_is_an_error() -> None:
-    with pytest.raises(ValueError, match="5 nodes does not fit into the empty machine"):
-        run_placed(queue((5, 1)), NodeSpace(np.ones(4, bool), first_fit))
 
 
 def test_other_fabrics_are_refused() -> None:

@@ -151,12 +151,3 @@ def test_a_burst_is_one_look(pace, count):
         nerves.heard(n * step)
     last = (count - 1) * step
     assert nerves.look_at() == min(last + pace.debounce, pace.debounce_most, pace.interval)
-
-
-@given(paces())
-def test_trouble_never_waits(pace):
-    nerves = ReroutePacer(pace)
-    nerves.begin(1.0)
-    nerves.installed(1.0)
-    for reason in (Reason.FIRST, Reason.FALLBACK, Reason.GENERATION, Reason.FABRIC):
-        assert nerves.hold_back(1.0, reason) == 0

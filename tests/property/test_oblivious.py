@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,6 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.fabric.xgft import Xgft, parse_xgft
 from sar_agent.fabric.xgft_view import recognise_xgft
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.model import make_job
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.path_routes import PathRoutes
 from tests.examples import examples
@@ -87,31 +85,6 @@ def names(fabric: Fabric, paths: PathRoutes, source: int, destination: int) -> l
     return [first, *(fabric.switch_name[fabric.channel_target[c]] for c in way)]
 
 
-@examples(40)
-@pytest.mark.parametrize("engine", ["smodk", "random", "rnca-u"])
-@given(spec=specs(), seed=st.integers(0, 99))
-def test_offsets_hold_what_one_table_cannot(engine: str, spec: str, seed: int) -> None:
-    fabric = load_fabric(spec)
-    options = Options(seed=seed, lmc=7)
-    paths = load_engine(engine).paths(fabric, NOBODY, options)  # type: ignore[attr-defined]
-    roots = prod(parse_xgft(spec).w)
-    if roots > 1:
-        with pytest.raises(Unserved, match=f"needs {roots} LID offsets"):
-            load_engine(engine).route(fabric, NOBODY, Options(seed=seed, lmc=0))
-    routes = paths.as_tables(7) if roots <= 128 else None
-    if routes is None:
-        return
-    assert check_routes(fabric, routes).passed
-    hosts = np.arange(fabric.terminals, dtype=np.int32)
-    source, target = np.repeat(hosts, len(hosts)), np.tile(hosts, len(hosts))
-    offset = paths.nca(source, target)
-    for i in np.random.default_rng(0).integers(0, len(source), 40):
-        s, d = int(source[i]), int(target[i])
-        if s != d:
-            by_table = follow(fabric, routes.egress[offset[i]], s, d)
-            assert by_table == names(fabric, paths, s, d)
-
-
 def test_the_offset_of_every_host_is_written(tmp_path: Path) -> None:
     args = ["route", "--fabric", "xgft:2;4,4;1,4", "--jobs", "mix:1", "--engine", "smodk"]
     refused = sar_agent(*args, "--out", tmp_path)
@@ -160,18 +133,3 @@ def test_what_is_no_xgft_is_refused(change, said: str) -> None:
     fabric = change(load_fabric("xgft:2;4,4;1,2"))
     with pytest.raises(Unserved, match=said):
         load_engine("dmodk").route(fabric, NOBODY, Options())
-
-
-def test_measures_of_paths_are_those_of_tables() -> None:
-    from sar_agent.quality import measure
-    from sar_agent.routing.path_routes import path_traffic
-
-    fabric = load_fabric("xgft:3;3,3,3;1,2,2")
-    mix = JobMix.of([make_job("a", range(0, 27, 2)), make_job("b", range(1, 27, 4))])
-    routes = load_engine("dmodk").route(fabric, mix, Options())
-    smodk = load_engine("smodk").paths(fabric, mix, Options())  # type: ignore[attr-defined]
-    paths = PathRoutes("dmodk", fabric, smodk.view, lambda s, d: smodk.choose(d, s))
-    efi, load = path_traffic(paths, mix)
-    found = measure(fabric, mix, routes)
-    assert np.array_equal(efi, found.channel_efi)
-    assert np.allclose(load, found.channel_load)

@@ -48,17 +48,6 @@ def test_a_message_alone_takes_its_own_time_and_a_flit_a_switch() -> None:
     assert ticks(slow.end) == [5 * 128 + 2 + 2 * 10]
 
 
-def test_two_messages_share_a_link_in_turns() -> None:
-    """Segments alternate: A B A B A B; the second starts in the turn after the first's."""
-    found = ticks(run([1, 1, 1], [[0, 2], [1, 2]], [3, 3]).end)
-    assert sorted(found) == [5 * 128 + 1, 6 * 128 + 1]
-    # One host's messages take turns, too, whatever their sizes: A B A B B B.
-    assert ticks(run([1, 1], [[0, 1], [0, 1]], [2, 4]).end) in (
-        [3 * 128 + 1, 6 * 128 + 1],
-        [4 * 128 + 1, 6 * 128 + 1],
-    )
-
-
 def test_a_full_buffer_holds_up_a_message_that_goes_elsewhere() -> None:
     """A and B come over link 2; A goes on over a link of an eighth of the speed. Its segments fill
     the buffer behind link 2, so B waits for them: with its own queue, but not its own buffer."""

@@ -13,15 +13,12 @@ from sar_agent.check import check_routes
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options
 from sar_lab.papers import (
-    oblivious_patterns,
     pftree_fig4,
     pftree_fig5,
     pftree_fig12,
-    pftree_table3,
 )
-from sar_lab.papers.claims import Claim, order, times_as_much, told_apart, value, verdict
-from sar_lab.papers.oblivious_permutations import SMALL
-from sar_lab.papers.pftree_delays import EXT, PATTERNS, PLAIN, delays
+from sar_lab.papers.claims import Claim, order, value, verdict
+from sar_lab.papers.pftree_delays import PATTERNS, delays
 from sar_lab.papers.pftree_printed import PFTreeAsPrinted
 from sar_lab.papers.pftree_trees import TREES, Table3Tree, draw_victims, routed
 from sar_lab.papers.receivers import interference
@@ -66,23 +63,6 @@ def test_what_is_not_told_apart_does_not_hold() -> None:
     assert verdict([unclear, order("b", True)]) == (
         "reproduced in part (orders 1 of 2); not told apart: a"
     )
-
-
-@examples(50)
-@given(
-    seed=st.integers(0, 10**6), seeds=st.integers(2, 12), factor=st.sampled_from([0.8, 1.0, 1.25])
-)
-def test_pairs_tell_apart_what_bands_do_not(seed: int, seeds: int, factor: float) -> None:
-    """Seeds differ by far more than engines, so medians' intervals overlap; the pairs do not."""
-    random = np.random.default_rng(seed)
-    base = random.lognormal(0.0, 1.0, seeds)
-    other = base * factor * random.lognormal(0.0, 0.001, seeds)
-    times = times_as_much(other.tolist(), base.tolist())
-    assert times.low <= times.value <= times.high
-    if factor != 1.0:
-        assert told_apart(times) is (factor > 1)
-    assert told_apart(times_as_much(base.tolist(), base.tolist())) is None
-    assert told_apart(times_as_much([2.0], [1.0])) is None, "one seed tells nothing"
 
 
 SMALL_TREES = [tree for tree in TREES if tree.nodes <= 256]
@@ -148,28 +128,11 @@ def test_without_a_quota_a_phy_partition_takes_a_way_for_each_of_its_hosts_but_t
     assert found == [ours, free]
 
 
-def test_table_3(tmp_path: Path) -> None:
-    result = pftree_table3.run([], tmp_path)
-    assert result.verdict == "an input, no claim" and result.ours["claims"] == []
-
-
 @pytest.mark.parametrize("row", [pftree_fig4, pftree_fig5, pftree_fig12])
 def test_the_worked_examples_of_pftree_come_out_as_printed(row: Experiment, tmp_path: Path) -> None:
     result = row.run([], tmp_path)
     assert result.verdict.startswith("reproduced ("), result.table
     assert result.picture and result.picture.stat().st_size > 1000
-
-
-def test_messages_of_one_source_meet_at_home_not_in_the_network() -> None:
-    """On SMALL two messages of host 0 to digits 0 and 3 of the other leaf share a channel of
-    D-mod-k; with one from host 1 instead, two sources meet."""
-    stay = np.arange(8, dtype=np.int32)
-    one = np.array([[stay, stay]], np.int32)
-    one[0, 0, [0, 4]], one[0, 1, [0, 7]] = [4, 0], [7, 0]
-    assert oblivious_patterns.network_contention(SMALL, "dmodk", one).tolist() == [1]
-    two = np.array([[stay, stay]], np.int32)
-    two[0, 0, [0, 4]], two[0, 1, [1, 7]] = [4, 0], [7, 1]
-    assert oblivious_patterns.network_contention(SMALL, "dmodk", two).tolist() == [2]
 
 
 @pytest.mark.parametrize("roots", range(1, 17))
@@ -213,19 +176,3 @@ def test_chance_beats_d_mod_k_on_cg_only_above_five_roots(roots: int) -> None:
     assert (np.median(busiest) < 7) == (roots > 5)
     simulated = [times("random", fabric, view, [phase], seed)[0] for seed in range(20)]
     assert abs(np.median(simulated) - np.median(busiest)) <= 1
-
-
-@pytest.mark.parametrize("tree", TREES, ids=lambda tree: str(tree.nodes))
-def test_an_all_to_all_under_pftree_ext_by_hand(tree: Table3Tree) -> None:
-    """Fig. 10 of pftree-2016: pFTree gives the victims their share of the ways, a quarter. Without
-    a quota each victim of a leaf switch has a way, but for one that is left to the others, which
-    at 4:1 puts two victims on one way."""
-    each, others = tree.victims // tree.leaves, tree.victims - tree.victims // tree.leaves
-    plain = each * others / (tree.roots / 4)
-    ways = min(each, tree.roots - 1)
-    ext = max(tree.victims - 1, -(-each // ways) * others)
-    found = [delays(tree, name, "alltoall", "null", [0], 1).most for name in (PLAIN, EXT)]
-    assert found == [plain, ext]
-    bands = {2: (0.5, 0.6), 3: (0.33, 0.42), 4: (0.5, 0.5)}
-    least, most = bands[tree.oversubscription]
-    assert least <= ext / plain <= most

@@ -93,21 +93,6 @@ def test_figure_12_a_heavy_node_has_a_root_of_its_own() -> None:
     assert there["g"] == there["h"] != there["e"] == there["f"]
 
 
-def test_combined_is_ext_at_one_end_and_wt_at_the_other() -> None:
-    fabric = tree(["abcd", "efgh"], 2)
-    heavy = {fabric.hosts["a"][0]: 100.0}
-    partitions = partitioned(fabric, "adgh phy", "bcef", weight=heavy, strict=False)
-    ext = routed(fabric, partitions, "pftree-ext")
-    assert np.array_equal(
-        routed(fabric, partitions, "pftree-combined", combine=1.0).egress, ext.egress
-    )
-    soft = partitioned(fabric, "adgh", "bcef", weight=heavy)
-    assert np.array_equal(
-        routed(fabric, soft, "pftree-combined", combine=0.0).egress,
-        routed(fabric, soft, "pftree-wt").egress,
-    )
-
-
 def test_algorithm_2() -> None:
     home = np.array([0, 1, 1, 0, 2, 2, 0, 1], np.int32)
     assert _algorithm_2([0, 1, 2, 3], home, 2) == [0, 1, 3, 2]
@@ -178,27 +163,6 @@ def test_strict_says_who_and_where() -> None:
     lanes = partitioned(fabric, "ac vlane", "bd vlane")
     with pytest.raises(CheckFailed, match="partition 1 needs a virtual lane of its own"):
         routed(fabric, lanes, "pftree-ext", max_lanes=1)
-
-
-def test_of_two_partitions_that_share_links_only_with_each_other_one_needs_a_lane() -> None:
-    """Algorithm 5: a lane of its own only beside a partition that has none."""
-    fabric = tree(["abe", "cdf"], 1)
-    two = partitioned(fabric, "ac vlane", "bd vlane", "ef phy", strict=False)
-    two = make_partitions(two.parts[:2], fabric)  # e and f are no hosts of a partition
-    assert routed(fabric, two, "pftree-ext", max_lanes=3).virtual_lanes == 3, "lane 0 is e's, f's"
-    alone = tree(["ab", "cd"], 1)
-    routes = routed(alone, partitioned(alone, "ac vlane", "bd vlane"), "pftree-ext", max_lanes=2)
-    assert routes.virtual_lanes == 2
-    three = tree(["abc", "def"], 1)
-    parts = partitioned(three, "ad vlane", "be vlane", "cf vlane")
-    assert routed(three, parts, "pftree-ext", max_lanes=3).virtual_lanes == 3
-
-
-def test_groups_may_share() -> None:
-    fabric = tree(["ab", "cd"], 1)
-    parts = partitioned(fabric, "ac", "bd").parts
-    grouped = [Partition(p.name, p.key, p.terminals, Policy.PHY, "x") for p in parts]
-    routed(fabric, make_partitions(grouped, fabric), "pftree-ext")
 
 
 @pytest.mark.parametrize("engine", ["pftree", "pftree-ext", "pftree-wt"])

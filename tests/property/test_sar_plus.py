@@ -179,19 +179,6 @@ def sharing_mix(fabric: Fabric, seed: int, jobs: int) -> JobMix:
     return multi_switch_mix(fabric, [make_job(str(j), hosts) for j, hosts in enumerate(drawn)])
 
 
-@pytest.mark.parametrize("seed", range(1, 4))
-@pytest.mark.parametrize(
-    ("spec", "enough"),
-    [("xgft:2;8,8;1,8", 1.15), ("xgft:3;4,4,6;1,4,4", 1.05), ("xgft:3;4,4,4;1,4,2", 1.05)],
-)
-def test_near_the_bound_where_jobs_share_hosts(spec: str, enough: float, seed: int) -> None:
-    """What a leaf sends to a host takes one path, whichever of its jobs it is for."""
-    fabric = xgft_fabric(spec)
-    mix = sharing_mix(fabric, seed, 40)
-    load = measure(fabric, mix, SarPlus().route(fabric, mix, Options()))
-    assert load.load_max <= max(1.0, enough * load.lower_bound_load_max)
-
-
 @pytest.mark.parametrize("seed", range(1, 11))
 def test_jobs_with_hosts_on_a_leaf_that_is_cut_off(seed: int) -> None:
     """Their paths end where they begin."""
@@ -203,16 +190,6 @@ def test_jobs_with_hosts_on_a_leaf_that_is_cut_off(seed: int) -> None:
     routes = engine.route(fabric, mix, Options())
     assert check_routes(fabric, routes).unreachable_pairs > 0
     knows_its_loads(mix, routes, engine)
-
-
-def test_the_same_bytes_whatever_the_order_of_jobs_and_however_often() -> None:
-    fabric = xgft_fabric("xgft:3;4,4,6;1,4,4")
-    mix = synthetic_mix(fabric, 3)
-    first = SarPlus().route(fabric, mix, Options())
-    engine = SarPlus()
-    engine.route(fabric, synthetic_mix(fabric, 4), Options())
-    again = engine.route(fabric, JobMix.of(reversed(mix.jobs)), Options())
-    assert np.array_equal(first.egress, again.egress)
 
 
 def listed_otherwise(fabric: Fabric, seed: int, folder: Path) -> Fabric:
@@ -265,16 +242,6 @@ def renumbered(mix: JobMix, fabric: Fabric, other: Fabric) -> JobMix:
     return JobMix.of(
         make_job(job.id, [at[guids[t]] for t in job.terminals.tolist()]) for job in mix.jobs
     )
-
-
-def test_a_job_that_starts_changes_few_entries() -> None:
-    fabric = xgft_fabric("xgft:3;6,6,6;1,6,6")
-    mix = synthetic_mix(fabric, 1)
-    engine = SarPlus()
-    less = JobMix(mix.jobs[1:])
-    before = engine.route(fabric, less, Options())
-    after = engine.reroute(PreviousRoutes(fabric, less, before), fabric, mix, Options())
-    assert after.entries_changed(before) < 0.02 * before.egress.size
 
 
 @pytest.mark.parametrize("seed", range(1, 9))

@@ -15,7 +15,7 @@ from sar_agent.routing.lid_offsets import KeyRows
 from sar_lab.fluid.flow_paths import routed_links
 from sar_lab.trace.parse import read_trace
 from sar_lab.trace.phase_keys import phase_keys
-from sar_lab.trace.play_trace import PhaseRequest, ProgramTime, by_offset, flows_of, play_trace
+from sar_lab.trace.play_trace import PhaseRequest, ProgramTime, flows_of, play_trace
 from sar_lab.trace.program_generators import PROGRAMS, ProgramOptions
 from sar_lab.trace.program_trace import Program, ProgramTrace, make_phase
 from sar_lab.trace.rank_placement import place_ranks
@@ -83,31 +83,6 @@ def test_times_are_those_of_exact_arithmetic(trace: ProgramTrace, seed: int) -> 
         assert each.seconds == pytest.approx(now - program.start)
 
 
-@examples(30)
-@given(trace=traces(), seed=st.integers(0, 5))
-def test_keys_by_offset_go_by_that_offset(trace: ProgramTrace, seed: int) -> None:
-    """All keys at offset 0 change nothing; all sends under a key of the other tables take just
-    what they take where these are everybody's."""
-    fabric = xgft_fabric(TREE)
-    d, u = routes_of(TREE, "dmodk"), routes_of(TREE, "rnca-d")
-    both = Routes("two", d.fabric_digest, np.stack([d.egress[0], u.egress[0]]))
-    placement = place_ranks(fabric, trace, "random", seed)
-    plain = [t.json() for t in play_trace(fabric, d, trace, placement)]
-    keys = by_offset(both, {"a": 0, "b": 0})
-    assert [t.json() for t in play_trace(fabric, both, trace, placement, keys=keys)] == plain
-    asked = [under_one_key(program) for program in trace.programs]
-    always = ProgramTrace("always", tuple(asked))
-    other = play_trace(fabric, u, trace, placement)
-    same = play_trace(fabric, both, always, placement, keys=by_offset(both, {"a": 1}))
-    for one, two in zip(other, same, strict=True):
-        assert one.sending == pytest.approx(two.sending)
-
-
-def under_one_key(program: Program) -> Program:
-    phases = tuple(make_phase(p.pairs, p.size, compute=p.compute, key="a") for p in program.phases)
-    return Program(program.job, program.ranks, program.start, phases)
-
-
 CROSS = "trace 1\njob A 4\n{}send 0 2 1MB\nsend 1 3 1MB\nbarrier\n{}send 0 2 1MB\nsend 1 3 1MB\n"
 """Two pairs from one leaf to the other of `xgft:2;2,2;1,2`, in two phases."""
 
@@ -146,21 +121,6 @@ def test_a_key_for_one_phase_by_hand() -> None:
     assert (asked.source.tolist(), asked.destination.tolist()) == ([0, 1], [2, 3])
     assert not asked.flows.any()
     assert time.json()["slowdown"] == pytest.approx(1.5)
-
-
-def test_a_key_sees_what_runs_when_it_is_asked_for() -> None:
-    fabric = xgft_fabric("xgft:2;2,2;1,2")
-    trace = read_trace(
-        "trace 1\njob A 2\nsend 0 1 1MB\njob B 2\nstart 1us\nrequest k\nsend 0 1 1KB\n"
-    )
-    placement = [np.array([0, 2], np.int32), np.array([1, 3], np.int32)]
-    seen: list[int] = []
-
-    def keys(asked: PhaseRequest) -> None:
-        seen.append(int(asked.flows.sum()))
-
-    play_trace(fabric, crossing(0), trace, placement, keys=keys)
-    assert seen == [2]  # one flow, up and down
 
 
 def slowdown(times: list[ProgramTime]) -> float:

@@ -83,17 +83,6 @@ def test_the_next_plan_starts_from_it(world: Repaired) -> None:
     assert world.once().result is Result.NOTHING
 
 
-def test_a_restarted_agent_goes_on_from_it_too(world: Repaired) -> None:
-    world.cut_and_repair()
-    world.restart()
-    assert world.once().result is Result.NOTHING, "repaired while no agent ran"
-    world.restart()
-    assert world.once().result is Result.NOTHING, "and known already"
-    world.source.records = JOBS[:1]
-    assert world.once().reason is Reason.JOBS
-    assert world.bridge.generation == 2
-
-
 def test_a_second_repair_and_a_cable_that_comes_back(world: Repaired) -> None:
     whole = world.net.read_text()
     first = world.bridge.tables
@@ -149,13 +138,6 @@ def test_a_repair_that_loses_packets_is_replaced_at_once(
     assert "do not pass the checks" in caplog.text and world.bridge.generation == 2
 
 
-def test_tables_of_strangers_are_replaced_as_ever(world: Repaired) -> None:
-    world.cut()
-    world.bridge.fabric = world.fabric
-    world.bridge.fall_back()
-    assert world.once().reason is Reason.FALLBACK
-
-
 def used(world: World, switch: int, port: int) -> bool:
     """Whether a route to another switch leaves by that port."""
     table = file_to_routes(world.fabric, world.bridge.tables).egress[0]  # type: ignore[arg-type]
@@ -208,23 +190,6 @@ def test_keys_are_repaired_with_the_tables(tmp_path: Path) -> None:
     touched = {int(o) for o in np.argwhere((site.tables() != amended) & (amended != 255))[:, 0]}
     assert touched <= {2}
     assert site.once().result is Result.NOTHING
-
-
-def test_a_key_that_a_repair_made_worse_is_made_again_at_once(tmp_path: Path) -> None:
-    site = Site(tmp_path, reoptimise_seconds=3600)
-    site.pass_()
-    site.ask()
-    pool = site.agent.keys.pool
-    pool.leases.put([lease.model_copy(update={"own": 0}) for lease in pool.leases])
-    site.cut()
-    site.bridge.repair(site.fabric)
-    assert site.pass_().result is Result.NOTHING
-    assert pool.owed and site.desk.busy, "whatever its flows share now, it is more"
-    site.agent.serve_keys()
-    assert not pool.owed and site.bridge.loads == [1, 2, 3]
-    (lease,) = pool.leases
-    assert lease.own > 0 and lease.fabric == site.fabric.digest.hex() and not lease.lost
-    assert site.say("key-list")["keys"][0]["offset"] == 2
 
 
 def test_spines_without_a_route_are_completed_and_hosts_without_one_are_not(

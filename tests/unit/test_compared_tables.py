@@ -11,7 +11,7 @@ import pytest
 from sar_agent.install.changes import differences
 from sar_agent.install.plan import Plan
 from sar_agent.opensm.plugin_client import DumpAnswer, LoadAnswer
-from sar_agent.opensm.plugin_install import ReadBackDiffers, put_in_force, read_in_force
+from sar_agent.opensm.plugin_install import put_in_force, read_in_force
 from tests.worlds.fake_opensm import FakeBridge
 from tests.worlds.small_plan import SMALL_TREE, small_plan
 
@@ -73,25 +73,3 @@ def test_the_tables_are_dumped_where_the_comparison_does_not_serve(
     monkeypatch.setattr(bridge, "load", answered)
     assert put_in_force(bridge, plan, bridge.folder / "routes.sar", None).confirmed
     assert len(dumps) == 1
-
-
-@pytest.mark.parametrize("amended", [True, False])
-def test_a_comparison_is_of_no_use_once_other_tables_are_in_force(
-    bridge: FakeBridge, plan: Plan, monkeypatch: pytest.MonkeyPatch, amended: bool
-) -> None:
-    """A cable dies between the answer of the load and the agent's look: the plugin repairs, or
-    another engine takes over. The number of the routing alone tells, and does here as well."""
-    load = bridge.load
-
-    def overtaken(generation: int, proved_from: str | None = None) -> LoadAnswer:
-        answer = load(generation, proved_from)
-        if amended:
-            bridge.repair(SMALL_TREE.with_links_down([0]))
-        else:
-            bridge.fall_back()
-        return answer
-
-    monkeypatch.setattr(bridge, "load", overtaken)
-    with pytest.raises(ReadBackDiffers, match=r"entries differ|is now"):
-        put_in_force(bridge, plan, bridge.folder / "routes.sar", None)
-    assert not (bridge.folder / "routes.sar").exists()

@@ -15,7 +15,6 @@ from sar_agent.agent.outcome import Report, Result
 from sar_agent.commands.ask import _line
 from sar_agent.config.counters import CountersConfig
 from sar_agent.counters import PortReadings
-from sar_agent.counters.steady_windows import SteadySpans
 from tests.worlds.agent_world import World
 from tests.worlds.counted_fabric import SECONDS, readings
 from tests.worlds.fake_opensm import job
@@ -83,16 +82,3 @@ def test_the_same_jobs_can_be_compared(tmp_path: Path) -> None:
     assert ", counted 20.0% → 10.0%" in _line(row) and "other jobs" not in _line(row)
     world.ports.share = 0.3
     assert world.row().counted_after == row.counted_after, "the first window only"
-
-
-def test_what_held_all_the_time() -> None:
-    spans = SteadySpans()
-    for now, what in ((0, "a"), (1, "a"), (2, "b"), (3, "b"), (4, None), (5, "b"), (6, "b")):
-        spans.add(now, what)
-    assert spans.over(0, 1) == "a"
-    assert spans.over(0.5, 1.5) is None, "it changed at some time after 1"
-    assert spans.over(1.5, 3) is None
-    assert spans.over(2, 3) == "b"
-    assert spans.over(2.5, 5.5) is None, "not known in between"
-    assert spans.over(5, 6) == "b"
-    assert spans.over(-1, 0) is None

@@ -45,23 +45,6 @@ def test_descriptions_with_quotes_and_commas(name: str, escape: bool) -> None:
     assert fabric.notes == ()
 
 
-@pytest.mark.parametrize(
-    ("width", "speed", "rate"),
-    [
-        (2, 1, 8.0), (2, 2, 16.0), (2, 4, 32.0), (2, 1 << 16, 40.0), (2, 256, 4 * 13.64),
-        (2, 512, 100.0), (2, 1024, 200.0), (2, 2052, 400.0), (16, 2048, 200.0),
-        (2, 1 << 24, 800.0), (1, 512, 25.0), (4, 1, 16.0), (8, 1, 24.0), ("0x02", "0x0400", 200.0),
-    ],
-)  # fmt: skip
-def test_widths_and_speeds(width: object, speed: object, rate: float) -> None:
-    tables = tables_of(SMALL)
-    for row in tables["PORTS"][1]:
-        row[8:10] = width, speed
-    fabric = read_db_csv(written(tables))
-    assert fabric.channel_rate == pytest.approx(rate)
-    assert fabric.terminal_rate == pytest.approx(rate)
-
-
 @pytest.mark.parametrize("value", ["N/A", "ERR", "-1", "", "0", str(1 << 25)])
 def test_what_the_device_did_not_say_is_unknown(value: str) -> None:
     tables = tables_of(SMALL)
@@ -80,14 +63,6 @@ def test_sections_in_any_order_and_without_those_that_are_not_needed() -> None:
         random.Random(seed).shuffle(names)
         fabric = read_db_csv(written({name: tables[name] for name in names}))
         assert differences(fabric, read_ibnetdiscover(SMALL)) == []
-
-
-def test_columns_in_any_order_and_unknown_ones() -> None:
-    tables = tables_of(SMALL)
-    for name, (columns, rows) in tables.items():
-        turned = ["New thing", *columns.split(",")[::-1]]
-        tables[name] = ", ".join(turned), [["x", *list(row)[::-1]] for row in rows]
-    assert differences(read_db_csv(written(tables)), read_ibnetdiscover(SMALL)) == []
 
 
 def test_without_ports() -> None:

@@ -23,11 +23,6 @@ def status(**changes: object) -> SmStatus:
     return sm_status(STATUS_OK.model_copy(update=changes))
 
 
-def test_nothing_has_changed() -> None:
-    decision = decide(MADE, SEEN)
-    assert decision.reason is None and "same 2" in decision.why
-
-
 @pytest.mark.parametrize(
     ("seen", "reason"),
     [
@@ -44,14 +39,6 @@ def test_each_reason(seen: ObservedState, reason: Reason) -> None:
     assert decide(MADE, seen).reason is reason
 
 
-def test_the_first() -> None:
-    assert decide(None, SEEN).reason is Reason.FIRST
-
-
-def test_an_edit_that_changes_no_job_is_no_reason() -> None:
-    assert decide(MADE, replace(SEEN, topology_edited=True)).reason is None
-
-
 def test_fallback_says_why_and_comes_before_all_else() -> None:
     seen = replace(
         SEEN,
@@ -62,13 +49,6 @@ def test_fallback_says_why_and_comes_before_all_else() -> None:
     decision = decide(MADE, seen, Hold(until=2000.0))
     assert decision.reason is Reason.FALLBACK and "updn" in decision.why
     assert "stale: leaf0" in decision.why
-
-
-def test_young_jobs_wait_until_they_are_old_enough() -> None:
-    young = job("3", "n3", "n7", start=990.0)
-    seen = replace(SEEN, records=(A, B, young), min_age=60.0)
-    assert decide(MADE, seen).reason is None
-    assert decide(MADE, replace(seen, now=1051.0)).reason is Reason.JOBS
 
 
 def test_a_hold_until_it_is_ended() -> None:

@@ -16,7 +16,7 @@ from sar_lab.demo import run_demo
 from sar_lab.demo.change_text import change
 from sar_lab.demo.demo_folder import write_demo
 from sar_lab.demo.demo_page import render_page
-from tests.worlds.command_line import said, sar_agent
+from tests.worlds.command_line import said
 from tests.worlds.strict_html import Strict
 
 SPEC = "xgft:2;6,6;1,4"
@@ -64,20 +64,6 @@ def test_the_demo_measures_what_route_and_measure_do(
         for bounds in measured["lower_bounds"].values():  # type: ignore[attr-defined]
             del bounds["price"], bounds["sum"]  # too slow for a demo; the cuts are as tight here
         assert {name: engine[name] for name in measured} == measured
-
-
-def test_the_terminal_names_the_page(tmp_path: Path) -> None:
-    done = sar_agent("demo", "--fabric", SPEC, "--out", tmp_path)
-    assert done.returncode == 0
-    assert done.stdout.splitlines()[-1] == f"Open {tmp_path / 'index.html'}"
-    assert "synthetic" in done.stdout.splitlines()[0]
-
-
-def test_nothing_to_compare(tmp_path: Path) -> None:
-    done = sar_agent("demo", "--fabric", "xgft:1;6;1", "--out", tmp_path / "out")
-    assert done.returncode == 2
-    assert "no job of mix:1 spans two leaf switches" in done.stderr
-    assert not (tmp_path / "out").exists()
 
 
 def ring() -> tuple[Fabric, JobMix]:

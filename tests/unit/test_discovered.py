@@ -10,7 +10,7 @@ import pytest
 
 from sar_agent.agent.build import build_site
 from sar_agent.agent.observe_site import SiteObserver
-from sar_agent.config.model import Config, ConfigError, parse_config
+from sar_agent.config.model import Config, parse_config
 from sar_agent.errors import SarError, Unavailable
 from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.opensm.discovered_fabric import DiscoveredFabric
@@ -56,11 +56,6 @@ def test_who_is_asked(text: str, plugin: bool) -> None:
     assert parse_config(text).fabric_from_plugin is plugin
 
 
-def test_a_word_that_is_none_of_them() -> None:
-    with pytest.raises(ConfigError, match=r"fabric_source = 'umad': should be '', 'plugin' or"):
-        parse_config('[opensm]\nfabric_source = "umad"')
-
-
 def test_the_same_answer_is_the_same_fabric(tmp_path: Path) -> None:
     plugin = Plugin(tmp_path)
     source = discovered(plugin)
@@ -102,11 +97,6 @@ def observer(folder: Path, plugin: Any, **opensm: str) -> SiteObserver:
     )
     manager: Any = PluginManager(plugin, folder / "routes.sar")
     return build_site(config, manager, FakeSource()).observer
-
-
-def test_in_install_mode_no_program_is_started_for_the_fabric(tmp_path: Path) -> None:
-    look = observer(tmp_path, Plugin(tmp_path)).observe()
-    assert look.fabric.terminals == 6
 
 
 def test_where_the_plugin_refuses_the_last_fabric_stays(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import socket
 import threading
 from pathlib import Path
@@ -14,12 +13,10 @@ import pytest
 from sar_agent.errors import Unavailable
 from sar_agent.events.answers import decode_answer
 from sar_agent.events.authority import Authority, KnownJob
-from sar_agent.events.counters import MessageCounters
 from sar_agent.events.dispatch import JobEvents
 from sar_agent.events.inbox import Inbox
-from sar_agent.events.message import Event, RefusalReason
+from sar_agent.events.message import Event
 from sar_agent.events.server import MessageServer, listen_tcp, listen_unix
-from sar_agent.telemetry.metrics import Metrics
 from sar_lab.live.process import free_port, wait_until
 from tests.worlds.event_clients import ALICE, BOB, ROOT, Ear, decode, dial, message, signed
 
@@ -60,15 +57,6 @@ def test_users_hint_on_their_own_jobs_only(ear: Ear) -> None:
     assert ear.woken == 1
 
 
-def test_a_hint_that_is_no_news_wakes_nobody(ear: Ear) -> None:
-    ear.authority.known = {"7": KnownJob(ALICE, "ring")}
-    for traffic in ("ring", None, "none", "a pattern of the future"):
-        assert ear.say(ALICE, message(event="hint", traffic=traffic))["ok"]
-    assert ear.woken == 0
-    ear.say(ALICE, message(event="hint", traffic="bitcomp"))
-    assert ear.woken == 1
-
-
 def test_a_message_twice(ear: Ear) -> None:
     same = message()
     assert ear.say(ROOT, same)["ok"]
@@ -105,13 +93,6 @@ def test_what_is_no_message(ear: Ear, line: bytes, why: str) -> None:
     assert ear.inbox.pending() is None
 
 
-def test_more_keys_than_we_know_are_fine(ear: Ear) -> None:
-    assert ear.say(ROOT, message(future=[1, 2]))["ok"]
-    given = message()
-    del given["user"], given["at"]
-    assert ear.say(ROOT, given)["ok"]
-
-
 def test_the_inbox_stays_small_and_still_wakes() -> None:
     ear = Ear(most=3)
     for _ in range(100):
@@ -122,23 +103,6 @@ def test_the_inbox_stays_small_and_still_wakes() -> None:
     assert not answers[-1]["ok"] and ear.refused("full") == 7
     ear.inbox.take()
     assert ear.say(ROOT, message(job="99"))["ok"]
-
-
-def test_refusals_are_logged_now_and_then(caplog: pytest.LogCaptureFixture) -> None:
-    now = 0.0
-    counters = MessageCounters(Metrics("0", "install", "sar"), clock=lambda: now)
-    with caplog.at_level(logging.WARNING):
-        for _ in range(1000):
-            counters.refused(RefusalReason.GARBAGE, "no message", "tcp")
-        counters.refused(RefusalReason.OVERSIZE, "too long", "tcp")
-        now = 11.0
-        counters.refused(RefusalReason.GARBAGE, "no message", "tcp")
-    assert [record.getMessage() for record in caplog.records] == [
-        "refused an event (tcp): no message",
-        "refused an event (tcp): too long",
-        "refused an event (tcp): no message (999 more like it since the last)",
-    ]
-    assert counters.counts()["refused"] == {"garbage": 1001, "oversize": 1}
 
 
 @pytest.fixture
@@ -169,18 +133,6 @@ def test_a_key_s_variables_go_before_the_site_s_and_a_start_that_waits_has_none(
     assert jobs.take(later, ROOT) == {"wait": 0.05}
     hint = Event.model_validate(message(event="hint", id="e" * 16))
     assert jobs.take(hint, ROOT) == {"wait": 0.05, "env": site}
-
-
-def test_a_line_an_answer(ear: Ear, door: Path) -> None:
-    line = signed(ROOT, message()) + b"\n"
-    assert decode_answer(ask(door, line))["ok"]
-    assert decode_answer(ask(door, line[:9], line[9:]))["ok"] is False, "in pieces, and again"
-    status = decode_answer(ask(door, b"status\n"))
-    assert status == {
-        "ok": True,
-        "status": {"events": {"start": 1}, "refused": {"replayed": 1}, "waiting": 1},
-    }
-    assert door.stat().st_mode & 0o777 == 0o666
 
 
 def test_a_line_without_end_is_cut_off(ear: Ear, door: Path) -> None:

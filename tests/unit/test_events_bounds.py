@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 from pathlib import Path
 
 import pytest
@@ -54,21 +53,6 @@ def test_the_socket_has_its_mode_whatever_the_umask(tmp_path: Path, mask: int) -
                 one.accept()[0].close()
     finally:
         os.umask(before)
-
-
-def test_nobody_sees_the_socket_before_it_has_its_mode(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path, seen = tmp_path / "s", []
-    real = socket.socket.listen
-
-    def listen(self: socket.socket, backlog: int) -> None:
-        real(self, backlog)
-        seen.append((path.exists(), [p.stat().st_mode & 0o777 for p in tmp_path.iterdir()]))
-
-    monkeypatch.setattr(socket.socket, "listen", listen)
-    listen_unix(path).close()
-    assert seen == [(False, [0o700])], "in a folder that is ours alone"
 
 
 def test_a_path_too_long_for_clients_is_one_sentence(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from sar_agent.errors import InputError, Unavailable
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.formats.export import export_routes
-from sar_agent.formats.lfts_dump import DumpUnfinished, parse_tables, read_lfts_dump
+from sar_agent.formats.lfts_dump import DumpUnfinished, parse_tables
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.install.subnet_manager import NotYet, SmRefused, load_subnet_manager
 from sar_agent.jobs import JobMix
@@ -89,16 +89,6 @@ class FakeSweep:
 def sweep(tmp_path: Path, fabric: Fabric, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSweep]:
     monkeypatch.setattr(file_manager, "ANOTHER_SWEEP", 0.2)
     yield FakeSweep(tmp_path, fabric)
-
-
-def test_the_file_is_read_by_every_reader_as_the_plan(sweep: FakeSweep, fabric: Fabric) -> None:
-    manager, made = sweep.manager(), plan(fabric, "ftree")
-    manager.install(made, None)
-    tables = parse_tables(sweep.lfts.read_bytes(), sweep.lfts)
-    assert np.array_equal(tables.on(fabric, "x").egress, made.routes.egress)
-    body = b"".join(sweep.lfts.read_bytes().partition(b"Unicast")[1:])
-    (sweep.folder / "body").write_bytes(body)
-    assert np.array_equal(read_lfts_dump(sweep.folder / "body", fabric).egress, made.routes.egress)
 
 
 def test_a_plan_is_in_force_when_it_was_read_back(sweep: FakeSweep, fabric: Fabric) -> None:
@@ -186,16 +176,6 @@ def test_a_file_of_somebody_else_stays(sweep: FakeSweep, fabric: Fabric, edited:
         manager.install(plan(fabric, "dmodk", 2), None)
     assert what in manager.status().last_error and not manager.status().ours
     assert sweep.lfts.read_bytes() == text
-
-
-def test_tables_of_a_fallback_engine_are_noticed(sweep: FakeSweep, fabric: Fabric) -> None:
-    manager = sweep.manager()
-    manager.install(plan(fabric, "dmodk", 3), None)
-    first = manager.status()
-    sweep.dump.write_bytes((sweep.folder / "first" / "lfts.dump").read_bytes())
-    status = manager.status()
-    assert not status.ours and status.tables_version != first.tables_version
-    assert "a fallback engine has routed, or OpenSM ignores the file" in status.last_error
 
 
 def test_an_install_that_was_cut_short_is_finished_or_undone(

@@ -115,18 +115,6 @@ def test_a_job_that_held_up_three_is_told_and_gets_no_lease_until_it_ends(site: 
     assert not site.coordinator.state.strikes
 
 
-def test_who_is_not_in_the_queue_yet_is_no_member_and_asks_again(site: Site) -> None:
-    with pytest.raises(
-        MessageRefused, match="job 7 was not in Slurm's queue when it was last read"
-    ):
-        site.subscribe(JOBLESS, "7", "d" * 16)
-    assert set(site.coordinator.state.members) == {GOOD}
-    site.authority.known = {**site.authority.known, "7": KnownJob(JOBLESS, None)}
-    site.subscribe(JOBLESS, "7", "d" * 16)
-    assert "d" * 16 in site.coordinator.state.members
-    site.say("subscribe", 0, job="8", subscriber="e" * 16, offset=0)  # root may for all
-
-
 def test_quotas(site: Site) -> None:
     users, jobs_ = site.coordinator.of_user, site.coordinator.of_job
     users.most, users.kept, users.of_one, jobs_.of_one = 12, 4, 3, 2
@@ -163,17 +151,3 @@ def test_an_empty_queue_drops_nobody_at_the_first_look(site: Site) -> None:
     assert site.coordinator.drive(Tick()) == ()
     assert len(site.coordinator.state.members) == 301
     assert site.coordinator.state.phase is Phase.UNPATH
-
-
-def test_a_queue_that_shows_jobs_is_believed_at_once_and_one_empty_look_is_forgotten(
-    site: Site,
-) -> None:
-    site.coordinator.hear(Subscribe("b" * 16, "2", BAD, 0, 0))
-    site.now += 20
-    site.look({})
-    site.now += 20
-    site.look({"1": HONEST, "2": BAD})
-    site.look({})
-    assert len(site.coordinator.state.members) == 2
-    site.look({"1": HONEST})
-    assert set(site.coordinator.state.members) == {GOOD}

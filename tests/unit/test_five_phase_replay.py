@@ -69,29 +69,6 @@ def test_a_whole_update_is_one_of_the_models() -> None:
     assert verdict.events == len(JOINED + AWAY + BACK) - 1  # repath comes with installed
 
 
-def files(file: str, next: bool, in_force: str) -> dict[str, Any]:
-    return agent("files", file=file, next=next, in_force=in_force)
-
-
-BAD_ENDS = {
-    "H3: the file is new, the tables are not": ([files("new", False, "old")], False),
-    "what is in force is not what OpenSM starts from": ([files("old", False, "new")], True),
-    "a file that nobody removed": ([files("old", True, "old")], False),
-    "the old tables count as the new": ([files("old", False, "old")], True),
-}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("end", BAD_ENDS)
-def test_files_as_no_install_may_leave_them(end: str) -> None:
-    """Of the agent that was killed between the file and the load (repro/e8_kill.py), the first."""
-    found, ok = BAD_ENDS[end]
-    start = killed_after_saving("install")
-    lines = [*JOINED, *AWAY, BACK[0], start, *found, agent("installed", ok=ok), BACK[-1]]
-    refused = replay(timed(lines), MODEL).refused
-    assert refused and refused["event"] in ("files", "installed")
-
-
 def killed_after_saving(phase: str, update: int = U) -> dict[str, Any]:
     return agent("start", update, phase=phase, members=["00000000000000aa"], why="")
 
@@ -124,13 +101,6 @@ def test_an_install_without_the_acknowledgement_is_refused() -> None:
     lines = timed([*JOINED, *AWAY[:-1], *BACK])
     refused = replay(lines, MODEL).refused
     assert refused and refused["event"] == "install"
-
-
-@pytest.mark.long
-def test_offset_0_during_an_install_is_refused() -> None:
-    lines = timed([*JOINED, *AWAY, BACK[0], sub("move", offset=0, update=U), *BACK[1:]])
-    refused = replay(lines, MODEL).refused
-    assert refused and (refused["event"], refused["offset"]) == ("move", 0)
 
 
 def test_a_model_that_is_missing(tmp_path: Path) -> None:

@@ -22,26 +22,6 @@ def diameter(fabric: Fabric) -> int:
     return int(nx.diameter(nx.Graph(live_graph(fabric))))
 
 
-def test_the_canonical_dragonfly() -> None:
-    fabric = load_fabric("dragonfly:a=4,p=2,h=2")
-    assert (fabric.switches, fabric.terminals) == (36, 72)
-    assert degrees(fabric) == {5: 36}
-    assert diameter(fabric) == 3
-    groups = fabric.channel_source // 4, fabric.channel_target // 4
-    between = Counter(pair for pair in zip(*groups, strict=True) if pair[0] != pair[1])
-    assert between == {(a, b): 1 for a in range(9) for b in range(9) if a != b}
-
-
-def test_the_absolute_arrangement() -> None:
-    """Global port k of group i leads to group k, or k + 1 from i on."""
-    fabric = load_fabric("dragonfly:a=4,p=2,h=2")
-    for c in range(fabric.channels):
-        here, there = int(fabric.channel_source[c]), int(fabric.channel_target[c])
-        if here // 4 != there // 4:
-            k = here % 4 * 2 + int(fabric.channel_port[c]) - (2 + 3 + 1)
-            assert there // 4 == k + (k >= here // 4)
-
-
 @pytest.mark.parametrize(
     ("spec", "switches", "hosts", "degree", "longest"),
     [

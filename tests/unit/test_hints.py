@@ -53,13 +53,6 @@ def test_from_the_event_until_the_job_ends(world: World) -> None:
     assert world.look(job("7"))["7"] is None, "a new job with an old number"
 
 
-def test_it_may_come_before_the_job_is_seen(world: World) -> None:
-    world.hints.add([JobReport("7", ALICE, "ring")])
-    world.look()
-    world.now += PATIENCE - 1
-    assert world.look(job("7"))["7"] == "ring"
-
-
 def test_on_somebody_else_s_job_it_is_refused_once(world: World) -> None:
     world.hints.add(
         [JobReport("7", BOB, "ring"), JobReport("8", BOB, "ring"), JobReport("9", BOB, "ring")]
@@ -75,11 +68,6 @@ def test_nobody_takes_another_s_place(world: World) -> None:
     world.now += 1
     world.hints.add([JobReport("7", ALICE, "bitcomp")])
     assert world.look(job("7"))["7"] == "bitcomp", "the last of those that count"
-
-
-def test_what_the_queue_says_comes_first(world: World) -> None:
-    world.hints.add([JobReport("7", ALICE, "ring")])
-    assert world.look(job("7", traffic="weight=0.5"))["7"] == "weight=0.5"
 
 
 def test_tasks_and_components_have_numbers_of_their_own(world: World) -> None:

@@ -23,11 +23,6 @@ def test_newest_first(tmp_path: Path) -> None:
     assert History(tmp_path).last(99) == rows[::-1]
 
 
-def test_none_yet_creates_nothing(tmp_path: Path) -> None:
-    assert History(tmp_path).last(5) == []
-    assert not list(tmp_path.iterdir())
-
-
 def test_the_oldest_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(history, "KEPT", 3)
     for i in range(5):

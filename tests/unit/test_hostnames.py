@@ -31,23 +31,9 @@ def test_default(description: str, host: str | None, hca: str) -> None:
     assert HostMapper()(description) == (host, hca, Kind.COMPUTE)
 
 
-def test_kinds() -> None:
-    mapper = HostMapper(storage_hosts=("ai400x-*", "both"), other_hosts=("login*", "both"))
-    assert mapper("ai400x-12 HCA-1").kind == Kind.STORAGE
-    assert mapper("login3 HCA-1").kind == Kind.OTHER
-    assert mapper("both HCA-1").kind == Kind.STORAGE
-    assert mapper("n1 HCA-1").kind == Kind.COMPUTE
-
-
 def test_lists_as_config_files_give_them() -> None:
     mapper = HostMapper(storage_hosts=["a*"])  # type: ignore[arg-type]
     assert hash(mapper) == hash(HostMapper(storage_hosts=("a*",)))
-
-
-def test_own_pattern() -> None:
-    mapper = HostMapper(host_pattern=r"\[(?P<host>\w+)\].*")
-    assert mapper("[n7] HCA-1") == ("n7", "", Kind.COMPUTE)
-    assert mapper("n7 HCA-1").host is None
 
 
 @pytest.mark.parametrize("pattern", ["(?P<host>", r"(\w+) .*"])

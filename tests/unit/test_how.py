@@ -41,17 +41,6 @@ def test_fast_wants_a_proof(transition: Transition | None, expected: UpdateMetho
     assert "a circle at S1" in choice.why and "update.mode" in choice.why
 
 
-def test_a_cap_on_what_changes_under_jobs() -> None:
-    site = UpdateContext(jobs=1, entries=11)
-    assert how(SAFE, site, max_changed_entries=11) is UpdateMethod.DIRECT
-    assert how(SAFE, site, max_changed_entries=10) is UpdateMethod.REFUSE
-    assert how(SAFE, UpdateContext(entries=11), max_changed_entries=10) is UpdateMethod.DIRECT, (
-        "no job runs"
-    )
-    five = UpdateContext(jobs=1, subscribers=1, entries=11)
-    assert how(SAFE, five, mode="five-phase", max_changed_entries=10) is UpdateMethod.FIVE_PHASE
-
-
 @pytest.mark.parametrize("transition", [SAFE, STAGED, UNPROVED])
 def test_five_phase_moves_subscribers_and_goes_the_proved_way(transition: Transition) -> None:
     choice = choose_update(
@@ -85,15 +74,6 @@ def test_nobody_s_word_stands_for_the_proof(site: UpdateContext, verdict: Way) -
         assert "a credit loop in lane 0" in choice.why
 
 
-def test_five_phase_where_it_cannot_be() -> None:
-    site = UpdateContext(jobs=1, subscribers=1, obstacle="lmc 0")
-    choice = choose_update(UpdateConfig(mode="five-phase"), SAFE, site, NOON)
-    assert choice.how is UpdateMethod.REFUSE and "lmc 0" in choice.why
-    urgent = UpdateContext(jobs=1, subscribers=1, obstacle="lmc 0", urgent=True)
-    assert how(SAFE, urgent, mode="five-phase") is UpdateMethod.DIRECT
-    assert how(UNSAFE, urgent, mode="five-phase") is UpdateMethod.REFUSE
-
-
 def test_a_shelter_changes_only_while_nobody_is_in_it() -> None:
     site = UpdateContext(jobs=1, subscribers=2, base_changes=False, shelter_changes=True)
     assert how(SAFE, site, mode="five-phase") is UpdateMethod.DIRECT
@@ -101,14 +81,6 @@ def test_a_shelter_changes_only_while_nobody_is_in_it() -> None:
         jobs=1, subscribers=2, on_shelter=1, base_changes=False, shelter_changes=True
     )
     assert how(SAFE, inside, mode="five-phase") is UpdateMethod.WAIT
-
-
-def test_who_has_subscribed_must_be_known() -> None:
-    assert how(SAFE, UpdateContext(known_in=3), mode="five-phase") is UpdateMethod.WAIT
-    assert (
-        how(SAFE, UpdateContext(known_in=3, urgent=True), mode="five-phase") is UpdateMethod.DIRECT
-    )
-    assert how(SAFE, UpdateContext(known_in=3)) is UpdateMethod.DIRECT
 
 
 def test_not_even_a_window_is_for_what_is_not_known() -> None:

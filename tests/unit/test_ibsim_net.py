@@ -11,7 +11,6 @@ from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.ibsim_net import read_ibsim_net, write_ibsim_net
 from sar_agent.fabric.model import Fabric
-from sar_agent.fabric.xgft import xgft_fabric
 from tests.worlds.fabric_texts import HAND_WRITTEN, SMALL, differences
 
 
@@ -33,24 +32,10 @@ def test_hand_written() -> None:
     assert fabric.notes == ()
 
 
-def test_guid_lines_count_as_in_ibsim() -> None:
-    text = HAND_WRITTEN.replace("Hca\t2", "hcaguids=0x9000\nHca\t2").replace(
-        "Switch 8", "switchguid+16\nSwitch 8"
-    )
-    fabric = read_ibsim_net(text)
-    assert fabric.switch_guid.tolist() == [0x200000, 0x200010]
-    assert fabric.terminal_guid.tolist() == [0x9001, 0x9004]
-
-
 @pytest.mark.parametrize("line", ['include "other.net"', 'module="a"', '@[1] "alias"'])
 def test_refused(line: str) -> None:
     with pytest.raises(InputError, match="net:1: aliases, include and module are not read here"):
         read_ibsim_net(f"{line}\n{HAND_WRITTEN}", name="net")
-
-
-def test_bad_port_line() -> None:
-    with pytest.raises(InputError, match="net:4: cannot read this port"):
-        read_ibsim_net(HAND_WRITTEN.replace('"H-2"\n', '"H-2\n'), name="net")
 
 
 def test_damaged_comment(tmp_path: Path) -> None:
@@ -76,13 +61,3 @@ def test_guid_of_another_node(tmp_path: Path) -> None:
     fabric = builder.build()
     assert differences(round_trip(fabric, tmp_path / "net"), fabric) == []
     assert 'caguid=0x4fff\nCa 2 "n1" # "n1"\n[2](5001)' in (tmp_path / "net").read_text()
-
-
-def test_nothing_half_written(tmp_path: Path) -> None:
-    fabric = xgft_fabric("xgft:2;2,2;1,2")
-    with pytest.raises(InputError, match="cannot be written"):
-        write_ibsim_net(fabric, tmp_path / "none" / "net")
-    (tmp_path / "folder").mkdir()
-    with pytest.raises(InputError, match="cannot be written"):
-        write_ibsim_net(fabric, tmp_path / "folder")
-    assert list(tmp_path.iterdir()) == [tmp_path / "folder"]

@@ -12,10 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sar_agent.agent import install_keys
 from sar_agent.agent.outcome import Result
 from sar_agent.agent.state import State
-from sar_agent.agent.status import AgentStatus
 from sar_agent.config.model import Config
 from sar_agent.errors import CheckFailed, Unserved
 from sar_agent.events.message import MessageRefused
@@ -24,8 +22,6 @@ from sar_agent.formats.routes_file import read_routes_file
 from sar_agent.keys import leases
 from sar_agent.keys import pool as manager
 from sar_agent.keys.description import keys_of
-from sar_agent.quality.channel_traffic import Traffic
-from tests.worlds.fake_opensm import job
 from tests.worlds.key_site import ALICE, BOB, JOBS, ROOT, TORUS_HOSTS, Site
 
 
@@ -55,36 +51,6 @@ def test_a_key_is_in_force_and_only_its_offset_changes(site: Site) -> None:
     assert site.agent.installed.generations.numbers() == [2], "a rollback goes behind keys"
 
 
-@pytest.mark.parametrize("busy", [0, 1])
-def test_a_key_avoids_what_other_jobs_send_on_offset_0(
-    site: Site, busy: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One flow takes the spine that job 2 uses less."""
-    fabric = site.fabric
-    spines = np.setdiff1d(np.arange(fabric.switches), fabric.leaves)
-    asked: list[frozenset[int]] = []
-
-    def load(traffic: Traffic, terminals: frozenset[int]) -> np.ndarray:
-        asked.append(terminals)
-        return np.where(fabric.channel_target == spines[busy], 0.9, 0.1)
-
-    monkeypatch.setattr(install_keys, "load_besides", load)
-    site.ask(traffic=None, pairs=[0, 1])
-    assert asked == [frozenset(t for host in TORUS_HOSTS for t in fabric.hosts[host])]
-    made = site.agent.keys.pool.made(("1", "x"))
-    assert made is not None
-    assert set(fabric.channel_target[made.use > 0]) & set(spines) == {spines[1 - busy]}
-
-
-def test_jobs_share_an_offset_and_leave_each_other_s_rows_alone(site: Site) -> None:
-    site.ask()
-    before = site.tables()
-    assert site.ask(BOB, job="2")["offset"] == 2
-    assert site.changed(before) == [2]
-    mine = [site.fabric.hosts[host][0] for host in TORUS_HOSTS]
-    assert np.array_equal(site.tables()[2][:, mine], before[2][:, mine])
-
-
 def test_phases_have_offsets_of_their_own_until_there_are_none(site: Site) -> None:
     found = [site.ask(phase=f"p{n}", traffic=f"shift:{1 + n % 3}")["offset"] for n in range(6)]
     assert found == [2, 3, 4, 5, 6, 7]
@@ -110,19 +76,6 @@ def test_somebody_else_s_job(site: Site) -> None:
         site.know()
         site.say("key-done", BOB, phase="x")
     assert site.ask(ROOT)["offset"] == 2
-
-
-def test_a_job_that_is_not_there_is_waited_for_and_then_refused(site: Site) -> None:
-    assert site.ask(job="77")["state"] == "waiting"
-    site.source.records = (*JOBS, job("77", "n003", "n007")._replace(uid=ALICE))
-    site.now += 1
-    site.agent.serve_keys()
-    assert site.say("key", job="77", phase="x", traffic="ring")["state"] == "in_force"
-    assert site.ask(job="78")["state"] == "waiting"
-    site.now += 100
-    site.agent.serve_keys()
-    answer = site.say("key", job="78", phase="x", traffic="ring")
-    assert answer["error"] == "no job 78 is running"
 
 
 @pytest.mark.parametrize(
@@ -244,14 +197,6 @@ def test_opensm_refuses_a_key(site: Site) -> None:
     assert site.ask()["offset"] == 2
 
 
-def test_a_key_that_is_not_read_back(site: Site) -> None:
-    site.bridge.on_load = [lambda: setattr(site.bridge, "spoil", True)]
-    assert "entries differ" in site.ask()["sentence"]
-    site.bridge.spoil, site.bridge.on_load = False, []
-    assert site.once().result is Result.INSTALLED, "another generation is in force than ours"
-    assert site.value("sar_agent_key_leases") == 0
-
-
 def spoiled(site: Site) -> None:
     site.bridge.spoil = True
 
@@ -325,15 +270,6 @@ def test_a_job_s_keys_in_words(site: Site) -> None:
     assert keys_of(site.fabric, routes, site.agent.keys.pool.leases, ["2"]) == []
     lost = keys_of(site.fabric, None, site.agent.keys.pool.leases, ["1"])[0]
     assert "lost, the routes in force are not known" in lost.words()
-
-
-def test_status_says_what_the_lmc_gives(site: Site) -> None:
-    site.ask()
-    leases = list(site.agent.keys.pool.leases)
-    found = AgentStatus("install", "", None, site.bridge.manager.status(), "", [], leases=leases)
-    assert "keys       1 leased to 1 jobs at 1 LID offsets" in found.words()
-    assert "the largest that fits is 7" in found.words()
-    assert found.json()["keys"][0]["offset"] == 2
 
 
 def test_a_plan_that_fails_with_keys_is_made_without(

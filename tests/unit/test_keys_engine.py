@@ -17,7 +17,6 @@ from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.keys.routes import choose_shift, key_tree, make_key, unshifted
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.engine import PreviousRoutes, Rerouting
-from tests.data import data_path
 from tests.worlds.key_flows import most, permutation
 
 TREE = load_fabric("xgft:3;4,4,4;1,4,4")
@@ -50,13 +49,6 @@ def test_jobs_that_say_what_they_send_get_keys(engine: str) -> None:
     )
     keyed = {t for job in JOBS[:3] for t in job.terminals.tolist()}
     assert rows_that_differ(routes, route("dmodk")) <= keyed
-
-
-def test_shifts_keep_jobs_apart() -> None:
-    fabric = load_fabric("xgft:2;8,8;1,8")
-    mix = JobMix.of(make_job(str(n), range(n, 64, 8), "ring") for n in range(8))
-    for engine, flows in (("ark", 8), ("nrk", 1)):
-        assert route(engine, fabric, mix).remarks[0].endswith(f"together have at most {flows}")
 
 
 def test_a_pattern_for_all_jobs() -> None:
@@ -111,16 +103,6 @@ def test_trees_with_broken_cables_are_served_as_well_as_may_be(spec: str) -> Non
         assert most(key, shift) == [int(shift.own.max())]
         routes = route("nrk", broken, synthetic_mix(broken, 1), "ring")
         assert check_routes(broken, routes).passed and "searched for" in routes.remarks[-1]
-
-
-@pytest.mark.data
-@pytest.mark.parametrize("name", ["dgx-ndr", "selene-storage", "psmn-x5", "director-notabs"])
-def test_real_trees_are_served(name: str) -> None:
-    fabric = load_fabric(str(data_path(f"{name}.ibnetdiscover")))
-    mix = synthetic_mix(fabric, 1)
-    routes = route("nrk", fabric, mix, pattern="ring")
-    assert check_routes(fabric, routes).passed
-    assert f"{len(mix.jobs)} of {len(mix.jobs)} jobs have a routing key" in routes.remarks[0]
 
 
 def test_what_is_no_tree_is_not_served() -> None:

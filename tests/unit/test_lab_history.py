@@ -13,8 +13,7 @@ import pytest
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.spec import load_fabric
-from sar_lab.history import HistoryBuilder, JobHistory, place_history, read_history
-from sar_lab.history.files import is_history
+from sar_lab.history import HistoryBuilder, place_history, read_history
 from tests.worlds.job_texts import SACCT
 
 
@@ -73,12 +72,6 @@ def test_sacct_as_text_with_all_that_goes_wrong(tmp_path: Path) -> None:
     }
 
 
-def test_a_warning_before_the_header_of_sacct(tmp_path: Path) -> None:
-    (tmp_path / "warned").write_text("sacct: warning: Conflicting options\n" + SACCT)
-    assert read_history(tmp_path / "warned").ids == ("7", "8", "11")
-    assert is_history(tmp_path / "warned")
-
-
 def test_sacct_json_whole_and_cut_in_the_middle(tmp_path: Path) -> None:
     jobs = [
         {
@@ -97,28 +90,6 @@ def test_sacct_json_whole_and_cut_in_the_middle(tmp_path: Path) -> None:
     cut = read_history(write(tmp_path / "b.json", text[:-40]))
     assert cut.ids == ("1", "2")
     assert "truncated files" in str(cut.left_out[0])
-
-
-def trace_csv_of(history: JobHistory) -> str:
-    """The history as a trace `job,start,end,nodelist`, times in seconds."""
-    lines = ["job,start,end,nodelist"]
-    for j, id in enumerate(history.ids):
-        start, end = float(history.start[j]), float(history.end[j])
-        hosts = ",".join(history.hosts[h] for h in history.hosts_of(j))
-        until = "" if end == float("inf") else f"{end:.15g}"
-        lines.append(f'{id},{start:.15g},{until},"{hosts}"')
-    return "\n".join(lines) + "\n"
-
-
-def test_a_trace_goes_there_and_back(tmp_path: Path) -> None:
-    text = 'job,start,end,nodelist\n1,5e7,50000100,"n[1-2],n9"\n2,50000050,,n3\nx,y\n'
-    history = read_history(write(tmp_path / "trace.csv", text))
-    assert history.ids == ("1", "2")
-    assert history.size.tolist() == [3, 1]
-    assert history.left_out[0].examples == ("line 4",)
-    again = read_history(write(tmp_path / "again.csv", trace_csv_of(history)))
-    assert (again.hosts, again.ids) == (history.hosts, history.ids)
-    assert np.array_equal(again.end, history.end)
 
 
 def first_seen_folder(tmp_path: Path) -> Path:

@@ -8,11 +8,9 @@ import pytest
 
 from sar_agent.check.transition import Way
 from sar_agent.formats.routes_file import DROPPED
-from sar_agent.install.levels import MOST
 from sar_agent.install.transit import NotSafe
 from sar_agent.opensm.plugin_client import PluginRefused
-from sar_agent.routing import Routes
-from tests.worlds.level_tables import FABRIC, T1, T2, Place, four, told
+from tests.worlds.level_tables import FABRIC, T1, T2, Place, told
 
 
 @pytest.fixture
@@ -56,20 +54,6 @@ def test_what_was_refused_was_never_told(place: Place) -> None:
     assert place.levels.assigned(FABRIC, T2) is None, "only T1, which is in force"
 
 
-def test_few_are_kept_and_nothing_of_them_is_lost(place: Place) -> None:
-    levels, steps = place.levels, [told(flow) for flow in (0, 1, 2, 3)]
-    for before, after in zip(steps * 3, (steps * 3)[1:], strict=False):
-        levels.begin(FABRIC, before, after, ours=True)
-        levels.end_others(FABRIC, after)
-        place.now += 1
-    assert len(place.restart()._eras) <= MOST
-    bits = place.levels.assigned(FABRIC, steps[0])
-    assert bits is not None
-    for flow in range(4):
-        assert bits[0, (flow + 2) % 4, flow] == 0b11
-    assert bits[0, 1, 0] == 0b01
-
-
 def test_unused_levels_are_dropped_and_those_of_live_jobs_are_not(place: Place) -> None:
     kept = place.go(T1).in_force.file.sl_to_vl
     assert kept is not None and kept.tolist() == [0, 1] + [DROPPED] * 14
@@ -99,12 +83,3 @@ def test_a_file_that_is_none_is_said(
     (place.folder / "levels.bin").write_bytes(content)
     place.restart()
     assert "levels.bin: cannot be used" in caplog.text
-
-
-def test_other_nodes_keep_what_they_were_told(place: Place) -> None:
-    place.go(T1)
-    other = four(3)
-    table = Routes("by-hand", other.digest, T2.egress[:, :7], service_level=T2.egress[:, :7])
-    bits = place.levels.assigned(other, table)
-    assert bits is not None and bits.shape == (1, 7, 4)
-    assert bits[0, 2, 0] == 0b11 and bits[0, 6, 3] == 0b01 and bits[0, 5, 0] == 0b11

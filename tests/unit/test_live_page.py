@@ -234,17 +234,6 @@ def test_the_page_follows_the_passes(tmp_path: Path) -> None:
     assert [o["since"] for o in world_state(world, agent)["wrong"]] == [o["since"] for o in first]
 
 
-def test_the_page_says_that_the_history_cannot_be_read(tmp_path: Path) -> None:
-    world = World(tmp_path)
-    (tmp_path / "state").mkdir(exist_ok=True)
-    world.agent.pass_once()
-    (tmp_path / "state/history.sqlite").write_bytes(b"no database" * 999)
-    world.agent.pass_once()
-    said = json.loads(ask(WebApp(world.agent.observers["page"].pages, "any"), "/api/state.json")[2])
-    assert any("history.sqlite" in one["sentence"] for one in said["wrong"])
-    assert world.value("sar_agent_unexpected_errors_total", where="page") == 0
-
-
 def test_an_error_in_the_page_fails_no_pass(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,7 +13,7 @@ from sar_agent.agent.decide import Reason
 from sar_agent.agent.outcome import Result
 from sar_agent.agent.rollback import resume
 from sar_agent.agent.state import SavedHold
-from sar_agent.errors import CheckFailed, InputError, SarError
+from sar_agent.errors import CheckFailed, SarError
 from sar_agent.formats.export import export_routes
 from sar_agent.install import plan as plan_module
 from sar_agent.jobs import JobMix
@@ -50,14 +49,6 @@ def test_first_then_nothing_then_a_job_ends(world: World) -> None:
     assert (report.result, report.reason) == (Result.INSTALLED, Reason.JOBS)
     assert world.bridge.loads == [1, 2]
     assert world.value("sar_agent_reroutes_total", reason="jobs_changed", result="installed") == 1
-
-
-def test_a_restart_knows_what_is_installed(world: World) -> None:
-    world.once()
-    world.restart()
-    assert world.once().result is Result.NOTHING
-    assert world.value("sar_agent_generation_installed") == 1
-    assert world.value("sar_agent_dark_fiber_ratio", routes="planned") is not None
 
 
 @pytest.mark.parametrize("content", ["", "{", '{"generation": "x"}', "\x00\xff"])
@@ -196,13 +187,6 @@ def test_what_fails_the_check_is_never_installed(
     assert report.result is Result.FAILED and "credit loop" in report.sentence
     assert world.bridge.loads == [1]
     assert world.value("sar_agent_check_failures_total") == 1
-
-
-def test_read_back_that_differs_is_no_success(world: World) -> None:
-    world.bridge.spoil = True
-    report = world.once()
-    assert report.result is Result.FAILED and "1 entries differ" in report.sentence
-    assert world.agent.installed.store.load() is None
 
 
 def test_slurm_away_keeps_the_last_jobs(world: World, caplog: pytest.LogCaptureFixture) -> None:
@@ -396,29 +380,3 @@ def test_what_cannot_be_read_back_is_not_replaced(
     assert report.result is Result.FAILED and "could not be read back" in report.sentence
     assert world.bridge.loads == [1]
     assert world.once().result is Result.INSTALLED
-
-
-def test_tables_are_read_once_for_an_install(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was read back after the last install is known until OpenSM routes again."""
-    world.bridge.compares = False
-    dump, dumps = world.bridge.dump, []
-
-    def counted() -> Any:
-        dumps.append(1)
-        return dump()
-
-    world.once()
-    monkeypatch.setattr(world.bridge, "dump", counted)
-    world.source.records = JOBS[:1]
-    assert world.once().result is Result.INSTALLED
-    assert len(dumps) == 1, "to read the new tables back"
-    assert world.once().result is Result.NOTHING and len(dumps) == 1
-    world.bridge.routings += 1
-    world.source.records = JOBS
-    assert world.once().result is Result.INSTALLED
-    assert len(dumps) == 3, "another routing: also what is to be replaced"
-
-
-def test_an_engine_that_is_none(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no engine is called 'sarr'"):
-        World(tmp_path, engine="sarr")

@@ -100,17 +100,3 @@ def test_the_history_tells_what_really_changed(world: World) -> None:
     row, now = world.agent.rerouter.committer.decisions.history.last(1)[0], world.bridge.tables
     assert now and row.generation == world.bridge.generation == 2
     assert row.entries_changed == int((now.forwarding != rewritten[0].forwarding).sum())
-
-
-def test_assigned_lids_are_another_fabric(world: World) -> None:
-    """LIDs that OpenSM assigned again while the load waited: tables are read again."""
-    world.once()
-    world.source.records = JOBS[:1]
-
-    def again() -> None:
-        if world.bridge.lids == 0:
-            world.bridge.lids = 1
-
-    world.bridge.on_load = [again]
-    assert world.once().result is Result.INSTALLED
-    assert world.bridge.loads == [1, 2, 2]

@@ -41,12 +41,6 @@ def test_no_node_is_held_twice():
         assert len(np.unique(one.nodes)) == len(one.nodes)
 
 
-def test_one_spec_is_one_history():
-    one, other = (synthetic_history("synthetic:taurus,seed=5,days=3") for _ in range(2))
-    assert np.array_equal(one.start, other.start) and np.array_equal(one.host, other.host)
-    assert not np.array_equal(one.start, synthetic_history("synthetic:taurus,seed=6").start)
-
-
 @pytest.mark.parametrize("spec", ["synthetic:nobody", "synthetic:taurus,seed=x", "synthetic:"])
 def test_odd_specs(spec):
     with pytest.raises(InputError, match="is not a synthetic history"):

@@ -39,22 +39,6 @@ def key_of(routes: Routes, terminals: list[int]) -> KeyRows:
     return KeyRows(np.array(terminals, np.int32), routes.egress[0, terminals])
 
 
-def test_each_offset_has_what_it_is_for() -> None:
-    base, shelter, key = routes_of("sar"), routes_of("updn"), key_of(routes_of("dmodk"), [0, 5])
-    routes = stack(base, shelter, 2, {3: key})
-    assert routes.egress.shape == (4, *base.egress.shape[1:])
-    assert (routes.egress[0] == base.egress[0]).all()
-    hosts = slice(TREE.terminals)
-    assert (routes.egress[1:3, hosts] == shelter.egress[0, hosts]).all()
-    assert (routes.egress[3, [0, 5]] == key.egress).all()
-    others = np.setdiff1d(np.arange(TREE.terminals), [0, 5])
-    assert (routes.egress[3, others] == shelter.egress[0, others]).all()
-    assert routes.virtual_lanes == 2 and routes.service_level is not None
-    assert (routes.service_level[0] == 0).all() and (routes.service_level[1:3, hosts] == 1).all()
-    assert (routes.service_level[3, [0, 5]] == 0).all()
-    assert (routes.service_level[3, others] == 1).all()
-
-
 @pytest.mark.parametrize("esp0", [False, True])
 def test_a_switch_is_led_to_by_its_first_lid_or_by_all_in_one_way(
     tmp_path: Path, esp0: bool

@@ -52,13 +52,6 @@ def test_one_lane_where_free_choice_needs_two(engine: str, seed: int) -> None:
     assert verdict.passed and verdict.virtual_lanes == 1
 
 
-def test_one_lane_costs_sar_plus_no_load() -> None:
-    fabric = odd_tree()
-    mix = synthetic_mix(fabric, 1)
-    found = measure(fabric, mix, load_engine("sar-plus").route(fabric, mix, Options()))
-    assert found.load_max <= 1.04 * found.lower_bound_load_max
-
-
 def test_sar_plus_stays_in_one_lane_as_jobs_and_cables_come_and_go() -> None:
     fabric, random = odd_tree(), Random(1)
     cables = [c for c in range(fabric.channels) if c < fabric.channel_reverse[c]]

@@ -16,8 +16,7 @@ from sar_agent.fabric import Kind
 from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.opensm_file import decode_opensm_fabric, read_opensm_fabric
-from sar_agent.fabric.spec import load_fabric
-from tests.worlds.fabric_texts import SMALL, differences, ibnetdiscover_text, in_order_of_guids
+from tests.worlds.fabric_texts import SMALL, differences, in_order_of_guids
 from tests.worlds.opensm_files import HEADER, NodeRecord, image_of, image_of_text, sealed
 
 BRIDGE = Path(__file__).parents[2] / "opensm_bridge"
@@ -41,31 +40,6 @@ def test_it_is_the_fabric_that_ibnetdiscover_gives(storage: tuple[str, ...]) -> 
     assert ours.digest == theirs.digest
     assert differences(in_order_of_guids(ours), in_order_of_guids(theirs)) == []
     assert ours.notes == () and Kind.IN_SWITCH in ours.terminal_kind and ours.lmc == 1
-
-
-def test_the_order_is_breadth_first_and_hosts_stay_together() -> None:
-    text = ibnetdiscover_text(load_fabric("xgft:2;4,4;1,2"))
-    fabric = decode_opensm_fabric(image_of_text(text)).fabric
-    assert fabric.switch_name == ("S1-0", "S2-0", "S2-1", "S1-1", "S1-2", "S1-3")
-    assert fabric.terminal_host == tuple(f"n{i:03}" for i in range(1, 17))
-    assert fabric.switch_position.tolist() == list(range(1, 7))
-    assert fabric.terminal_position.tolist() == list(range(7, 23))
-
-
-def test_names_hold_any_byte() -> None:
-    """Blanks for what cannot be printed, as ibnetdiscover does; a node without a name."""
-    odd = bytes(range(1, 64))
-    nodes = [switch(1, 1, 2, name=b""), host(16, 1, name=odd), host(32, 1, name=b"n2\xffmlx5_0")]
-    fabric = decode_opensm_fabric(image_of(nodes, [(0, 1, 1, 1), (0, 2, 2, 1)])).fabric
-    assert fabric.terminal_description == (" " * 31 + odd[31:].decode(), "n2 mlx5_0")
-    assert fabric.terminal_host[1] == "n2"
-    assert fabric.switch_name == ("S-0000000000000001",)
-
-
-def test_a_router_is_no_host() -> None:
-    nodes = [switch(1, 1, 2), host(16, 1), host(32, 1, name=b"gateway", letter="R")]
-    fabric = decode_opensm_fabric(image_of(nodes, [(0, 1, 1, 1), (0, 2, 2, 1)])).fabric
-    assert fabric.terminal_kind.tolist() == [Kind.COMPUTE, Kind.OTHER]
 
 
 def test_what_opensm_regards_as_unhealthy_is_down() -> None:

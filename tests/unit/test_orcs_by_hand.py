@@ -125,27 +125,6 @@ def test_two_groups(tmp_path: Path, pattern: str, first: str, order: str, value:
     assert (one["min"], one["avg"], one["max"]) == (value, value, value)
 
 
-def test_the_fabric_says_the_same_as_its_dot(tmp_path: Path) -> None:
-    tree, rest = "xgft:2;4,4;1,2", ["--pattern", "gather::neighbor:5", "-z", "6", "--runs", "70"]
-    sar_agent(
-        "route", "--fabric", tree, "--jobs", "mix:1", "--engine", "dmodk", "--out", tmp_path,
-        "--export", "orcs",
-    )  # fmt: skip
-    rest += ["--metric", "dep_max_delay", "--json"]
-    dot = said("count-congestion", "--orcs-dot", tmp_path / "network.dot", *rest)
-    both = said(
-        "count-congestion", "--fabric", tree, "--engine", "dmodk", "--routes", tmp_path, *rest
-    )["results"]  # fmt: skip
-    assert isinstance(both, list)
-    for one in both:
-        del one["engine"]
-    del dot["orcs_dot"]
-    assert both == [dot, dot]
-    assert dot["runs"] == 70 and dot["min"] != dot["max"]
-    shown = sar_agent("count-congestion", "--orcs-dot", tmp_path / "network.dot", *rest[:-1]).stdout
-    assert str(dot["max"]) in shown and "gather::neighbor:5" in shown
-
-
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import numpy as np
 import pytest
 
 from sar_agent.errors import InputError
 from sar_lab.orcs.level_schedule import schedule_of
-from sar_lab.orcs.orcs_patterns import NAMED, NUMBERED
 
 
 def levels(pattern: str, ranks: int, first: int | None = None) -> list[str]:
@@ -79,13 +77,3 @@ def test_two_patterns_side_by_side(pattern: str, expected: list[str]) -> None:
 def test_wrong_words(pattern: str, first: int | None, word: str) -> None:
     with pytest.raises(InputError, match=word):
         schedule_of(pattern, 5, first)
-
-
-def test_every_pattern_of_every_size_names_only_its_ranks_and_never_oneself() -> None:
-    patterns = [*NAMED, *(f"{name}:{k}" for name in NUMBERED for k in (1, 2, 5))]
-    for pattern in patterns:
-        for ranks in range(1, 20):
-            schedule = schedule_of(pattern, ranks)
-            assert (schedule.source != schedule.destination).all(), (pattern, ranks)
-            assert max(schedule.source.max(initial=0), schedule.destination.max(initial=0)) < ranks
-            assert (np.diff(schedule.level) > 0).all()

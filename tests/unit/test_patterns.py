@@ -63,12 +63,6 @@ def test_what_does_not_fit_is_a_sentence(word: str, said: str) -> None:
         rank_phases(word, 16)
 
 
-def test_sizes_that_a_pattern_cannot_have() -> None:
-    for word, said in (("transpose", "needs a square"), ("butterfly", "needs a power of two")):
-        with pytest.raises(InputError, match=said):
-            rank_phases(word, 3)
-
-
 def test_a_file_of_pairs(tmp_path: Path) -> None:
     path = tmp_path / "pattern"
     path.write_text("# mine\n0 1\n1 2 # on\n\n\n2 0\n\n[back]\n\n1 0\n# still\n2 1\n[none]\n")

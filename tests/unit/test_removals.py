@@ -38,7 +38,7 @@ def _rest_of_tests(observer: str, tree: Path) -> list[str]:
     return [
         str(path.relative_to(tree))
         for path, text in texts.items()
-        if ("fake_opensm" in text or "test_loop import" in text)
+        if ("fake_opensm" in text or "agent_world import" in text)
         and not any(name in text for name in own)
         and path.name != Path(__file__).name
     ]

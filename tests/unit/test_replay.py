@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -13,13 +12,13 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from sar_agent.errors import InputError, Unserved
+from sar_agent.errors import InputError
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs.model import JobMix
 from sar_agent.quality import measure
 from sar_agent.routing import Options, load_engine
 from sar_lab.history import HistoryBuilder, place_history
-from sar_lab.replay.pools import here, on_cores
+from sar_lab.replay.pools import here
 from sar_lab.replay.replay_plan import ReplayPlan
 from sar_lab.replay.replay_run import run_replay
 from sar_lab.replay.samples import samples_of
@@ -91,52 +90,6 @@ def test_every_sample_has_the_numbers_that_measure_gives(tmp_path):
             before = routes
 
 
-@pytest.mark.long
-def test_engines_go_on_as_in_the_agent(tmp_path):
-    """Then fewer entries change than where every state is computed from_scratch."""
-    history = churn()
-    changed = {}
-    for from_scratch in (False, True):
-        work = work_of(history, ("sar-plus",), from_scratch=from_scratch)
-        found = run_replay(history, work, tmp_path / str(from_scratch), here, "x")
-        changed[from_scratch] = found["engines"]["sar-plus"]["entries_changed"]
-    assert changed[False] < changed[True]
-
-
-@pytest.mark.long
-def test_two_processes_are_one(tmp_path):
-    history = churn()
-    work = work_of(history, ("sar", "sar-plus"))
-    for name, pool in (("one", here), ("two", on_cores(2))):
-        run_replay(history, work, tmp_path / name, pool, "x")
-    assert contents(tmp_path / "one") == contents(tmp_path / "two")
-
-
-def test_what_is_odd_is_counted_and_named(tmp_path):
-    builder = HistoryBuilder("odd")
-    builder.leave_out("lines that end early", "line 7")
-    for row in (
-        ("good", 0.0, 1000.0, hosts(1, 5)),
-        ("backwards", 500.0, 400.0, hosts(2, 6)),
-        ("nodeless", 0.0, 10.0, []),
-        ("partly", 0.0, 1000.0, [*hosts(3, 7), "ghost1"]),
-        ("elsewhere", 0.0, 10.0, ["ghost1", "ghost2"]),
-    ):
-        builder.add(*row)
-    history = builder.build()
-    found = run_replay(history, work_of(history), tmp_path, here, "x")
-    left = {each["reason"]: (each["count"], each["examples"]) for each in found["left_out"]}
-    assert left == {
-        "lines that end early": (1, ["line 7"]),
-        "jobs that end before they start (a clock jumped)": (1, ["backwards"]),
-        "jobs without nodes": (1, ["nodeless"]),
-        "hosts of jobs that are not in the fabric": (2, ["ghost1", "ghost2"]),
-        "jobs of which no host is in the fabric": (1, ["elsewhere"]),
-    }
-    assert found["multi_switch_jobs"] == 2
-    assert json.loads((tmp_path / "replay.json").read_text()) == found
-
-
 def test_table_1_by_hand():
     import pyarrow as pa
 
@@ -159,14 +112,6 @@ def test_table_1_by_hand():
     assert dark.largest_percent is None
     links = cells["job_links"]
     assert (links.largest, links.largest_percent, links.mean_percent) == (10.0, 50.0, 25.0)
-
-
-def test_unserved(tmp_path):
-    fabric = load_fabric("dragonfly:a=4,p=2,h=2")
-    history = make_history("h", [("a", 0.0, 600.0, [fabric.terminal_host[i] for i in (0, 9)])])
-    work = ReplayPlan(fabric, samples_of(fabric, history, 60.0), ("ftree",))
-    with pytest.raises(Unserved, match="ftree serves no moment"):
-        run_replay(history, work, tmp_path, here, "x")
 
 
 def test_what_is_done_is_not_done_again(tmp_path):
@@ -200,15 +145,6 @@ def test_another_replay_s_folder_is_refused(tmp_path):
         run_replay(history, work_of(history, chunk=6), tmp_path, here, "x")
     run_replay(history, work_of(history), tmp_path, here, "x")  # the same again: all is there
     assert contents(tmp_path) == before
-
-
-def test_nothing_to_replay():
-    fabric = load_fabric(FABRIC)
-    history = make_history("other", [("a", 0.0, 1.0, ["x1", "x2"])])
-    with pytest.raises(InputError, match="no job of other spans two leaf switches"):
-        samples_of(fabric, history, 60.0)
-    with pytest.raises(InputError, match="at most"):
-        samples_of(fabric, churn(), 1e-9)
 
 
 def _command(out, workers):

@@ -155,19 +155,6 @@ def test_root_follows_no_link_in_a_folder_of_another_s(theirs: Path, tmp_path: P
 
 
 @as_root
-def test_a_lock_that_can_only_be_read_locks(theirs: Path) -> None:
-    (theirs / "pass.lock").touch(0o644)
-
-    def agent() -> object:
-        with Lock(theirs, "pass.lock", patience=0.0):
-            return "locked"
-
-    assert as_nobody(agent) == "'locked'"
-    with Lock(theirs, "pass.lock"):
-        assert as_nobody(agent).startswith("Unavailable: ")
-
-
-@as_root
 def test_a_state_that_cannot_be_read_is_an_error_with_its_remedy(theirs: Path) -> None:
     StateStore(theirs).save(STATE)
     os.chown(theirs / "state.json", 0, 0)

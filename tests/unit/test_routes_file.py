@@ -15,7 +15,6 @@ from sar_agent.formats.routes_file import (
     RoutesFile,
     decode,
     encode,
-    read_generation,
     read_routes_file,
     write_routes_file,
 )
@@ -119,13 +118,6 @@ def test_arrays_that_break_a_rule_are_not_written(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_missing_file_names_itself(tmp_path: Path) -> None:
-    with pytest.raises(
-        InputError, match=r"nothing\.sar: cannot read the routes file: No such file"
-    ):
-        read_routes_file(tmp_path / "nothing.sar")
-
-
 def test_refusal_names_file_rule_and_remedy(tmp_path: Path) -> None:
     path = tmp_path / "routes.sar"
     path.write_bytes(b"NOTROUTE" + bytes(200))
@@ -150,11 +142,6 @@ def test_full_disk_leaves_the_old_file_and_no_rest(
     assert [p.name for p in tmp_path.iterdir()] == ["routes.sar"]
 
 
-def test_a_missing_folder_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot be written"):
-        write_routes_file(tmp_path / "no such folder" / "routes.sar", small_routes())
-
-
 def test_unknown_versions_and_sections_are_refused() -> None:
     image = bytearray(encode(small_routes()))
     for version in (1, 2, 3, 5):
@@ -165,18 +152,3 @@ def test_unknown_versions_and_sections_are_refused() -> None:
     image[128] = 9  # the id of the first section
     with pytest.raises(InputError, match="section 1 is missing"):
         decode(sealed(bytes(image)))
-
-
-def test_the_generation_is_in_the_head(tmp_path: Path) -> None:
-    path = tmp_path / "routes.sar"
-    write_routes_file(path, small_routes())
-    image = path.read_bytes()
-    assert read_generation(path) == small_routes().generation
-    path.write_bytes(image[:128])
-    assert read_generation(path) == small_routes().generation, "no more than the head is looked at"
-    for broken in (image[:100], b"X" + image[1:], image[:20] + b"\xff" + image[21:]):
-        path.write_bytes(broken)
-        with pytest.raises(InputError, match=r"routes\.sar"):
-            read_generation(path)
-    with pytest.raises(InputError, match="cannot read"):
-        read_generation(tmp_path / "none")

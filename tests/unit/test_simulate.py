@@ -53,14 +53,6 @@ def test_bad_input_is_one_sentence_and_exit_code_2(arguments: list[str], word: s
     assert word in done.stderr
 
 
-def test_jobs_that_send_nothing_between_switches(tmp_path: Path) -> None:
-    jobs = tmp_path / "jobs"
-    jobs.write_text("n001 7\nn002 7\n")
-    done = sar_agent("simulate-time", "--fabric", TREE, "--jobs", jobs, "--engine", "sar")
-    assert done.returncode == 2
-    assert "spans two leaf switches" in done.stderr
-
-
 @pytest.mark.parametrize("switch", ["S1-0", "S2-0"])
 def test_routes_that_lead_nowhere_are_named(switch: str, tmp_path: Path) -> None:
     """One switch knows no host: it may be the last one before them or one on the way."""

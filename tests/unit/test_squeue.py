@@ -26,10 +26,6 @@ def test_a_good_answer(tmp_path):
     assert poll.skipped == 0
 
 
-def test_an_empty_queue(tmp_path):
-    assert SqueueSource([fake_squeue(tmp_path, [])]).poll().records == ()
-
-
 def test_no_shell_and_no_foreign_settings(tmp_path, monkeypatch):
     monkeypatch.setenv("SQUEUE_PARTITION", "debug")
     spy = script(
@@ -51,13 +47,6 @@ def test_a_comment_cannot_pose_as_a_job():
     assert [job.id for job in poll.records] == ["7", "8"]
     assert (poll.skipped, poll.records[0].traffic) == (0, "ring")
     assert (poll.records[0].uid, poll.records[0].numbers) == (1000, ("17",))
-
-
-def test_one_broken_line_is_counted_and_skipped():
-    poll = parse_poll(M + row() + M + "nonsense\n" + M + row("8"), "mark")
-    assert [job.id for job in poll.records] == ["7", "8"]
-    assert poll.skipped == 1
-    assert "nonsense" in poll.first_skipped
 
 
 @pytest.mark.parametrize(
@@ -114,11 +103,6 @@ def test_hanging_ends_at_the_deadline_with_its_children(tmp_path):
     while child.exists() and "State:\tZ" not in child.read_text() and time.monotonic() < end:
         time.sleep(0.05)
     assert not child.exists() or "State:\tZ" in child.read_text()
-
-
-def test_a_missing_squeue_is_said_at_once():
-    with pytest.raises(Unavailable, match=r"/no/squeue cannot be started .*install"):
-        SqueueSource(["/no/squeue"]).poll()
 
 
 def test_latin_1_comments_are_no_obstacle(tmp_path):

@@ -45,13 +45,6 @@ def test_a_state_of_a_later_slurm_is_left_out_and_named(caplog):
         parse_squeue_pipe(line(state="HOVERING"))
 
 
-def test_a_tenth_column_is_the_reason():
-    text = line(comment="a|b sar:ring").replace("\n", "|None\n") + line("8").replace(
-        "\n", "|Prolog\n"
-    )
-    assert [job.traffic for job in parse_squeue_pipe(text)] == ["ring", None]
-
-
 def test_a_header_names_the_columns():
     text = (
         "ST|USER|NODELIST(REASON)|JOBID|START_TIME\n"
@@ -109,22 +102,9 @@ def test_several_clusters(tmp_path, caplog):
         assert "queue:1: 'CLUSTER: a' is not a job line" in caplog.text
 
 
-def test_broken_jobs_of_json_are_passed_over(caplog):
-    jobs = [OLD, 7, OLD | {"job_id": 12, "nodes": "n["}, OLD | {"job_id": 13}, OLD | {"job_id": 14}]
-    found = parse_squeue_json(json.dumps({"jobs": jobs}), "f")
-    assert [job.id for job in found] == ["11", "13", "14"]
-    assert (
-        "2 entries were passed over, the first: f: job no. 2 of the list is broken" in caplog.text
-    )
-
-
 def test_a_header_without_nodes_is_refused():
     with pytest.raises(InputError, match="no node list"):
         parse_squeue_pipe("JOBID|STATE\n1|RUNNING\n", "x")
-
-
-def test_empty_text_is_no_jobs():
-    assert parse_squeue_pipe("\n\n") == ()
 
 
 @pytest.mark.parametrize(
@@ -164,11 +144,6 @@ def test_json_of_old_and_new_slurm_mean_the_same():
 def test_json_states_are_those_that_squeue_prints(states, seen):
     job = OLD | {"job_state": states}
     assert parse_squeue_json(json.dumps({"jobs": [job]}))[0].state == seen
-
-
-def test_json_admin_comment_wins():
-    job = OLD | {"comment": "sar:ring", "admin_comment": "sar:alltoall"}
-    assert parse_squeue_json(json.dumps({"jobs": [job]}))[0].traffic == "alltoall"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import socket
 import ssl
 import zlib
 from collections.abc import Callable, Iterator
@@ -14,9 +13,7 @@ import numpy as np
 import pytest
 
 from sar_agent.formats.routes_file import read_generation
-from sar_agent.install.subnet_manager import SmStatus
 from sar_agent.standby.channel import PeerProblem
-from sar_agent.standby.numbering import NumberedAbove
 from sar_agent.standby.peer_client import PeerClient
 from sar_agent.standby.snapshot import CONNECTIONS
 from sar_agent.standby.terms import Claim, Precedence, precedence
@@ -139,53 +136,6 @@ def test_a_takeover_and_the_way_back(sides: tuple[Side, Side]) -> None:
     assert a.lead().term == 3, "an agent that starts again goes on in its term"
     assert b.link.exchange() and b.link.terms.load().term == 3
     assert {r.generation for r in a.link.history.last(9)} == {3, 4}
-
-
-def test_after_a_split_the_masters_state_counts(
-    sides: tuple[Side, Side], caplog: pytest.LogCaptureFixture
-) -> None:
-    a, b = sides
-    a.lead()
-    a.put(3)
-    assert b.link.exchange()
-    b.role = "master"  # its half of the fabric has no other
-    b.installs = True
-    b.link.terms.write(
-        b.link.terms.load().model_copy(update={"term": 2, "holder": b.link.terms.load().node})
-    )
-    for generation in (4, 5, 6):
-        b.put(generation)
-    a.put(4)
-    assert a.link.exchange() and b.link.exchange()
-    assert "is a master, too" in caplog.text
-    assert (a.generation(), b.generation()) == (4, 6)
-    b.follow()
-    caplog.clear()
-    assert a.link.exchange()
-    assert a.link.terms.load().term == 3 and a.generation() == 4
-    assert "has had a term of its own (2, generation 6)" in caplog.text
-    assert b.link.exchange()
-    assert (b.generation(), b.numbers()) == (4, [3, 4])
-    assert [line for line in caplog.messages if line.startswith("the state of")] == [
-        f"the state of {socket.gethostname()} counts now (term 3, generation 4): its OpenSM became "
-        "the master after this one, whose state (term 2, generation 6) is replaced"
-    ]
-    # The plugin of b has had 6 in force, and would refuse 5.
-    assert a.link.terms.load().highest == 6
-    manager = NumberedAbove(_Manager(4), lambda: a.link.terms.load().highest)  # type: ignore[arg-type]
-    assert manager.status().highest_generation == 6
-    assert {r.generation for r in b.link.history.last(9)} == {3, 4, 5, 6}
-
-
-class _Manager:
-    name = "OpenSM"
-    calls = False
-
-    def __init__(self, highest: int) -> None:
-        self.highest = highest
-
-    def status(self) -> SmStatus:
-        return SmStatus(highest_generation=self.highest)
 
 
 def _older(a: Side) -> None:

@@ -17,12 +17,12 @@ import pytest
 
 from sar_agent.config.model import Config, ConfigError, parse_config
 from sar_agent.errors import InputError, SarError
-from sar_agent.standby.channel import Channel, PeerProblem, tls_context
+from sar_agent.standby.channel import PeerProblem, tls_context
 from sar_agent.standby.peer_client import PeerClient
 from sar_agent.standby.report import fetch, peer_json, peer_words
 from sar_agent.standby.snapshot import SnapshotSource
 from sar_agent.standby.terms import TermStore
-from sar_lab.live.process import free_port, wait_until
+from sar_lab.live.process import free_port
 from tests.worlds.standby_certificate import certificate
 from tests.worlds.standby_sides import Side, two_sides
 
@@ -71,44 +71,6 @@ def test_nobody_without_the_certificate_gets_anything(
     told = [line for line in caplog.messages if "have shown no certificate of ours" in line]
     assert len(told) == 1, "strangers do not fill the log"
     assert b.link.exchange(), "the peer is served all the same"
-
-
-def test_silent_strangers_take_few_places_for_a_short_time(
-    sides: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    a, b = sides
-    a.lead()
-    a.put(4)
-    assert b.link.exchange()
-    monkeypatch.setattr("sar_agent.standby.peer_server.HANDSHAKE", 0.5)
-    threads = threading.active_count()
-    silent = [socket.create_connection(a.config.standby.listen_host_port) for _ in range(40)]
-    assert b.link.exchange(), "a connection that is open stays"
-    assert threading.active_count() <= threads + 2 * 8
-    for one in silent:
-        one.settimeout(30)
-        assert one.recv(1) == b"", "the server ends it"
-        one.close()
-    b.link.close()
-    assert wait_until(b.link.exchange, 20)
-
-
-def test_who_has_shown_the_certificate_is_the_peer_wherever_it_is(
-    sides: tuple[Side, Side], secret: Path
-) -> None:
-    """A peer with several addresses, or one whose name was not known when the agent began."""
-    a, _ = sides
-    a.lead()
-    a.put(4)
-    port = a.config.standby.listen_host_port[1]
-    context = tls_context(secret, server=False)
-    with socket.create_connection(("127.0.0.1", port), 60, ("127.0.0.9", 0)) as raw:
-        assert Channel(context.wrap_socket(raw), "a").receive is not None
-        assert wait_until(lambda: "127.0.0.9" in a.server._known, 60)
-    held = [socket.create_connection(("127.0.0.1", port), 60, ("127.0.0.9", 0)) for _ in range(4)]
-    assert wait_until(lambda: a.server._places.of["127.0.0.9"] >= 4, 60)
-    for one in held:
-        one.close()
 
 
 def test_a_certificate_that_others_may_read_is_refused(tmp_path: Path) -> None:

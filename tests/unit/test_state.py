@@ -23,11 +23,6 @@ def test_there_and_back(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["state.json"], "no temporary is left"
 
 
-def test_none_yet(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    assert StateStore(tmp_path).load() is None
-    assert not caplog.text
-
-
 def test_every_cut_is_none_and_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     store = StateStore(tmp_path)
     store.save(STATE)
@@ -36,13 +31,6 @@ def test_every_cut_is_none_and_said_once(tmp_path: Path, caplog: pytest.LogCaptu
         store.path.write_text(text[:length])
         assert store.load() is None, text[:length]
     assert caplog.text.count("cannot be used") == 1
-
-
-def test_what_another_process_saves_is_seen(tmp_path: Path) -> None:
-    store = StateStore(tmp_path)
-    store.save(STATE)
-    StateStore(tmp_path).save(STATE.model_copy(update={"generation": 8}))
-    assert (loaded := store.load()) is not None and loaded.generation == 8
 
 
 def test_a_disk_that_does_not_take_it(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -71,15 +59,6 @@ def test_a_reserved_state_needs_no_more_room(
     with pytest.raises(InputError, match="No space left"):
         store.reserve(STATE)
     assert StateStore(tmp_path).load() == later
-
-
-def test_what_was_reserved_and_not_used_is_given_back(tmp_path: Path) -> None:
-    store = StateStore(tmp_path)
-    store.save(STATE)
-    store.reserve(STATE.model_copy(update={"generation": 8}))
-    assert StateStore(tmp_path).load() == STATE, "nothing is claimed beforehand"
-    store.release()
-    assert [path.name for path in tmp_path.iterdir()] == ["state.json"]
 
 
 def test_the_file_of_an_older_agent_has_the_plugin_s_identity(tmp_path: Path) -> None:

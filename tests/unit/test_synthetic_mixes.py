@@ -6,8 +6,8 @@ import pytest
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.jobs.synthetic import mix_of_spec, synthetic_mix
-from sar_agent.jobs.tree_placement import BUSY, TreePlacement, queue_on_tree
+from sar_agent.jobs.synthetic import mix_of_spec
+from sar_agent.jobs.tree_placement import TreePlacement
 
 TWO, THREE = load_fabric("xgft:2;4,3;1,2"), load_fabric("xgft:3;4,2,2;1,2,2")
 
@@ -39,23 +39,6 @@ def test_more_hosts_than_are_free_are_refused() -> None:
     place.start(10)
     with pytest.raises(ValueError, match="more than are free"):
         place.start(3)
-
-
-@pytest.mark.parametrize("spec", ["xgft:2;12,24;1,12", "xgft:3;6,6,8;1,6,6", "torus:4x4x4"])
-def test_a_queue_leaves_a_busy_machine_without_shared_hosts(spec: str) -> None:
-    fabric = load_fabric(spec)
-    for seed in (1, 2, 3):
-        hosts = [host for job in queue_on_tree(fabric, seed) for host in job]
-        assert len(set(hosts)) == len(hosts)
-        assert BUSY - 0.06 <= len(hosts) / len(fabric.hosts) <= BUSY + 0.01
-
-
-def test_the_seed_decides_the_mix_alone() -> None:
-    same = [mix_of_spec("mix:1,placed=tree", load_fabric("xgft:2;12,24;1,12")) for _ in range(2)]
-    assert same[0] == same[1]
-    fabric = load_fabric("xgft:2;12,24;1,12")
-    assert mix_of_spec("mix:2,placed=tree", fabric) != same[0]
-    assert mix_of_spec("mix:1", fabric) == synthetic_mix(fabric, 1)
 
 
 @pytest.mark.parametrize(

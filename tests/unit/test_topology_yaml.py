@@ -27,11 +27,6 @@ def test_the_default_tree_counts(tmp_path: Path) -> None:
     assert found.switches["s2"].line == MANUAL.splitlines().index("        nodes: node[03-04]")
 
 
-def test_else_the_first_tree(tmp_path: Path) -> None:
-    text = MANUAL.replace("cluster_default: true", "cluster_default: false")
-    assert read_topology_yaml(write(tmp_path, text)).leaf_of("other01") == {"s1"}
-
-
 TREE = "- topology: t\n  tree:\n    switches:\n"
 
 

@@ -9,7 +9,6 @@ import pytest
 
 from sar_agent.errors import InputError
 from sar_lab.trace.parse import read_trace
-from sar_lab.trace.program_generators import PROGRAMS, ProgramOptions
 from sar_lab.trace.program_trace import ProgramPhase
 
 
@@ -103,22 +102,3 @@ def test_what_is_wrong_is_named_with_its_line(
 def test_what_is_no_trace(text: str, word: str) -> None:
     with pytest.raises(InputError, match=word):
         read_trace(text)
-
-
-def test_utilization_is_the_share_of_undisturbed_communication() -> None:
-    wish = ProgramOptions(
-        ranks=36, jobs=3, sizes=(4096, 262144), iterations=4, utilization=0.25, rate=40
-    )
-    trace = read_trace(PROGRAMS["cartesian"](wish))
-    orders = set()
-    for program in trace.programs:
-        assert len(program.phases) == 6 * 4
-        computed = sum(phase.compute for phase in program.phases)
-        sent = sum(float(phase.size.max()) * 8e-9 / 40 for phase in program.phases)
-        assert sent / (sent + computed) == pytest.approx(0.25)
-        orders.add(tuple(phase.key for phase in program.phases[:6]))
-        assert {phase.key for phase in program.phases} == {"+x", "+y", "+z", "-x", "-y", "-z"}
-        assert min(p.size.min() for p in program.phases) >= 4096
-        assert max(p.size.max() for p in program.phases) <= 262144
-    assert len(orders) > 1
-    assert PROGRAMS["cartesian"](wish) == PROGRAMS["cartesian"](wish)

@@ -15,12 +15,11 @@ from sar_agent.check.transition import Way
 from sar_agent.errors import Unavailable
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.formats.conversion import routes_to_file
-from sar_agent.formats.routes_file import read_generation, read_routes_file
+from sar_agent.formats.routes_file import read_routes_file
 from sar_agent.install.plan import Plan
 from sar_agent.install.transit import NotKnown, NotSafe, transition_to
 from sar_agent.jobs import JobMix
-from sar_agent.opensm.plugin_client import PluginRefused
-from sar_agent.routing import Options, Routes, load_engine
+from sar_agent.routing import Options, load_engine
 from sar_agent.routing.lanes import routed
 from tests.worlds.agent_world import ROW
 from tests.worlds.rings import around, ring
@@ -44,32 +43,6 @@ def test_what_must_not_be_mixed_is_installed_in_stages(place: Place) -> None:
     assert arrived.in_force.file.generation == 3 and arrived.changed == (2, 2)
     assert arrived.transition and arrived.transition.way is Way.STAGED
     assert read_routes_file(place.path).generation == 3
-
-
-def test_sl2vl_tables_of_all_stages_are_counted(place: Place) -> None:
-    def send() -> None:
-        place.fake.sl2vl_tables += 5
-
-    place.fake.on_load.append(send)
-    arrived = place.go(place.plan(around(place.fabric, NEW)))
-    assert place.fake.loads == [2, 3] and arrived.sl2vl_tables == 10
-
-
-def with_two_offsets(to_last: list[int], to_middle: int) -> Routes:
-    """Switch 0 leads to switch 1 by port `to_middle`, at both offsets."""
-    routes = around(ring(), to_last)
-    egress = routes.egress.repeat(2, axis=0)
-    egress[:, 4, 0] = to_middle
-    return replace(routes, egress=egress)
-
-
-def test_a_stage_is_in_force_as_planned_where_a_switch_has_one_lid(tmp_path: Path) -> None:
-    place = Place(tmp_path, with_two_offsets(OLD, 1))
-    seen: list[Plan] = []
-    arrived = place.go(place.plan(with_two_offsets(NEW, 2)), between=seen.append)
-    assert arrived.transition.way is Way.STAGED and len(seen) > 1
-    assert [stage.routes.egress[:, 4, 0].tolist() for stage in seen] == [[2, 2]] * len(seen)
-    assert (arrived.plan.routes.egress == with_two_offsets(NEW, 2).egress).all()
 
 
 def test_a_stage_that_is_refused_leaves_the_last_one_in_force(place: Place) -> None:
@@ -137,32 +110,6 @@ def test_tables_that_changed_under_a_load_are_read_and_decided_of_again(
     assert place.fake.generation == arrived.plan.generation == 2
 
 
-def test_tables_that_never_stand_still_are_given_up(place: Place) -> None:
-    def other() -> None:
-        place.fake.lids += 1
-
-    place.fake.on_load = [other]
-    with pytest.raises(PluginRefused, match="is in force") as refused:
-        place.transit.install(place.plan(around(place.fabric, [2, 4, 4])))
-    assert refused.value.code == "changed"
-    assert place.fake.loads == [2, 2, 2] and place.fake.generation == 1
-    assert not place.path.exists()
-
-
-def test_a_stage_that_finds_other_tables_is_examined_from_there(place: Place) -> None:
-    """Somebody else has the fabric rewritten between two stages."""
-
-    def other() -> None:
-        if place.fake.loads == [2, 3]:
-            place.fake.tables = routes_to_file(place.fabric, around(place.fabric, OLD), 2)
-
-    place.fake.on_load = [other]
-    arrived = place.transit.install(place.plan(around(place.fabric, NEW)))
-    assert place.fake.loads == [2, 3, 3, 4]
-    assert arrived.plan.generation == 4 and (arrived.changed == (2, 2))
-    assert read_generation(place.path) == 4
-
-
 def deaf(place: Place, had: int | None = None, switch: int = 0) -> None:
     """A switch has not confirmed: it was sent what is in force, and may have something else."""
     tables = place.fake.tables
@@ -205,13 +152,6 @@ def test_stages_wait_until_packets_of_the_tables_before_are_gone(place: Place) -
     arrived = place.go(place.plan(around(place.fabric, NEW)))
     assert arrived.transition and arrived.transition.drains == (False, True)
     assert place.slept == [HOQ * (2 + 1)] and place.fake.loads == [2, 3]
-
-
-def test_stages_do_not_begin_where_packets_may_wait_without_limit(place: Place) -> None:
-    place.fake.head_of_queue = -1
-    with pytest.raises(NotSafe, match="sets no limit to how long they wait"):
-        place.go(place.plan(around(place.fabric, NEW)))
-    assert place.fake.loads == [] and place.slept == []
 
 
 STEPS = OLD, [2, 4, 4], NEW

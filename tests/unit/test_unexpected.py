@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sar_agent.agent import fabric_source, observe_site
+from sar_agent.agent import observe_site
 from sar_agent.agent.decide import Reason
 from sar_agent.agent.fabric_source import read_fabric
 from sar_agent.agent.outcome import Result
@@ -160,12 +160,3 @@ def test_a_full_tmp_hides_no_fabric(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     )
     fabric = read_fabric(config.fabric, tmp_path / "cache" / "fabric.npz")
     assert fabric.digest == read_ibnetdiscover(IBNETDISCOVER).digest
-
-
-def test_no_tmp_at_all_hides_no_fabric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def none(*_: object, **__: object) -> None:
-        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found")
-
-    monkeypatch.setattr(fabric_source.tempfile, "TemporaryDirectory", none)
-    config = Config.model_validate({"fabric": {"command": ["pwd"]}}, strict=False)
-    assert fabric_source._run(("pwd",), 10, dict(config.fabric.environment)) == "/\n"

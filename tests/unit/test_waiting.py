@@ -146,10 +146,6 @@ def test_a_cable_that_comes_back_is_looked_at_within_a_second(loop: Loop) -> Non
     assert loop.go() <= 10.4 + SETTLED < 11.4
 
 
-def test_a_fallback_during_the_pass_after_its_look(loop: Loop) -> None:
-    assert loop.go(during=loop.bridge.fall_back) <= SETTLED
-
-
 def test_a_fallback_right_after_an_install(loop: Loop) -> None:
     """Before the status after it is asked for, which the pass itself shows in its metrics."""
     loop.world.source.records = JOBS[:1]
@@ -165,24 +161,8 @@ def test_a_fallback_right_after_an_install(loop: Loop) -> None:
     assert loop.bridge.engine == "minhop"
 
 
-def test_somebody_else_s_install_is_a_move(loop: Loop) -> None:
-    """A rollback by hand."""
-
-    def rolled_back() -> None:
-        loop.bridge.generation += 1
-
-    loop.clock.at.append((5.0, rolled_back))
-    assert loop.go() <= 5.0 + SETTLED
-
-
 def test_an_edit_during_the_pass_is_seen_at_once(loop: Loop) -> None:
     assert loop.go(during=loop.woken.edited.set) == 0.0
-
-
-def test_an_opensm_that_was_away_in_the_pass_is_a_move_when_it_is_there(loop: Loop) -> None:
-    loop.bridge.away = True
-    loop.clock.at.append((9.0, lambda: setattr(loop.bridge, "away", False)))
-    assert loop.go() <= 9.0 + SETTLED
 
 
 def test_a_pass_without_a_look_does_not_turn_without_a_pause(loop: Loop) -> None:

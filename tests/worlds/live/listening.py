@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
-import sys
-import urllib.request
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-
-from prometheus_client.parser import text_string_to_metric_families
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.ibsim_net import write_ibsim_net
@@ -20,11 +15,11 @@ from sar_agent.fabric.spec import load_fabric
 from sar_lab.live.agent import AT_ONCE
 from sar_lab.live.process import free_port, wait_until
 from tests.worlds.fake_squeue import fake_squeue
+from tests.worlds.live.agent_process import CLI, run_agent, scrape, write_config
+from tests.worlds.live.built import ROOT
 from tests.worlds.live.munged import NOBODY, tell
 
-ROOT = Path(__file__).parents[3]
 FABRIC = "xgft:2;4,4;1,2"
-CLI = [sys.executable, "-c", "from sar_agent.cli import main; main()"]
 
 
 def with_lids(fabric: Fabric, lmc: int) -> Fabric:
@@ -51,14 +46,7 @@ class Agent:
         return self.socket or self.folder / "run" / "events.sock"
 
     def metrics(self) -> dict[tuple[str, ...], float]:
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        url = f"http://127.0.0.1:{self.tcp[1] + 1}/metrics"
-        text = opener.open(url, timeout=20).read().decode()
-        return {
-            (sample.name, *sample.labels.values()): sample.value
-            for family in text_string_to_metric_families(text)
-            for sample in family.samples
-        }
+        return scrape(self.tcp[1] + 1)
 
     def refused(self, why: str) -> float:
         return self.metrics().get(("sar_agent_events_refused_total", why), 0)
@@ -74,7 +62,7 @@ class Agent:
         fake_squeue(self.folder, jobs)
 
     def log(self) -> str:
-        return (self.folder / "log").read_text()
+        return (self.folder / "agent.log").read_text()
 
     def cli(self, *words: str) -> str:
         return subprocess.run(
@@ -126,18 +114,7 @@ def start(
         "opensm": {"plugin_socket": str(bridge or folder / "none.sock")},
         "events": events,
     }
-    (folder / "sar-agent.toml").write_text(
-        "\n".join(
-            f"[{name}]\n" + "\n".join(f"{key} = {json.dumps(value)}" for key, value in keys.items())
-            for name, keys in sections.items()
-        )
-    )
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [*CLI, "run", "--config", str(folder / "sar-agent.toml")],
-            env=os.environ | {"PYTHONPATH": str(ROOT)} | (env or {}),
-            stderr=log,
-        )
+    process = run_agent(write_config(folder, sections), env)
     made = Agent(
         folder, munge, ("127.0.0.1", port), process, Path(agent["run_dir"]) / "events.sock"
     )

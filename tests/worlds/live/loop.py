@@ -5,45 +5,38 @@ from __future__ import annotations
 import gc
 import io
 import itertools
-import json
 import os
 import re
 import subprocess
 import sys
-import urllib.request
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from prometheus_client.parser import text_string_to_metric_families
-
-from sar_agent.agent.history import History, Row
-from sar_agent.agent.state import State
 from sar_agent.cli import main
 from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.formats.routes_file import RoutesFile
 from sar_agent.install.generations import Generations
-from sar_agent.opensm.plugin_client import PluginClient, PluginStatus
+from sar_agent.opensm.plugin_client import PluginStatus
 from sar_lab.live.agent import AT_ONCE
 from sar_lab.live.ibsim import Ibsim
 from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import free_port, wait_until
 from sar_lab.live.slurm import SlurmCluster
 from tests.worlds.live import readback
+from tests.worlds.live.agent_process import CLI, AgentFolder, run_agent, scrape, write_config
 from tests.worlds.live.site import ROOT, is_primed, plugin
 
 FABRIC = "xgft:2;4,4;1,2"
 """Hosts n001 … n016 on leaves S1-0 … S1-3 (ports 1-4; 5 and 6 up), spines S2-0 and S2-1."""
 
-_open = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
-
 
 @dataclass
-class LoopSite:
+class LoopSite(AgentFolder):
     folder: Path
     fabric: Ibsim
     sm: OpenSM
@@ -52,24 +45,10 @@ class LoopSite:
     port: int
     daemons: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
-    @property
-    def bridge(self) -> PluginClient:
-        return PluginClient(self.sm.socket_path)
-
-    @property
-    def state_dir(self) -> Path:
-        return self.folder / "state"
-
     def config(self, **agent: Any) -> Path:
         """The TOML file, with other keys of [agent]."""
-        path = self.folder / "sar-agent.toml"
         sections = self.settings | {"agent": self.settings["agent"] | agent}
-        path.write_text("\n".join(toml_section(name, keys) for name, keys in sections.items()))
-        return path
-
-    def command(self, *words: str, **agent: Any) -> list[str]:
-        code = "from sar_agent.cli import main; main()"
-        return [sys.executable, "-c", code, *words, "--config", str(self.config(**agent))]
+        return write_config(self.folder, sections)
 
     def env(self) -> dict[str, str]:
         return self.slurm.env() | {"PYTHONPATH": str(ROOT)}
@@ -77,7 +56,7 @@ class LoopSite:
     def cli(self, *words: str, **agent: Any) -> subprocess.CompletedProcess[str]:
         """One command of the agent, to its end."""
         return subprocess.run(
-            self.command(*words, **agent),
+            [*CLI, *words, "--config", str(self.config(**agent))],
             env=self.env(),
             cwd=self.folder,
             capture_output=True,
@@ -105,34 +84,15 @@ class LoopSite:
 
     def start(self, **agent: Any) -> subprocess.Popen[bytes]:
         """`sar-agent run`; its log is `agent.log`."""
-        with (self.folder / "agent.log").open("ab") as log:
-            daemon = subprocess.Popen(
-                self.command("run", **agent),
-                env=self.env(),
-                cwd=self.folder,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
+        daemon = run_agent(self.config(**agent), self.env())
         self.daemons.append(daemon)
         return daemon
-
-    def log(self) -> str:
-        return (self.folder / "agent.log").read_text()
-
-    def state(self) -> State | None:
-        path = self.state_dir / "state.json"
-        return State.model_validate_json(path.read_bytes()) if path.exists() else None
 
     def plan(self) -> RoutesFile:
         """What the agent says it installed last."""
         state = self.state()
         assert state is not None
         return Generations(self.state_dir).read(state.generation)
-
-    def rows(self) -> list[Row]:
-        """The history, newest first."""
-        return History(self.state_dir).last(1000)
 
     def wait_installed(self, after: int = 0, seconds: float = 60) -> PluginStatus:
         """Until a generation above `after` is in force and the agent's state says so, too; and its
@@ -169,12 +129,7 @@ class LoopSite:
 
     def metrics(self) -> dict[tuple[str, ...], float]:
         """A scrape: (name, label values …) to value."""
-        text = _open(f"http://127.0.0.1:{self.port}/metrics", timeout=10).read().decode()
-        return {
-            (sample.name, *sample.labels.values()): sample.value
-            for family in text_string_to_metric_families(text)
-            for sample in family.samples
-        }
+        return scrape(self.port)
 
     def assert_paths(self, pairs: Iterable[tuple[str, str]]) -> None:
         """ibtracert walks the switches' tables as a packet would: each step is the plan's."""
@@ -192,17 +147,6 @@ class LoopSite:
             column = plan.terminal_guids.tolist().index(ends[1])
             for (_, here), (port, _) in itertools.pairwise(steps):
                 assert plan.forwarding[0, rows[int(here, 16)], column] == int(port), run.stdout
-
-
-def toml_section(name: str, keys: Mapping[str, Any]) -> str:
-    lines = [f"[{name}]"]
-    for key, value in keys.items():
-        if isinstance(value, dict):
-            inner = ", ".join(f"{json.dumps(k)} = {json.dumps(v)}" for k, v in value.items())
-            lines.append(f"{key} = {{ {inner} }}")
-        else:
-            lines.append(f"{key} = {json.dumps(value)}")
-    return "\n".join(lines) + "\n"
 
 
 @contextmanager

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,12 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sar_agent.agent.history import History, Row
-from sar_agent.agent.state import State
 from sar_agent.errors import SarError
 from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.opensm.plugin_client import PluginClient, PluginStatus
+from sar_agent.opensm.plugin_client import PluginStatus
 from sar_agent.standby.terms import TermRecord
 from sar_lab.live.agent import AT_ONCE
 from sar_lab.live.ibsim import Ibsim
@@ -28,13 +25,13 @@ from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import free_port, wait_until
 from tests.worlds.fake_squeue import fake_squeue
 from tests.worlds.live import readback
-from tests.worlds.live.loop import FABRIC, toml_section
+from tests.worlds.live.agent_process import CLI, AgentFolder, run_agent, write_config
+from tests.worlds.live.loop import FABRIC
 from tests.worlds.live.site import ROOT, plugin
 from tests.worlds.standby_certificate import certificate
 
 POLLING = {"sminfo_polling_timeout": "1000", "polling_retry_number": "4"}
 """How a standby OpenSM watches its master: it takes over after some 5 s."""
-CLI = [sys.executable, "-c", "from sar_agent.cli import main; main()"]
 
 
 class Relay:
@@ -86,7 +83,7 @@ def _pass_on(source: socket.socket, target: socket.socket) -> None:
 
 
 @dataclass
-class Machine:
+class Machine(AgentFolder):
     """One OpenSM and its agent."""
 
     name: str
@@ -98,23 +95,8 @@ class Machine:
     sections: dict[str, dict[str, Any]] = field(default_factory=dict)
     agent: subprocess.Popen[bytes] | None = None
 
-    @property
-    def bridge(self) -> PluginClient:
-        return PluginClient(self.sm.socket_path)
-
-    @property
-    def state_dir(self) -> Path:
-        return self.folder / "state"
-
     def start_agent(self) -> None:
-        self.agent = subprocess.Popen(
-            [*CLI, "run", "--config", str(self.config())],
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
-            cwd=self.folder,
-            stdin=subprocess.DEVNULL,
-            stdout=(self.folder / "agent.log").open("ab"),
-            stderr=subprocess.STDOUT,
-        )
+        self.agent = run_agent(self.config())
 
     def kill_agent(self) -> None:
         assert self.agent is not None
@@ -123,9 +105,7 @@ class Machine:
         self.agent = None
 
     def config(self) -> Path:
-        path = self.folder / "sar-agent.toml"
-        path.write_text("\n".join(toml_section(name, keys) for name, keys in self.sections.items()))
-        return path
+        return write_config(self.folder, self.sections)
 
     def cli(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -136,24 +116,14 @@ class Machine:
             timeout=240,
         )
 
-    def log(self) -> str:
-        return (self.folder / "agent.log").read_text()
-
     def status(self) -> PluginStatus | None:
         try:
             return self.bridge.status()
         except SarError:
             return None
 
-    def state(self) -> State | None:
-        path = self.state_dir / "state.json"
-        return State.model_validate_json(path.read_bytes()) if path.exists() else None
-
     def term(self) -> TermRecord:
         return TermRecord.model_validate_json((self.state_dir / "standby.json").read_bytes())
-
-    def rows(self) -> list[Row]:
-        return History(self.state_dir).last(1000)
 
     def is_master(self) -> bool:
         status = self.status()

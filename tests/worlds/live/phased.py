@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,11 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sar_agent.agent.history import History, Row
 from sar_agent.errors import SarError
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.formats.routes_file import RoutesFile, read_routes_file
-from sar_agent.opensm.plugin_client import PluginClient, PluginStatus
+from sar_agent.opensm.plugin_client import PluginStatus
 from sar_lab.five_phase.model_replay import read_trace, replay
 from sar_lab.live.agent import AT_ONCE
 from sar_lab.live.generated import ibsim_for
@@ -27,16 +25,16 @@ from sar_lab.live.munge_daemon import MungeDaemon
 from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import wait_until
 from tests.worlds.fake_squeue import fake_squeue
+from tests.worlds.live.agent_process import AgentFolder, run_agent, write_config
 from tests.worlds.live.munged import tell
 from tests.worlds.live.site import ROOT, is_primed, plugin
 from tests.worlds.live.subscriber import Subscriber
 
 TREE = "xgft:2;4,4;1,2"
-CLI = [sys.executable, "-c", "from sar_agent.cli import main; main()"]
 
 
 @dataclass
-class Phased:
+class Phased(AgentFolder):
     folder: Path
     fabric: Ibsim
     sm: OpenSM
@@ -44,10 +42,6 @@ class Phased:
     update: dict[str, Any]
     agents: list[subprocess.Popen[bytes]] = field(default_factory=list)
     subscribers: list[Subscriber] = field(default_factory=list)
-
-    @property
-    def bridge(self) -> PluginClient:
-        return PluginClient(self.sm.socket_path)
 
     @property
     def trace(self) -> Path:
@@ -85,25 +79,11 @@ class Phased:
             "events": {"munge_socket": str(self.munge)},
             "update": {"trace": str(self.trace)} | self.update,
         }
-        text = "".join(
-            f"[{name}]\n" + "".join(f"{k} = {json.dumps(v)}\n" for k, v in keys.items())
-            for name, keys in sections.items()
-        )
-        inner = ", ".join(f"{json.dumps(k)} = {json.dumps(v)}" for k, v in env.items())
-        path = self.folder / "sar-agent.toml"
-        path.write_text(text + f"[fabric]\nenvironment = {{ {inner} }}\n")
-        return path
+        return write_config(self.folder, sections | {"fabric": {"environment": env}})
 
     def start(self, **agent: Any) -> subprocess.Popen[bytes]:
         """`sar-agent run`."""
-        with (self.folder / "agent.log").open("ab") as log:
-            process = subprocess.Popen(
-                [*CLI, "run", "--config", str(self.config(**agent))],
-                env=os.environ | {"PYTHONPATH": str(ROOT)},
-                cwd=self.folder,
-                stdin=subprocess.DEVNULL,
-                stderr=log,
-            )
+        process = run_agent(self.config(**agent))
         self.agents.append(process)
         return process
 
@@ -126,13 +106,6 @@ class Phased:
             )
         )
         return self.subscribers[-1]
-
-    def log(self) -> str:
-        return (self.folder / "agent.log").read_text()
-
-    def rows(self) -> list[Row]:
-        """The newest first."""
-        return History(self.folder / "state").last(100)
 
     def asked(self) -> dict[str, Any]:
         """The agent's answer to a question about updates."""
