@@ -1,4 +1,4 @@
-"""What is believed of what Slurm's hooks say, and what is not; live munge: tests/live/test_door."""
+"""What is believed of what Slurm's hooks say, and what is not; live munge: tests/live/test_message_server."""
 
 from __future__ import annotations
 
