@@ -15,7 +15,6 @@ from tests.bench import (
     assess_times,
     exceptions,
     failure_live,
-    job_times,
     live_pass,
     performance,
     second_start,
@@ -29,7 +28,6 @@ BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
     "pass-live": live_pass.tables,
     "once": second_start.tables,
     "assess": assess_times.tables,
-    "time": job_times.tables,
 }
 KEPT: dict[str, Callable[[bool, StoredResults], Iterator[Table]]] = {
     "exceptions": exceptions.tables,

@@ -13,16 +13,11 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.ibsim_net import read_ibsim_net
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.fabric.xgft import xgft_fabric
-from sar_agent.formats.conversion import routes_to_file
-from sar_agent.formats.export import export_routes
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import assign_lanes
 from sar_agent.routing.lanes.hop import hop_lanes
-from sar_lab.live.generated import ibsim_for
-from sar_lab.live.opensm import OpenSM
 from tests.worlds import grids
-from tests.worlds.live import readback
 from tests.worlds.live.ibdmchk import ibdmchk
 
 pytestmark = pytest.mark.live
@@ -62,25 +57,6 @@ def test_both_find_the_loop_of_a_ring(tmp_path: Path) -> None:
     assert "no credit loops found" not in ibdmchk(fabric, routes, tmp_path)
 
 
-def test_two_lanes_break_the_ring_for_both(tmp_path: Path) -> None:
-    """Lane 1 for every path that passes from the last switch to the first, lane 0 for the rest."""
-    fabric = ring()
-    one = routed(fabric)
-    level = np.zeros_like(one.egress)
-    channels = one.next_channel(fabric)
-    for d in range(fabric.destinations):
-        for s in range(fabric.switches):
-            v = s
-            while v != fabric.destination_switch[d]:
-                w = int(fabric.channel_target[channels[d, v]])
-                if {v, w} == {0, 4}:
-                    level[0, d, s] = 1
-                v = w
-    two = Routes("ring", one.fabric_digest, one.egress, level, virtual_lanes=2)
-    assert check_routes(fabric, two).passed
-    assert "no credit loops found" in ibdmchk(fabric, two, tmp_path)
-
-
 def laid(fabric: Fabric, engine: str, options: Options) -> Routes:
     return assign_lanes(fabric, routed(fabric, engine), options, mix=synthetic_mix(fabric, 1))
 
@@ -109,22 +85,3 @@ def test_lanes_hop_by_hop_hold_with_all_levels_0(name: str, tmp_path: Path) -> N
     assert "no credit loops found" in ibdmchk(fabric, two, tmp_path)
     assert (tmp_path / "psl").read_text() == ""
     assert "no credit loops found" not in ibdmchk(fabric, one, tmp_path)
-
-
-def test_a_stock_opensm_installs_the_lfts_export(tmp_path: Path) -> None:
-    """`routing_engine file`, without our plugin: every entry that OpenSM installs is ours."""
-    fabric = xgft_fabric("xgft:2;4,4;1,2")
-    routes = routed(fabric)
-    export_routes(tmp_path, fabric, routes, ["lfts"])
-    with (
-        ibsim_for(fabric) as ibsim,
-        OpenSM(
-            ibsim,
-            host="n001",
-            routing_engine="file",
-            options={"lfts_file": str(tmp_path / "lfts.dump")},
-        ) as manager,
-    ):
-        manager.start().wait_up()
-        wanted = readback.wanted(routes_to_file(fabric, routes, 1), manager.lids())
-        assert readback.installed(ibsim) == wanted

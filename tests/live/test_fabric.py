@@ -4,8 +4,6 @@ same arrays, before and after cables, hosts and a switch went and came back."""
 from __future__ import annotations
 
 import contextlib
-import os
-import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +24,7 @@ from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import wait_for
 from tests.data import data_path
 from tests.worlds.fabric_texts import SMALL, differences, in_order_of_guids
-from tests.worlds.live.site import is_primed, plugin
+from tests.worlds.live.site import plugin
 
 pytestmark = pytest.mark.live
 
@@ -189,36 +187,6 @@ def test_nothing_between_is_told_while_opensm_starts(tmp_path: Path) -> None:
         told.append(here.by_plugin())  # a busy machine may have asked nobody before
         for fabric in told:
             assert_whole(fabric, {made.digest})
-
-
-def test_a_sweep_that_takes_long_is_a_sentence(tmp_path: Path) -> None:
-    """The simulator stands still: OpenSM waits for answers in the middle of its sweep."""
-    made = load_fabric("xgft:2;4,4;1,2")
-    with seen(made, tmp_path) as here:
-        # Stopped within a sweep, OpenSM would first wait for every port that it is setting up.
-        wait_for(
-            lambda: is_primed(here.bridge.status()) and here.sm.log().count("SUBNET UP") >= 2,
-            60,
-            "the end of both first sweeps",
-            alive=here.sm.alive,
-        )
-        said: list[str] = []
-
-        def refused() -> bool:
-            try:
-                here.bridge.fabric()
-            except SarError as error:
-                said.append(str(error))
-            return bool(said)
-
-        os.kill(here.ibsim.pid, signal.SIGSTOP)
-        try:
-            here.sm.sweep()
-            wait_for(refused, 60, "a refusal", alive=here.sm.alive)
-        finally:
-            os.kill(here.ibsim.pid, signal.SIGCONT)
-        assert "OpenSM's sweep is under way, and it has not discovered the whole fabric" in said[0]
-        here.wait_for(lambda f: f.digest == made.digest)
 
 
 def test_a_standby_says_that_it_is_none_to_ask(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from sar_agent.errors import InputError
 from sar_agent.fabric.cabling import MAX_LID
 from sar_agent.fabric.ibsim_net import net_ids
 from sar_agent.fabric.lmc import lmc_plan
@@ -35,7 +34,6 @@ pytestmark = pytest.mark.live
 FULL = "xgft:2;4,4;1,4"
 """Hosts n001 … n016, as many ways up as hosts at each leaf."""
 STENCIL = "stencil3d:4x2x2"
-NOBODY = 65534
 
 
 @pytest.fixture(scope="module")
@@ -168,37 +166,6 @@ def test_an_application_asks_from_python_from_c_and_by_command(
     assert code == 0 and out.startswith("b: LID offset 2, at most 1 flows per link")
     assert client("done", "--job", job, "--json")[1] == '{"phases": ["b", "mine"]}\n'
     assert leases(site) == [] or wait_until(lambda: leases(site) == [], 10)
-
-
-def test_somebody_else_s_job_and_one_s_own(site: LoopSite, cluster: SpankCluster) -> None:
-    roots = cluster.salloc("n[001-008]")
-    # The checkout may be for its owner alone; munge's folder is for all.
-    public = cluster.munge_socket.parent / "public"
-    (public / "sar_agent/keys").mkdir(parents=True)
-    for module in ("__init__", "errors", "keys/__init__", "keys/client"):
-        copy = public / "sar_agent" / f"{module}.py"
-        copy.write_bytes((ROOT / copy.relative_to(public)).read_bytes())
-        copy.chmod(0o644)
-    for folder in (public, public / "sar_agent", public / "sar_agent/keys"):
-        folder.chmod(0o755)
-    script = "import sys; from sar_agent.keys.client import *; print(request('x', pattern='ring'))"
-
-    def as_nobody(job: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            ["/usr/bin/python3", "-c", script],  # it needs the standard library alone
-            env=os.environ | {"PYTHONPATH": str(public), "SLURM_JOB_ID": job},
-            user=NOBODY,
-            capture_output=True,
-            text=True,
-        )
-
-    assert f"job {roots} does not belong to uid {NOBODY}" in as_nobody(roots).stderr
-    own = cluster.salloc("n[009-016]", user="nobody")
-    done = as_nobody(own)
-    assert "offset=2" in done.stdout, done.stderr
-    cluster.scancel(own)
-    with pytest.raises(InputError, match="no job 4242 is running"):
-        key.request("x", pattern="ring", job=4242, wait=30)
 
 
 def test_opensm_and_agent_restart_and_the_key_stays(site: LoopSite, cluster: SpankCluster) -> None:

@@ -29,7 +29,7 @@ from tests.worlds.histories import SHAPES, history
 from tests.worlds.mixtures import enumerated
 from tests.worlds.networks import fabrics
 from tests.worlds.oracles import path
-from tests.worlds.table_pairs import drawn, random_pair, unconfirmed
+from tests.worlds.table_pairs import random_pair, unconfirmed
 
 
 def certified(fabric: Fabric, routes: Routes) -> tuple[ProvedTables, np.ndarray]:
@@ -216,25 +216,3 @@ def test_unconfirmed_entries_and_older_tables_are_proved_by_numbers_only_where_s
             assert enumerated(fabric, second, third, also=(first,)) == ""
         seen[found.rising] += 1
     assert seen[True] > 5 < seen[False], seen
-
-
-def test_service_levels_of_earlier_plans_are_compared_too() -> None:
-    """Lanes by path: connections keep levels of before."""
-    seen: Counter[bool] = Counter()
-    for seed in range(share(300)):
-        random = Random(seed)
-        fabric, _, _ = random_pair(random)
-        plans = [drawn(fabric, random, 2) for _ in range(2)]
-        if None in plans:
-            continue
-        before, after = plans
-        assert before and after
-        levels = np.array([random.choice([0, 1, 2, 3]) for _ in range(after.egress.size)])
-        levels = levels.astype(np.uint16).reshape(after.egress.shape)
-        proved, numbers = certified(fabric, after)
-        found = examine(fabric, before, after, proved, levels=levels, numbers=numbers)
-        assert alike(found, examine(fabric, before, after, proved, levels=levels))
-        if found.rising:
-            assert enumerated(fabric, before, after, levels=levels) == ""
-        seen[found.rising] += 1
-    assert seen[True] > 2 < seen[False], seen

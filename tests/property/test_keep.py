@@ -77,15 +77,3 @@ def test_entries_over_dead_links_are_never_kept(network: Network, data: st.DataO
     kept = keep_unchanged_rows(PreviousRoutes(fabric, mix, old), cut, mix, new, Options())
     assert check_routes(cut, kept).unreachable_pairs == 0
     assert measure(cut, mix, kept).load_max <= measure(cut, mix, new).load_max * (1 + 1e-6)
-
-
-@examples(40)
-@given(network=networks(), share=st.integers(0, 3))
-def test_a_cap_holds_where_the_old_entries_can_stay(network: Network, share: int) -> None:
-    fabric, mix = network
-    old, new = sar(fabric, JobMix(()), Options()), sar(fabric, mix, Options())
-    most = new.entries_changed(old) * share // 3
-    before = PreviousRoutes(fabric, JobMix(()), old)
-    kept = keep_unchanged_rows(before, fabric, mix, new, Options(), most)
-    assert kept.entries_changed(old) <= most
-    assert check_routes(fabric, kept).unreachable_pairs == 0

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sar_agent.jobs.record import LEAST_WEIGHT, MOST_WEIGHT, JobRecord, traffic_hint
+from sar_agent.jobs.record import LEAST_WEIGHT, MOST_WEIGHT, JobRecord
 from sar_agent.jobs.traffic import forms, is_traffic
 from tests.examples import examples
 
@@ -55,12 +55,6 @@ def test_the_help_of_the_plugin_is_the_table(checker: Path) -> None:
     printed = subprocess.run([checker, "help"], capture_output=True, text=True, check=True).stdout
     rows = [line.split(None, 1) for line in printed.splitlines()[1:-1]]
     assert rows == [[form.form, form.meaning] for form in forms()]
-
-
-@given(word=WORDS)
-def test_whatever_is_a_pattern_survives_a_comment(word: str) -> None:
-    if is_traffic(word):
-        assert traffic_hint(f"mine; sar:{word}") == word
 
 
 @given(weight=st.integers(1, 100_000).map(lambda thousandths: thousandths / 1000))

@@ -56,16 +56,6 @@ def test_who_is_asked(text: str, plugin: bool) -> None:
     assert parse_config(text).fabric_from_plugin is plugin
 
 
-def test_the_same_answer_is_the_same_fabric(tmp_path: Path) -> None:
-    plugin = Plugin(tmp_path)
-    source = discovered(plugin)
-    first = source.read()
-    assert source.read() is first and first.terminals == 6
-    plugin.path.write_bytes(image_of_text(SMALL.replace('"n001 mlx5_2"', '"n009 mlx5_2"')))
-    plugin.digest = "0000000000000008"
-    assert "n009" in source.read().hosts
-
-
 def test_a_file_that_was_replaced_before_it_was_read_is_read_again(tmp_path: Path) -> None:
     """Another client asked in between: what was read is of another digest than was answered."""
     plugin = Plugin(tmp_path)

@@ -1,4 +1,4 @@
-"""What is believed of what Slurm's hooks say, and what is not; live munge: tests/live/test_message_server."""
+"""Which messages of Slurm's hooks are believed; with real munge: tests/live/test_message_server."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,17 +11,14 @@ from sar_agent.five_phase.coordinator import Coordinator
 from sar_agent.five_phase.messages import (
     BeginUpdate,
     Phase,
-    RunningJobs,
     Subscribe,
     Tick,
     Unsubscribe,
 )
 from sar_agent.five_phase.protocol import LeaseRules
-from sar_agent.five_phase.storage import CoordinatorStorage
 from sar_agent.util import store
 
 NAME, GOOD = "00000000000000aa", "a" * 16
-HONEST, BAD = 1001, 1666
 
 
 def test_each_step_is_on_the_disk_before_it_is_heard_of(tmp_path: Path) -> None:
@@ -60,18 +56,3 @@ def test_a_broken_file_is_none(tmp_path: Path, text: str, caplog: pytest.LogCapt
     assert not coordinator.state.members
     assert coordinator.all_known_at > coordinator.clock() + 10
     assert "cannot be used" in caplog.text
-
-
-def test_the_file_does_not_grow_with_those_who_came_and_went(
-    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sar_agent.five_phase.storage.HISTORY", 20)
-    coordinator = Coordinator(tmp_path, LeaseRules())
-    coordinator.hear(Subscribe(GOOD, "1", HONEST, 0, 0))
-    for n in range(300):
-        name = f"{n:016x}"
-        coordinator.hear(Subscribe(name, "1", HONEST, 0, 0))
-        coordinator.drive(RunningJobs({"1": BAD} if n % 2 else {"1": HONEST}, 1e9))
-    assert len((tmp_path / "subscribers.jsonl").read_text().splitlines()) < 40
-    again = CoordinatorStorage(tmp_path).load()
-    assert again and again.members.keys() == coordinator.state.members.keys()

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from sar_agent.agent import history
 from sar_agent.agent.history import History
 from sar_agent.commands.ask import _line
 from sar_agent.errors import SarError
@@ -21,13 +20,6 @@ def test_newest_first(tmp_path: Path) -> None:
         History(tmp_path).add(row)
     assert History(tmp_path).last(3) == rows[:1:-1]
     assert History(tmp_path).last(99) == rows[::-1]
-
-
-def test_the_oldest_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "KEPT", 3)
-    for i in range(5):
-        History(tmp_path).add(replace(ROW, generation=i))
-    assert [row.generation for row in History(tmp_path).last(9)] == [4, 3, 2]
 
 
 def test_a_broken_file_is_one_sentence(tmp_path: Path) -> None:

@@ -50,17 +50,13 @@ def index_of_an_older_release() -> bytes:
     return pickle.dumps(numba.__version__, protocol=-1) + gone
 
 
-@pytest.mark.parametrize("what", ["moved module", "cut index", "cut code", "no version"])
+@pytest.mark.parametrize("what", ["moved module", "cut code"])
 def test_a_cache_that_cannot_be_loaded_is_a_miss(kernel: Path, what: str) -> None:
     (index,), (code,) = (list((kernel / "cache").rglob(f"*.{end}")) for end in ("nbi", "nbc"))
     if what == "moved module":
         index.write_bytes(index_of_an_older_release())
-    elif what == "cut index":
-        index.write_bytes(index.read_bytes()[:-20])
-    elif what == "cut code":
-        code.write_bytes(code.read_bytes()[:100])
     else:
-        index.write_bytes(b"")
+        code.write_bytes(code.read_bytes()[:100])
     done = run(kernel)
     assert (done.returncode, done.stdout) == (0, "42 0 1\n"), done.stderr
     assert run(kernel).stdout == "42 1 0\n", "and it is kept again"

@@ -8,18 +8,8 @@ import numpy as np
 import pytest
 
 from sar_agent.errors import InputError
-from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.lids import assign_lids
 from sar_agent.fabric.xgft import xgft_fabric
-from tests.worlds.fabric_texts import SMALL
-
-
-def test_the_sources_are_kept() -> None:
-    fabric = read_ibnetdiscover(SMALL)
-    switches, terminals = assign_lids(fabric)
-    assert switches.tolist() == [1, 2]
-    assert terminals.tolist() == [12, 11, 13, 15, 16, 14]
-    assert switches.dtype == terminals.dtype == np.int32
 
 
 def test_all_unknown_go_by_place_in_the_file() -> None:

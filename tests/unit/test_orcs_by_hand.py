@@ -91,41 +91,6 @@ def test_one_group(tmp_path: Path, pattern: str, order: str, metric: str, value:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "first", "order", "value"),
-    [
-        # First group H1, H3, H5, H7, noise among H2, H4, H6, H8. Gather to H1: 3 on its link. The
-        # noise gathers to H2 by T, while the first group's goes by S: 3 without and with noise.
-        ("gather::null", "4", "1 3 5 7 2 4 6 8", 3),
-        ("gather::gather", "4", "1 3 5 7 2 4 6 8", 3),
-        # First group H1, H2, H3; noise H4 … H8, gathered to H5. H2>H1 is inside a leaf. H3>H1 goes
-        # up from L2 by S, and so does H4>H5: 2 there; but H1's own link has 2 anyhow: 2.
-        ("gather::gather", "3", "1 2 3 5 4 6 7 8", 2),
-        # First group H3, H1 (rank 1 sends to rank 0): H1>H3 goes up from L1 by S, as do three of
-        # the noise: H2 sends to H5 and H7, and H4 … do not start there: 2 + 1.
-        ("bisect::alltoall", "2", "3 1 2 4 5 6 7 8", 3),
-        # First group of six gathers to H1: 5 on its link, one of them from H2. Noise H7, H8.
-        ("gather::neighbor:5", "6", "1 2 3 4 5 6 7 8", 5),
-        # Noise into the spine's way to L1: first group H3>H1 (bisect of ranks H1, H3 …): 1 on
-        # S>L1. Noise has no host there. Up from L2: H3 and H4; H4 gathers to H5 by S: 2.
-        ("bisect::gather", "2", "1 3 5 4 6 7 8 2", 2),
-        # Two levels of tree in the first group of 3 (0>1, then 0>2): H1>H3, then H1>H5. No chain,
-        # since H1 never received. Noise scatter from H2 over the other cable, T, to H4, H6, H8,
-        # and by S to H7: with H1's message 2 on L1>S. It starts again in level 1.
-        ("tree::scatter", "3", "1 3 5 2 4 6 7 8", 2),
-        # Ring of 3: H1>H3, H3>H5, H5>H1. The noise, a gather of one level to H7, is there in all of
-        # them. H1>H3: up L1 with H2>H7: 2. H3>H5: up L2 with H4>H7: 2. H5>H1: up L3 with H6>H7: 2.
-        # All chained: 6.
-        ("ring::gather", "3", "1 3 5 7 2 4 6 8", 6),
-    ],
-)
-def test_two_groups(tmp_path: Path, pattern: str, first: str, order: str, value: int) -> None:
-    one = found(
-        tmp_path, "--pattern", pattern, "-z", first, "--metric", "dep_max_delay", order=order
-    )
-    assert (one["min"], one["avg"], one["max"]) == (value, value, value)
-
-
-@pytest.mark.parametrize(
     ("arguments", "word"),
     [
         (["--pattern", "storm"], "bisect_fb_sym"),

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from sar_agent.agent.decide import Reason
-from sar_agent.agent.observe_site import EMPTY_AGAIN
 from sar_agent.agent.outcome import Result
 from sar_agent.agent.reroute_pacer import AS_GOOD, PaceLimits, ReroutePacer
 from sar_agent.routing.template import template_of
@@ -141,17 +140,3 @@ def test_no_plan_without_a_gain(before: Found, after: Found, held: str, tmp_path
 
     assert why(Reason.JOBS) == held
     assert why(Reason.FABRIC) == "", "a repair never waits"
-
-
-def test_a_queue_that_has_become_empty_is_read_again_soon(tmp_path: Path) -> None:
-    """It is believed only then, and keys of ended jobs must not wait for the next poll."""
-    world, pacer = paced(tmp_path, interval=1000, min_install=0, max_staleness=1000)
-    world.source.records = ()
-    left = []
-    for _ in range(3):
-        begun = time.monotonic()
-        pacer.begin(begun)
-        world.once()
-        pacer.end(begun)
-        left.append(pacer.look_at() - time.monotonic())
-    assert left[0] <= EMPTY_AGAIN and min(left[1:]) > 100

@@ -10,8 +10,6 @@ from sar_agent.jobs.rank_order import ranks_of
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.phase_contention import phase_contention
 
-TREE = load_fabric("xgft:2;4,4;1,4")
-
 
 def on_all(fabric: Fabric) -> JobMix:
     return JobMix((make_job("1", range(fabric.terminals)),))
@@ -22,12 +20,6 @@ def test_ranks_follow_names_not_the_dump() -> None:
     assert fabric.terminal_host[0] == "n036"
     hosts = [fabric.terminal_host[t] for t in ranks_of(fabric, on_all(fabric))]
     assert hosts == [f"n{i:03}" for i in range(1, 37)]
-
-
-def test_d_mod_k_serves_a_shift_on_a_full_tree() -> None:
-    mix = on_all(TREE)
-    tables = load_engine("dmodc").route(TREE, mix, Options()).egress[0]
-    assert phase_contention(TREE, mix, tables).tolist() == [1.0]
 
 
 def test_two_jobs_that_share_their_only_link() -> None:

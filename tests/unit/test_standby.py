@@ -5,8 +5,7 @@ from __future__ import annotations
 import io
 import ssl
 import zlib
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,7 @@ from sar_agent.standby.channel import PeerProblem
 from sar_agent.standby.peer_client import PeerClient
 from sar_agent.standby.snapshot import CONNECTIONS
 from sar_agent.standby.terms import Claim, Precedence, precedence
-from tests.worlds.standby_certificate import certificate
-from tests.worlds.standby_sides import Side, routes_image, two_sides
+from tests.worlds.standby_sides import Side, routes_image
 
 A, B = "a" * 16, "b" * 16
 
@@ -71,17 +69,6 @@ def claim(node: str = A, **values: Any) -> Claim:
 )
 def test_which_state_counts(own: Claim, peer: Claim, expected: str) -> None:
     assert precedence(own, peer) is Precedence[expected]
-
-
-@pytest.fixture(scope="module")
-def secret(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return certificate(tmp_path_factory.mktemp("secret") / "standby.pem")
-
-
-@pytest.fixture
-def sides(tmp_path: Path, secret: Path) -> Iterator[tuple[Side, Side]]:
-    with two_sides(tmp_path, secret) as made:
-        yield made
 
 
 def test_a_standby_copies_all_that_matters(sides: tuple[Side, Side]) -> None:

@@ -9,7 +9,6 @@ import ssl
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,19 +23,7 @@ from sar_agent.standby.snapshot import SnapshotSource
 from sar_agent.standby.terms import TermStore
 from sar_lab.live.process import free_port
 from tests.worlds.standby_certificate import certificate
-from tests.worlds.standby_sides import Side, two_sides
-
-
-@pytest.fixture(scope="module")
-def secret(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return certificate(tmp_path_factory.mktemp("secret") / "standby.pem")
-
-
-@pytest.fixture
-def sides(tmp_path: Path, secret: Path) -> Iterator[tuple[Side, Side]]:
-    with two_sides(tmp_path, secret) as made:
-        yield made
-
+from tests.worlds.standby_sides import Side
 
 # ---- who gets an answer
 

@@ -95,12 +95,6 @@ def test_what_is_no_message(desk: Desk, keys: dict[str, Any]) -> None:
     assert desk.coordinator.state is before
 
 
-def test_who_is_not_known_is_to_subscribe_again(desk: Desk) -> None:
-    answer = desk.tell(ALICE, "ack", phase="unpath", update=1, offset=1)
-    assert not answer["ok"] and "subscribe again" in answer["error"]
-    assert desk.tell(ALICE, "unsubscribe")["ok"], "there is nothing to do"
-
-
 def test_there_is_an_end_to_one_job_s_subscribers(desk: Desk) -> None:
     desk.coordinator.of_job.of_one = 2
     for n in range(3):

@@ -41,19 +41,6 @@ def test_fast_wants_a_proof(transition: Transition | None, expected: UpdateMetho
     assert "a circle at S1" in choice.why and "update.mode" in choice.why
 
 
-@pytest.mark.parametrize("transition", [SAFE, STAGED, UNPROVED])
-def test_five_phase_moves_subscribers_and_goes_the_proved_way(transition: Transition) -> None:
-    choice = choose_update(
-        UpdateConfig(mode="five-phase"),
-        transition,
-        UpdateContext(jobs=3, subscribers=1, uncovered=2),
-        NOON,
-    )
-    assert choice.how is UpdateMethod.FIVE_PHASE
-    assert not choice.whole, "an acknowledgement is no proof: stages are stages"
-    assert "packets of 2 other multi-switch jobs may overtake" in choice.why
-
-
 @pytest.mark.parametrize("verdict", [way for way in Way if way not in KNOWN])
 @pytest.mark.parametrize(
     "site",
