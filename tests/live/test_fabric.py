@@ -124,7 +124,7 @@ def test_generated(spec: str, tmp_path: Path) -> None:
         assert sorted(ours.terminal_host) == sorted(made.terminal_host)
 
 
-def test_what_ibnetdiscover_has_lines_for(tmp_path: Path) -> None:
+def test_plugin_and_ibnetdiscover_agree_on_units_rails_and_parallel_cables(tmp_path: Path) -> None:
     """An aggregation unit, two rails, parallel cables, a host without a name; to ibsim a router
     is a host."""
     with seen(read_ibnetdiscover(SMALL), tmp_path) as here:

@@ -90,7 +90,7 @@ def test_opensm_tells_subscribers_too(site: Phased) -> None:
     raise AssertionError([one.lines() for one in both])
 
 
-def test_who_stays_on_offset_0_prevents_the_install(site: Phased) -> None:
+def test_a_subscriber_that_stays_on_offset_0_prevents_the_install(site: Phased) -> None:
     first, second = begin(site)
     before = site.dumped()
     second.process.send_signal(signal.SIGSTOP)
@@ -186,4 +186,4 @@ def others_hear(site: Phased) -> None:
     site.jobs(*SECOND)
     site.wait_installed(generation)
     told = {line["id"] for line in ranks.events("notice")}
-    assert len(told) > 1, "one hears OpenSM; now and then the door is quicker than both"
+    assert len(told) > 1, "one hears OpenSM; sometimes the agent is quicker than both"

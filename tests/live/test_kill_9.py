@@ -153,7 +153,7 @@ class Chaos:
         if keys and rng.random() < 0.7:
             asks = message("key", "1", phase=f"p{rng.randrange(4)}", traffic="ring")
             with suppress(OSError, ValueError):
-                tell(self.site.door, credential(self.site.munge, asks))
+                tell(self.site.socket, credential(self.site.munge, asks))
 
     def let_it_begin(self) -> None:
         """Until a random moment: most often of an install."""

@@ -311,7 +311,7 @@ def test_every_query_of_dashboard_and_alerts_finds_its_series(site: LoopSite) ->
         prometheus.wait_for('ALERTS{alertname="SarSubnetManagerUnreachable",alertstate="pending"}')
 
 
-def test_what_a_person_asks_and_takes_back(site: LoopSite) -> None:
+def test_an_administrator_asks_holds_and_rolls_back(site: LoopSite) -> None:
     def done(*words: str) -> str:
         """What the command printed, on either stream."""
         code, out, err = site.ask(*words)

@@ -75,7 +75,7 @@ def test_the_door_tells_who_heard_no_notice(
     assert len({message["subscriber"] for message in agent.heard}) == 1
 
 
-def test_who_cannot_renew_leaves_offset_0_in_time_and_comes_back(
+def test_without_a_renewed_lease_offset_0_is_left_in_time(
     tmp_path: Path, munge: Path, agent: Coordinator
 ) -> None:
     agent.lease = 3.0

@@ -67,7 +67,7 @@ def in_time(*words: object, **env: str) -> str:
     return said[-1]
 
 
-def test_what_it_sends(munge):
+def test_the_message_has_all_fields(munge):
     with Agent(munge) as agent:
         to = (f"agent={agent.address}", f"munge_socket={munge}")
         assert in_time("start", *to, **JOB, SPANK_SAR_TRAFFIC="ring") == ""
@@ -85,7 +85,7 @@ def test_what_it_sends(munge):
     assert not {"traffic", "user", "nodes"} & set(other.payload)
 
 
-def test_what_it_keeps(munge, tmp_path):
+def test_the_answer_is_kept_for_the_job(munge, tmp_path):
     with Agent(munge) as agent:
         agent.answer = {"ok": True, "env": {"UCX_IB_NUM_PATHS": "1", "bad name": "x"}}
         to = (f"agent={agent.address}", f"munge_socket={munge}", f"state={tmp_path}/kept")
@@ -115,7 +115,7 @@ def test_what_it_keeps(munge, tmp_path):
         ),
     ],
 )
-def test_what_it_cannot_do_it_says(munge, words, said):
+def test_failures_are_reported(munge, words, said):
     if words and not any("munge_socket" in word for word in words):
         words = [*words, f"munge_socket={munge}"]
     assert said in (in_time(*words, **JOB) if "start" in words else notify(*words, **JOB))

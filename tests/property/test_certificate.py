@@ -78,7 +78,7 @@ def holds(fabric: Fabric, routes: Routes) -> np.ndarray:
 
 @examples(100)
 @given(fabrics(), st.integers(0, 2**32), SHAPES)
-def test_whatever_passes_the_check_has_numbers(
+def test_routes_that_pass_the_check_have_numbers(
     fabric: Fabric, seed: int, shape: tuple[int, int]
 ) -> None:
     for broken, routes in history(fabric, Random(seed), 3, shape):
@@ -185,14 +185,14 @@ def mixtures_hold(seed: int) -> tuple[Way, bool]:
     return found.way, found.rising
 
 
-def test_what_the_numbers_prove_is_so_by_brute_force() -> None:
+def test_brute_force_agrees_with_the_numbers() -> None:
     seen = Counter(mixtures_hold(seed) for seed in range(share(1000)))
     assert seen[Way.DIRECT, True] > 5 < seen[Way.STAGED, False], seen
     assert seen[Way.DIRECT, False] > 0, seen
 
 
 @pytest.mark.long
-def test_what_the_numbers_prove_is_so_by_brute_force_10_000_times() -> None:
+def test_brute_force_agrees_with_the_numbers_10_000_times() -> None:
     seen = Counter(mixtures_hold(seed) for seed in range(50_000, 60_000))
     assert seen[Way.DIRECT, True] > 1000, seen
 

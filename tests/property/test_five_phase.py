@@ -91,7 +91,7 @@ def test_every_step_of_a_run_may_be_the_last_before_a_crash(
     world.calm()
 
 
-def test_who_is_late_is_let_go_when_it_has_left_offset_0_by_itself() -> None:
+def test_a_late_subscriber_is_released_when_it_has_left_offset_0() -> None:
     world = world_of(2, drop=False, strikes=1)
     late = world.subscribers[1]
     world.begin()
@@ -111,7 +111,7 @@ def test_who_is_late_is_let_go_when_it_has_left_offset_0_by_itself() -> None:
     assert world.installs == 1 and late.uses == {1}
 
 
-def test_who_is_let_go_is_waited_for_as_long_as_its_lease_runs() -> None:
+def test_a_released_subscriber_is_awaited_until_its_lease_ends() -> None:
     """It heard of no update, and is on offset 0 by right."""
     world = world_of(2, drop=False, strikes=1)
     heard, late = world.subscribers

@@ -127,7 +127,7 @@ def clockwise(fabric: Fabric, channel: int, size: int) -> bool:
     return ahead % size == 1
 
 
-def test_what_is_wrong_is_said() -> None:
+def test_errors_name_their_cause() -> None:
     fabric = torus((5,))
     found = hop_lanes(fabric, routes_by(fabric, by_dimension((5,))))
     assert found is not None and found.hop_lane is not None

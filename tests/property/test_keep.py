@@ -43,7 +43,7 @@ def loads(fabric: Fabric, mix: JobMix, routes: Routes, options: Options) -> Coun
 
 @examples(80)
 @given(network=networks(), dropped=st.integers(0, 3), objective=OBJECTIVES)
-def test_what_comes_out_is_no_worse_and_changes_less(
+def test_kept_entries_make_routes_no_worse_and_change_less(
     network: Network, dropped: int, objective: str
 ) -> None:
     fabric, mix = network

@@ -83,7 +83,7 @@ def test_layer_0_is_shortest_and_others_at_most_two_hops_longer_than_the_diamete
         ("xgft:3;2,2,2;1,2,2", 1, "4 hops apart, and lnmp serves 3; take sar-plus"),
     ],
 )
-def test_what_it_does_not_serve(spec: str, lmc: int, what: str) -> None:
+def test_unserved_fabrics_are_refused(spec: str, lmc: int, what: str) -> None:
     with pytest.raises(Unserved, match=what):
         load_engine("lnmp").route(load_fabric(spec), NOBODY, Options(lmc=lmc))
 

@@ -71,7 +71,7 @@ def test_groups_are_found_and_two_lanes_do(spec: str) -> None:
 @pytest.mark.parametrize(
     "spec", ["xgft:2;4,4;1,2", "torus:4x4", "torus:5", "xgft:3;2,2,2;1,2,2", "xgft:1;4;1"]
 )
-def test_what_is_no_dragonfly_is_none(spec: str) -> None:
+def test_other_fabrics_are_no_dragonfly(spec: str) -> None:
     assert dragonfly_groups_of(load_fabric(spec)) is None
 
 

@@ -49,13 +49,13 @@ def never_harmed(seed: int) -> Way | None:
     return found.way
 
 
-def test_what_switches_have_not_confirmed_is_proved_for_what_they_may_have() -> None:
+def test_unconfirmed_entries_are_proved_for_all_possible_entries() -> None:
     ways = Counter(never_harmed(seed) for seed in range(share(400)))
     assert all(ways[way] > 0 for way in (Way.DIRECT, Way.STAGED, Way.UNKNOWN)), ways
 
 
 @pytest.mark.long
-def test_what_switches_have_not_confirmed_is_proved_for_what_they_may_have_10_000_times() -> None:
+def test_unconfirmed_entries_are_proved_for_all_possible_entries_10_000_times() -> None:
     ways = Counter(never_harmed(seed) for seed in range(10_000, 25_000))
     assert sum(ways.values()) - ways[None] > 8000, ways
 

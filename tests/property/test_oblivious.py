@@ -129,7 +129,7 @@ def test_hand_cabled_trees_are_recognised() -> None:
         (lambda f: load_fabric("dragonfly:a=4,p=2,h=2"), r"is not a fat tree: the cable"),
     ],
 )
-def test_what_is_no_xgft_is_refused(change, said: str) -> None:
+def test_other_fabrics_are_no_xgft(change, said: str) -> None:
     fabric = change(load_fabric("xgft:2;4,4;1,2"))
     with pytest.raises(Unserved, match=said):
         load_engine("dmodk").route(fabric, NOBODY, Options())

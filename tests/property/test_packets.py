@@ -69,7 +69,7 @@ def test_a_circle_of_full_buffers_is_a_deadlock() -> None:
     assert (run([1.0] * 9, free, [50, 50, 50], buffer_segments=2).end > 0).all()
 
 
-def test_what_is_no_network_is_refused() -> None:
+def test_inconsistent_networks_are_refused() -> None:
     with pytest.raises(InputError, match="2,000 times as slow"):
         run([2000.0, 1], [[0, 1]], [1])
     with pytest.raises(InputError, match="segment_bytes is at least 1"):

@@ -57,7 +57,7 @@ def test_a_shape_needs_an_order_and_half_of_the_numbers() -> None:
     assert verdict([]) == "an input, no claim"
 
 
-def test_what_is_not_told_apart_does_not_hold() -> None:
+def test_values_within_chance_decide_nothing() -> None:
     unclear = order("a", None)
     assert unclear.answer == "not told apart"
     assert verdict([unclear, order("b", True)]) == (

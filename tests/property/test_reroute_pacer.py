@@ -1,4 +1,4 @@
-"""The agent's nerves under any sequence of events, on a clock that the test turns."""
+"""The pacer of reroutes under any sequence of events, on a clock that the test turns."""
 
 from __future__ import annotations
 
@@ -49,49 +49,49 @@ class World:
     def run(self, events, gains, urgent) -> None:
         """`events`: (time, jobs changed). `gains` are of the plans, in turn; a plan for which
         `urgent` says so answers trouble."""
-        nerves, waiting = ReroutePacer(self.pace), sorted(events)
+        pacer, waiting = ReroutePacer(self.pace), sorted(events)
         gains, urgent = iter(gains), iter(urgent)
         end = max((at for at, _ in events), default=0.0) + 200
         while self.now < end:
-            due = max(nerves.look_at(), self.now)
+            due = max(pacer.look_at(), self.now)
             if waiting and waiting[0][0] <= due:
                 at, changes = waiting.pop(0)
                 self.now = max(self.now, at)
                 self.version += changes
-                nerves.heard(at)
+                pacer.heard(at)
                 continue
             self.now = due
-            self.look(nerves, waiting, gains, urgent)
+            self.look(pacer, waiting, gains, urgent)
 
-    def look(self, nerves, waiting, gains, urgent) -> None:
-        nerves.begin(self.now)
+    def look(self, pacer, waiting, gains, urgent) -> None:
+        pacer.begin(self.now)
         self.looks.append(self.now)
         began, version = self.now, self.version
         if not self.slurm_away[0] <= began < self.slurm_away[1]:
-            self.act(nerves, version, gains, urgent)
+            self.act(pacer, version, gains, urgent)
         self.now = began + self.work
         while waiting and waiting[0][0] <= self.now:  # meanwhile
             at, changes = waiting.pop(0)
             self.version += changes
-            nerves.heard(at)
-        nerves.end(self.now)
+            pacer.heard(at)
+        pacer.end(self.now)
 
-    def act(self, nerves, version, gains, urgent) -> None:
+    def act(self, pacer, version, gains, urgent) -> None:
         if version == self.routed:
-            nerves.calm()
+            pacer.calm()
             self.seen = inf
             return
         self.seen = min(self.seen, self.now)
         trouble = next(urgent, False)
         reason = Reason.FABRIC if trouble else Reason.JOBS
-        if nerves.hold_back(self.now, reason) > 0:
+        if pacer.hold_back(self.now, reason) > 0:
             return
-        if trouble or nerves.worth(self.now, next(gains, 0.0)):
+        if trouble or pacer.worth(self.now, next(gains, 0.0)):
             self.routed = version
             self.installs.append((self.now, trouble))
             self.acted.append((self.seen, self.now))
             self.seen = inf
-            nerves.installed(self.now)
+            pacer.installed(self.now)
 
 
 events = st.lists(st.tuples(st.floats(0, 60), st.booleans()), max_size=40)
@@ -120,7 +120,7 @@ def test_installs_for_jobs_keep_their_distance(pace, work, events, gains, troubl
 
 
 @given(paces(), work, events, gains, troubles)
-def test_what_was_seen_is_acted_on_in_time(pace, work, events, gains, troubles):
+def test_an_observed_change_is_routed_in_time(pace, work, events, gains, troubles):
     world = World(pace, work)
     world.run(events, gains, troubles)
     for seen, acted in world.acted:
@@ -141,13 +141,13 @@ def test_an_outage_of_slurm_ends_without_a_person(pace, work, events, start, len
 @given(paces(), st.integers(2, 200))
 def test_a_burst_is_one_look(pace, count):
     """Events closer together than the debounce, over in less than its bound."""
-    nerves = ReroutePacer(pace)
-    nerves.begin(0.0)
-    nerves.end(0.0)
+    pacer = ReroutePacer(pace)
+    pacer.begin(0.0)
+    pacer.end(0.0)
     step = min(pace.debounce, pace.debounce_most) / count / 2
     for n in range(count):
         if n:
-            assert nerves.look_at() > (n - 1) * step or not step or pace.interval < n * step
-        nerves.heard(n * step)
+            assert pacer.look_at() > (n - 1) * step or not step or pace.interval < n * step
+        pacer.heard(n * step)
     last = (count - 1) * step
-    assert nerves.look_at() == min(last + pace.debounce, pace.debounce_most, pace.interval)
+    assert pacer.look_at() == min(last + pace.debounce, pace.debounce_most, pace.interval)

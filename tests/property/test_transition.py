@@ -90,7 +90,7 @@ def test_where_the_union_closes_a_loop_stages_reach_as_far_as_they_may() -> None
 
 
 @pytest.mark.parametrize("kinds", [("path", "hop"), ("hop", "path"), ("hop", "hop")])
-def test_what_is_sound_in_its_own_lanes_is_not_called_unsound(kinds: tuple[str, str]) -> None:
+def test_tables_that_are_sound_in_their_own_lanes_are_sound(kinds: tuple[str, str]) -> None:
     """All lanes taken as one may close a loop in what is in force alone. That is no loop, and no
     reason to let a mixture happen."""
     whole = load_fabric("torus:3x3x3,hosts=2")

@@ -247,7 +247,7 @@ def test_jobs_that_get_slower_are_counted_where_the_mean_does_not() -> None:
     )
 
 
-def test_what_jobs_wait_for_at_hosts_that_they_share_no_routes_can_save(tmp_path: Path) -> None:
+def test_no_routes_shorten_a_wait_at_shared_hosts(tmp_path: Path) -> None:
     """Two jobs on the same two hosts, on different leaves: each gets half of the hosts' ports."""
     fabric = load_fabric(SPEC)
     given = given_of(fabric, {"1": ["n001", "n007"], "2": ["n001", "n007"]}, tmp_path)
@@ -399,7 +399,7 @@ def counter_dumps(folder: Path, seconds: float) -> tuple[Path, Path]:
     return files[0], files[1]
 
 
-def test_what_links_really_carried(tmp_path: Path) -> None:
+def test_counters_give_the_measured_load_of_links(tmp_path: Path) -> None:
     begin, end = counter_dumps(tmp_path, 90.0)
     command = ("assess", *SAME, *QUICK, "--no-simulate", "--out", tmp_path / "out")
     given = ("--counters", begin, "--counters", end, "--counter-seconds", 90)

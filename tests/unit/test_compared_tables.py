@@ -39,7 +39,7 @@ def without_dumps(bridge: FakeBridge, monkeypatch: pytest.MonkeyPatch) -> list[i
     return dumps
 
 
-def test_what_the_plugin_has_compared_is_not_dumped(
+def test_tables_that_the_plugin_compared_are_not_dumped(
     bridge: FakeBridge, plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both ways the same tables are read back, and the next load is proved from the same digest."""

@@ -46,7 +46,7 @@ def test_descriptions_with_quotes_and_commas(name: str, escape: bool) -> None:
 
 
 @pytest.mark.parametrize("value", ["N/A", "ERR", "-1", "", "0", str(1 << 25)])
-def test_what_the_device_did_not_say_is_unknown(value: str) -> None:
+def test_fields_without_a_value_are_unknown(value: str) -> None:
     tables = tables_of(SMALL)
     first = tables["PORTS"][1][1]
     assert first[:3:2] == [LEAF, 1]

@@ -52,7 +52,7 @@ def discovered(plugin: Any) -> DiscoveredFabric:
         ('[opensm]\nfabric_source = "plugin"\n[fabric]\nfile = "f.net"', False),
     ],
 )
-def test_who_is_asked(text: str, plugin: bool) -> None:
+def test_the_source_of_the_fabric_follows_from_the_configuration(text: str, plugin: bool) -> None:
     assert parse_config(text).fabric_from_plugin is plugin
 
 

@@ -85,7 +85,7 @@ NO_MESSAGES = [
 
 # Each has an id of its own making, which would be another test in each process.
 @pytest.mark.parametrize(("line", "why"), NO_MESSAGES, ids=range(len(NO_MESSAGES)))
-def test_what_is_no_message(ear: Ear, line: bytes, why: str) -> None:
+def test_malformed_messages_are_refused(ear: Ear, line: bytes, why: str) -> None:
     answer = decode_answer(ear.dispatcher.answer(line, "tcp"))
     assert answer["ok"] is False and answer["error"]
     assert len(json.dumps(answer)) < 4000
@@ -106,7 +106,7 @@ def test_the_inbox_stays_small_and_still_wakes() -> None:
 
 
 @pytest.fixture
-def door(ear: Ear, tmp_path: Path) -> Any:
+def server(ear: Ear, tmp_path: Path) -> Any:
     made = MessageServer(ear.dispatcher, [listen_unix(tmp_path / "s")], patience=0.3, places=20)
     made.start()
     yield tmp_path / "s"
@@ -135,21 +135,21 @@ def test_a_key_s_variables_go_before_the_site_s_and_a_start_that_waits_has_none(
     assert jobs.take(hint, ROOT) == {"wait": 0.05, "env": site}
 
 
-def test_a_line_without_end_is_cut_off(ear: Ear, door: Path) -> None:
-    with dial(door) as stream:
+def test_a_line_without_end_is_cut_off(ear: Ear, server: Path) -> None:
+    with dial(server) as stream:
         stream.sendall(b"MUNGE:" + b"x" * 98298)
         assert "98304" in decode_answer(stream.makefile("rb").read())["error"]
     assert ear.refused("oversize") == 1
-    with dial(door) as stream:
+    with dial(server) as stream:
         stream.sendall(b"MUNGE:0:")
         stream.shutdown(socket.SHUT_WR)
         assert decode_answer(stream.makefile("rb").read())["ok"] is False
     assert ear.refused("garbage") == 1
 
 
-def test_silent_clients_are_cut_off_and_make_place(ear: Ear, door: Path) -> None:
-    silent = [dial(door) for _ in range(60)]  # three times the places
-    assert decode_answer(ask(door, signed(ROOT, message()) + b"\n"))["ok"]
+def test_silent_clients_are_cut_off_and_make_place(ear: Ear, server: Path) -> None:
+    silent = [dial(server) for _ in range(60)]  # three times the places
+    assert decode_answer(ask(server, signed(ROOT, message()) + b"\n"))["ok"]
     assert wait_until(lambda: ear.refused("slow") == 60, 10)
     for stream in silent:
         with stream, pytest.raises((ConnectionResetError, BrokenPipeError)):
@@ -157,7 +157,7 @@ def test_silent_clients_are_cut_off_and_make_place(ear: Ear, door: Path) -> None
                 stream.sendall(b"x")
 
 
-def test_a_munge_that_hangs_stops_nothing_else(ear: Ear, door: Path) -> None:
+def test_a_munge_that_hangs_stops_nothing_else(ear: Ear, server: Path) -> None:
     go = threading.Event()
 
     def hang(line: bytes) -> tuple[int, bytes]:
@@ -165,11 +165,11 @@ def test_a_munge_that_hangs_stops_nothing_else(ear: Ear, door: Path) -> None:
         return decode(line)
 
     ear.dispatcher.decode = hang
-    waiting = [dial(door) for _ in range(8)]
+    waiting = [dial(server) for _ in range(8)]
     for n, stream in enumerate(waiting):
         stream.sendall(signed(ROOT, message(job=str(n))) + b"\n")
     try:
-        assert b"no complete line" not in ask(door, b"x" * 99000), "noise is answered meanwhile"
+        assert b"no complete line" not in ask(server, b"x" * 99000), "noise is answered meanwhile"
     finally:
         go.set()
     for stream in waiting:

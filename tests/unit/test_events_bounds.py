@@ -1,5 +1,5 @@
-"""What users may do to the door: quotas, rates, owners, modes; reproductions of a
-review of security are named. Requests for keys: tests/unit/test_keys_bounds.py."""
+"""Limits on users of the message server: quotas, rates, owners, modes.
+Requests for keys: tests/unit/test_keys_bounds.py."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def ear() -> Ear:
 
 
 def test_ranges_without_end_are_a_refusal_not_an_error(ear: Ear) -> None:
-    """e5_overflow.py: an OverflowError each in the door."""
+    """Each of these was an OverflowError once."""
     desk = KeyRequests(ear.authority)
     ear.jobs.job_answer = desk.of_job
     for digits in (400, 3900):
@@ -100,7 +100,7 @@ def test_too_often(ear: Ear) -> None:
 def test_a_long_message_that_is_wrong_is_read_to_its_first_error(
     ear: Ear, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """e14_costs.py: 21,700 errors were collected, 73 ms, before any quota was asked."""
+    """21,700 errors were once collected, 73 ms, before any quota was asked."""
     wrong = json.dumps(message(event="key", phase="x", pairs=[-1] * 16000)).encode()
     with pytest.raises(ValidationError) as caught:
         KeyRequest.model_validate_json(wrong)

@@ -61,7 +61,7 @@ def test_subscribers_are_on_offset_1_while_tables_change_and_only_those_of_offse
 
 
 @pytest.mark.long
-def test_who_does_not_answer_ends_the_run_without_an_install(world: World) -> None:
+def test_a_silent_subscriber_ends_the_update_without_an_install(world: World) -> None:
     world.update |= {"deadline_seconds": 3}
     world.restart()
     one, deaf = Subscriber(world), Subscriber(world, "00000000000000bb", "1")
@@ -77,7 +77,7 @@ def test_who_does_not_answer_ends_the_run_without_an_install(world: World) -> No
     assert world.agent.rerouter.committer.decisions.history.last(1)[0].phases is not None
 
 
-def test_who_does_not_answer_because_its_job_is_over_is_let_go(world: World) -> None:
+def test_a_silent_subscriber_of_an_ended_job_is_released(world: World) -> None:
     Subscriber(world)
     deaf = Subscriber(world, "00000000000000bb", "2")
     deaf.deaf = True
@@ -175,7 +175,7 @@ def test_without_lids_to_spare_it_is_said(tmp_path: Path) -> None:
     assert "no five-phase update" in report.sentence and "set lmc 1" in report.sentence
 
 
-def test_who_has_subscribed_is_waited_for_where_nothing_was_saved(world: World) -> None:
+def test_without_saved_subscribers_their_leases_are_awaited(world: World) -> None:
     for name in ("update.json", "subscribers.jsonl"):
         (world.folder / "state" / name).unlink(missing_ok=True)
     world.update |= {"lease_seconds": 600}

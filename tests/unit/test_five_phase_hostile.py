@@ -1,5 +1,5 @@
 """Users who subscribe and do not keep to the protocol, and queues that are not to be believed: the
-machine and the door's family as they are, with a clock of the test's."""
+machine and the server's messages as they are, with a clock of the test's."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Attack = Callable[["Site"], None]
 
 
 class Site:
-    """A coordinator, its door, and one subscriber that does as it should."""
+    """A coordinator, its message server, and one subscriber that does as it should."""
 
     def __init__(self, folder: Any, **rules: float) -> None:
         self.now = 100.0
@@ -142,7 +142,7 @@ def test_quotas(site: Site) -> None:
 
 
 def test_an_empty_queue_drops_nobody_at_the_first_look(site: Site) -> None:
-    """repro/e24_empty.py: squeue succeeds and shows nothing, as to an account without rights."""
+    """squeue succeeds and shows nothing, as to an account without rights."""
     for n in range(300):
         site.coordinator.hear(Subscribe(f"{n:016x}", str(n), 1000 + n, 0, 0))
     site.coordinator.drive(BeginUpdate(1, 5))

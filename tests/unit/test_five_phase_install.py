@@ -79,7 +79,7 @@ def kept(world: World) -> int:
 
 @pytest.mark.parametrize("state", ["asked", "building", "sending"])
 def test_nobody_is_called_back_while_opensm_is_still_at_it(world: World, state: str) -> None:
-    """repro/e9_late.py: the plugin's deadline is over, its load is not."""
+    """The plugin's deadline is over, its load is not."""
     one = Subscriber(world)
     told: list[Callable[[], None]] = []
 
@@ -109,7 +109,7 @@ def test_nobody_is_called_back_while_opensm_is_still_at_it(world: World, state: 
 def test_the_file_of_a_run_that_was_killed_is_finished_or_removed(
     world: World, in_force: bool
 ) -> None:
-    """repro/e8_kill.py: between the file and the load, or between the load and its reading back."""
+    """The agent was killed between the file and the load, or between the load and its reading back."""
     one = in_install(world)
     new = replace(world.tables(), generation=2)
     write_routes_file(world.folder / "run/routes.next", new)
@@ -125,7 +125,6 @@ def test_the_file_of_a_run_that_was_killed_is_finished_or_removed(
 def test_a_full_disk_in_install_stops_no_repair(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """repro/e18_diskfull.py."""
     one = in_install(world)
     with monkeypatch.context() as context:
         full_disk(context)
@@ -142,7 +141,7 @@ def test_a_full_disk_in_install_stops_no_repair(
 
 
 @pytest.mark.parametrize("phase", [Phase.UNPATH, Phase.REPATH])
-def test_what_could_not_be_ended_is_said(
+def test_an_update_that_cannot_be_ended_is_reported(
     world: World, phase: Phase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Subscriber(world)

@@ -108,7 +108,7 @@ def test_a_model_that_is_missing(tmp_path: Path) -> None:
         replay(timed(JOINED), tmp_path)
 
 
-def test_what_is_no_trace() -> None:
+def test_malformed_traces_are_refused() -> None:
     with pytest.raises(InputError, match="a trace:2: this is not a line of a trace: nonsense"):
         read_trace({"a trace": '{"at": 1}\nnonsense'})
 

@@ -46,7 +46,7 @@ def test_garbage_is_refused(text):
 
 
 @pytest.mark.data
-def test_what_scontrol_printed():
+def test_lists_expand_as_by_scontrol():
     names = data_path("slurm/scontrol_hostnames.txt").read_text().split()
     assert list(expand("n[0001-0010,0014,0100-0102]")) == names
 

@@ -55,7 +55,7 @@ def file(plan: Plan) -> RoutesFile:
     return plan.routes_file
 
 
-def test_what_is_read_back_is_returned(bridge: FakeBridge, plan: Plan) -> None:
+def test_the_tables_read_back_are_returned(bridge: FakeBridge, plan: Plan) -> None:
     path = bridge.folder / "routes.sar"
     found = put_in_force(bridge, plan, path, bridge.digest)
     assert differences(plan.routes_file, found.file) == 0 and bridge.generation == 5
@@ -98,7 +98,7 @@ def test_nothing_is_written_while_opensm_is_at_work(
 
 
 def test_a_switch_that_did_not_confirm_is_known_as_that(bridge: FakeBridge, plan: Plan) -> None:
-    """Not as a switch without routes: the review's e10."""
+    """It is not taken for a switch without routes."""
     path, old = bridge.folder / "routes.sar", read_in_force(bridge, SMALL_TREE)
     assert old.confirmed and old.had is None
     bridge.deaf = (0,)
@@ -120,7 +120,7 @@ def test_a_switch_that_did_not_confirm_is_known_as_that(bridge: FakeBridge, plan
 
 
 def test_a_load_past_its_deadline_is_still_under_way(bridge: FakeBridge, plan: Plan) -> None:
-    """The review's e9: the file is neither taken back nor written again before OpenSM is done."""
+    """The file is neither taken back nor written again before OpenSM is done."""
     path = bridge.folder / "routes.sar"
     put_in_force(bridge, plan, path, None)
 
@@ -227,7 +227,7 @@ def killed_at(point: str, bridge: Outlives, plan: Plan, path: Path) -> None:
 def test_kill_9_leaves_the_old_routes_or_confirmed_ones(
     tmp_path: Path, plan: Plan, point: str, deaf: bool, restarts: str, compares: bool
 ) -> None:
-    """The review's e8: the agent is killed at each point between writing and confirming. `deaf`:
+    """The agent is killed at each point between writing and confirming. `deaf`:
     a switch does not confirm; `restarts`: who comes first; `compares`: without a dump."""
     bridge, path = Outlives(tmp_path, SMALL_TREE, compares=compares), tmp_path / "routes.sar"
     old = load_engine("updn").route(SMALL_TREE, JobMix.of([]), Options())

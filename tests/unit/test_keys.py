@@ -216,7 +216,7 @@ def a_port_more(site: Site) -> None:
 def test_keys_are_proved_from_what_was_read_back(
     site: Site, happens: Callable[[Site], None]
 ) -> None:
-    """The review's M13: they were proved from the plan that the agent remembered."""
+    """They were once proved from the plan that the agent remembered."""
     before = list(site.bridge.loads)
     happens(site)
     assert site.ask()["state"] == "waiting"

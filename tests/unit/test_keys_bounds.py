@@ -1,4 +1,4 @@
-"""What users may ask of the key desk: bounds before work. Reproductions of a review are named."""
+"""Requests for keys are bounded before any work is done for them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def site(tmp_path: Path) -> Site:
     ],
     ids=range(7),
 )
-def test_what_is_no_host_list(nodes: str) -> None:
+def test_malformed_host_lists_are_refused(nodes: str) -> None:
     with pytest.raises(InputError):
         hosts_of(RECORD, nodes)
     with pytest.raises(InputError):
@@ -59,7 +59,7 @@ def test_what_is_no_host_list(nodes: str) -> None:
 def test_ranks_and_flows_are_counted_before_they_are_made(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """e2_squeue.py, E3: a butterfly of 4 x 262144 ranks took half a second, then was refused."""
+    """: a butterfly of 4 x 262144 ranks took half a second, then was refused."""
     made: list[int] = []
     real = flows.rank_phases
     monkeypatch.setattr(flows, "rank_phases", lambda p, n: made.append(n) or real(p, n))
@@ -86,7 +86,7 @@ def request(number: int, job: int, pairs: list[int] | None = None) -> Any:
 
 
 def test_a_user_s_requests_are_bounded_in_number_and_bytes() -> None:
-    """e1_desk.py: 4,096 requests of one user took 2.7 GB; another user and root heard `full`."""
+    """4,096 requests of one user took 2.7 GB; another user and root heard `full`."""
     authority = Authority(frozenset({ROOT}))
     desk = KeyRequests(authority)
     authority.known = {str(n): KnownJob(ALICE, None) for n in range(5000)}
@@ -128,7 +128,7 @@ def test_an_error_of_ours_is_counted_said_once_and_told(
 
 
 def test_any_request_of_a_job_s_owner_is_answered(site: Site) -> None:
-    """e6_fuzz.py: 300 drawn requests; nothing but answers, and no error of ours."""
+    """300 drawn requests: each is answered, and no error of ours."""
     draw = random.Random(14).choice
     traffic = ["none", "ring", "stencil2d:2x2", "stencil3d:1x1x1", "stencil2d:999999x999999",
                "stencil3d:999999x999999x999999", "transpose", "shift:1", "shift:999999", "bitcomp",
@@ -152,7 +152,7 @@ def test_any_request_of_a_job_s_owner_is_answered(site: Site) -> None:
         except (
             MessageRefused,
             ValueError,
-        ):  # ValueError: pydantic's; the door makes a refusal of it
+        ):  # ValueError: pydantic's; the server refuses it
             continue
         site.now += 20
         assert answer.get("state") in ("in_force", "none") or answer["ok"] is False, (given, answer)
@@ -179,7 +179,7 @@ def leased(site: Site, count: int) -> None:
 def test_no_key_delays_a_repair_and_all_are_saved_at_once(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """e20_repair.py: 60 leases were made before any route, and each saved the whole file."""
+    """60 leases were once made before any route, and each saved the whole file."""
     site.ask(traffic="shift:2")
     leased(site, 4)
     site.agent.serve_keys()

@@ -105,7 +105,7 @@ def test_trees_with_broken_cables_are_served_as_well_as_may_be(spec: str) -> Non
         assert check_routes(broken, routes).passed and "searched for" in routes.remarks[-1]
 
 
-def test_what_is_no_tree_is_not_served() -> None:
+def test_other_fabrics_are_not_served() -> None:
     for spec in ("torus:3x3,hosts=2", "dragonfly:a=4,p=2,h=2"):
         with pytest.raises(Unserved, match=r"routing keys need a fat tree: .* is not a fat tree"):
             key_tree(load_fabric(spec))

@@ -17,7 +17,7 @@ from sar_lab.history import HistoryBuilder, place_history, read_history
 from tests.worlds.job_texts import SACCT
 
 
-def test_what_cannot_have_run_is_left_out_and_counted() -> None:
+def test_impossible_jobs_are_left_out_and_counted() -> None:
     builder = HistoryBuilder("h")
     builder.add("1", 5.0, 9.0, ["a"])
     builder.add("1", 5.0, 9.0, ["a"])
@@ -146,6 +146,6 @@ def test_an_archive_that_ends_in_the_middle(tmp_path: Path) -> None:
         ("job,start,end,nodelist\n", "no usable job"),
     ],
 )
-def test_what_is_no_history_is_said(text: str, word: str, tmp_path: Path) -> None:
+def test_other_files_are_refused(text: str, word: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=word):
         read_history(write(tmp_path / "file", text))

@@ -91,6 +91,6 @@ def test_more_groups_than_lanes() -> None:
         ("dragonfly:a=5,p=1,h=1,g=1", None),
     ],
 )
-def test_what_is_a_torus(spec: str, dims: list[int] | None) -> None:
+def test_tori_are_recognised(spec: str, dims: list[int] | None) -> None:
     found = grid_of(load_fabric(spec))
     assert (found and sorted(found.dims)) == dims

@@ -19,7 +19,7 @@ def place(tmp_path: Path) -> Place:
 
 
 def test_levels_of_the_plan_before_last_are_part_of_the_proof(place: Place) -> None:
-    """The review's e12: each step was `direct`, and connections made under T0 and under T2 closed
+    """Each step was `direct`, and connections made under T0 and under T2 closed
     a credit loop in lane 1, for ever."""
     assert place.go(T1).transition.way is Way.DIRECT  # type: ignore[union-attr]
     with pytest.raises(NotSafe, match="a credit loop in lane"):
@@ -45,7 +45,7 @@ def test_a_job_whose_start_nobody_knows_is_as_old_as_can_be(place: Place) -> Non
         place.go(T2)
 
 
-def test_what_was_refused_was_never_told(place: Place) -> None:
+def test_levels_of_a_refused_plan_were_never_assigned(place: Place) -> None:
     place.go(T1)
     place.levels.forget_ended([])
     place.fake.refuse = ["no"]

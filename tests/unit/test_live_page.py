@@ -127,7 +127,7 @@ def test_nothing_comes_from_elsewhere_and_nothing_is_inline(snapshot: PageSnapsh
         ("any", {"REQUEST_METHOD": "DELETE"}, 405),
     ],
 )
-def test_who_may_read(
+def test_access_is_limited_to_the_configured_readers(
     access: Access,
     more: dict[str, str],
     status: int,
@@ -151,7 +151,7 @@ def test_who_may_read(
         ("/api/job.json", "a=1&b=2&c=3"), ("/../pages.py", ""), ("/static/page.js", ""), ("", ""),
     ],
 )  # fmt: skip
-def test_what_does_not_exist_is_404(path: str, query: str, snapshot: PageSnapshot) -> None:
+def test_unknown_paths_are_404(path: str, query: str, snapshot: PageSnapshot) -> None:
     assert ask(shown(snapshot), path, query)[0].startswith("404")
 
 
@@ -259,7 +259,7 @@ def dripping(port: int, address: str, count: int) -> list[socket.socket]:
 
 @pytest.mark.parametrize("addresses", [["127.0.0.1"], ["127.0.0.2", "127.0.0.3", "127.0.0.4"]])
 def test_clients_that_dawdle_keep_no_scrape_away(addresses: list[str]) -> None:
-    """slow_http.py: eight connections that sent a byte every 3 s, and /metrics was gone. Here are
+    """Eight connections that sent a byte every 3 s once kept /metrics away. Here are
     more of them than places, on the scrape's own address and on others; half send no request, and
     half read no answer."""
     port, said = free_port(), list[str]()

@@ -77,7 +77,9 @@ def test_an_empty_queue_is_believed_at_the_second_look(world: World) -> None:
     assert world.bridge.loads == [1, 2]
 
 
-def test_nor_is_it_at_the_start(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_queue_at_the_start_is_believed_at_the_second_look(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     world.once()
     world.restart()
     world.source.records = ()
@@ -172,7 +174,7 @@ def test_repeated_failure_waits_and_a_new_job_does_not(world: World) -> None:
     assert world.once().result is Result.INSTALLED
 
 
-def test_what_fails_the_check_is_never_installed(
+def test_routes_that_fail_the_check_are_never_installed(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.once()
@@ -324,7 +326,7 @@ def test_a_hold_keeps_the_routes_until_it_is_ended(world: World) -> None:
 
 
 @pytest.mark.parametrize("name", ["job-to-terminal.map", "history.sqlite", "generations"])
-def test_what_cannot_be_written_is_said_and_the_rest_goes_on(
+def test_a_failed_write_is_reported_and_the_pass_goes_on(
     world: World, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A folder, or a file, in the way stands for a full disk: even root cannot write there."""
@@ -363,9 +365,7 @@ def test_routes_that_cannot_be_written_are_said(world: World, name: str, loads: 
     assert state is not None and state.generation == 1
 
 
-def test_what_cannot_be_read_back_is_not_replaced(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unreadable_tables_are_not_replaced(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing can be proved of a way that begins nobody knows where."""
     world.once()
 

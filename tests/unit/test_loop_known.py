@@ -26,7 +26,7 @@ def world(tmp_path: Path) -> World:
 
 
 def test_nothing_is_installed_from_what_is_not_confirmed(world: World) -> None:
-    """The review's e19: generation 3 was sent while a switch had not confirmed generation 2, and
+    """Generation 3 was sent while a switch had not confirmed generation 2, and
     the history said that any mixture was safe."""
     world.once()
     world.bridge.deaf = (0,)

@@ -42,7 +42,7 @@ def test_it_is_the_fabric_that_ibnetdiscover_gives(storage: tuple[str, ...]) -> 
     assert ours.notes == () and Kind.IN_SWITCH in ours.terminal_kind and ours.lmc == 1
 
 
-def test_what_opensm_regards_as_unhealthy_is_down() -> None:
+def test_ports_that_opensm_calls_unhealthy_are_down() -> None:
     nodes = [switch(1, 1, 2, 3), switch(2, 2, 3), host(16, 1), host(32, 1, name=b"n2")]
     nodes[1].ends[3][3] |= 0x80
     nodes[0].ends[1][3] |= 0x80
@@ -125,7 +125,7 @@ def test_a_file_that_is_not_there_or_of_another_release(tmp_path: Path) -> None:
         read_opensm_fabric(tmp_path / "fabric.sar")
 
 
-def test_what_the_plugins_writer_writes(tmp_path: Path) -> None:
+def test_the_plugin_s_writer_and_our_reader_agree(tmp_path: Path) -> None:
     """The C writer, with sanitizers: 64 hosts at 8 leaf switches, 8 spines."""
     if shutil.which("gcc") is None or shutil.which("make") is None:
         pytest.skip("no gcc or make to build the C writer with")

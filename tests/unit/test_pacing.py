@@ -55,7 +55,7 @@ def planning(world: World, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return plans
 
 
-def test_what_brings_too_little_is_planned_once_and_waits(
+def test_a_plan_with_too_little_gain_is_made_once_and_waits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world, pacer = paced(tmp_path, min_install=0, min_gain=0.9, max_staleness=1000)

@@ -49,7 +49,7 @@ def test_patterns_are_what_their_meaning_says() -> None:
         ("gather", "does not say who sends to whom"),
     ],
 )
-def test_what_does_not_fit_is_a_sentence(word: str, said: str) -> None:
+def test_patterns_that_do_not_fit_are_refused(word: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         rank_phases(word, 16)
 

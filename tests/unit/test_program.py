@@ -63,7 +63,7 @@ def test_its_deadline_holds_whatever_it_closes(body: str) -> None:
 
 
 @pytest.mark.parametrize("command", [["/no/such"], ["/"], ["a\0b"]])
-def test_what_cannot_be_started_ends_with_the_remedy(command: list[str]) -> None:
+def test_a_missing_program_is_named_with_the_remedy(command: list[str]) -> None:
     with pytest.raises(Unavailable, match=r"cannot be started \(.*\); mend it$"):
         run_program(command, deadline=SOON, most=9, remedy="mend it")
 

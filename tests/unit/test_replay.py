@@ -114,7 +114,7 @@ def test_table_1_by_hand():
     assert (links.largest, links.largest_percent, links.mean_percent) == (10.0, 50.0, 25.0)
 
 
-def test_what_is_done_is_not_done_again(tmp_path):
+def test_finished_pieces_are_not_computed_again(tmp_path):
     """A pool that fails after three pieces; the next is asked for the rest alone."""
     history = churn()
     work = work_of(history)

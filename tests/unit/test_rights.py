@@ -92,7 +92,9 @@ def world_file(folder: Path) -> Path:
 
 @as_root
 @pytest.mark.parametrize("mask", [0o022, 0o027, 0o077])
-def test_what_root_writes_the_agent_can_use(theirs: Path, tmp_path: Path, mask: int) -> None:
+def test_files_that_root_writes_are_usable_by_the_agent(
+    theirs: Path, tmp_path: Path, mask: int
+) -> None:
     hold = SavedHold()
     routes = world_file(tmp_path / "world")
     with umask(mask):
@@ -179,7 +181,7 @@ def unreadable(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     return begin
 
 
-def test_what_may_be_held_stays_while_the_state_cannot_be_read(
+def test_routes_stay_while_the_state_is_unreadable(
     tmp_path: Path, unreadable: Callable[[], None]
 ) -> None:
     world = World(tmp_path)

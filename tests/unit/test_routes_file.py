@@ -34,7 +34,7 @@ def entry(routes: RoutesFile, switch: int, destination: int) -> int:
 
 
 @pytest.mark.parametrize("lanes", [1, 3])
-def test_what_is_written_is_read_with_guids_ascending(tmp_path: Path, lanes: int) -> None:
+def test_a_written_file_is_read_with_ascending_guids(tmp_path: Path, lanes: int) -> None:
     given = small_routes(lanes=lanes, wide=253)
     write_routes_file(tmp_path / "routes.sar", given)
     got = read_routes_file(tmp_path / "routes.sar")

@@ -236,7 +236,7 @@ def no_plugin(tmp_path: Path) -> Path:
     return file
 
 
-def test_what_a_program_said_on_stderr_is_shown_whole_and_once(no_plugin: Path) -> None:
+def test_a_program_s_stderr_is_shown_whole_and_once(no_plugin: Path) -> None:
     done = sar_agent("once", "--config", no_plugin)
     assert done.returncode == 1
     said = "sh failed with exit code 3: first no umad here"

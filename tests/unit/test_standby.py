@@ -67,7 +67,7 @@ def claim(node: str = A, **values: Any) -> Claim:
         (claim(A, master=True, term=2), claim(B, term=3), "RAISE"),
     ],
 )
-def test_which_state_counts(own: Claim, peer: Claim, expected: str) -> None:
+def test_the_state_with_precedence(own: Claim, peer: Claim, expected: str) -> None:
     assert precedence(own, peer) is Precedence[expected]
 
 
@@ -183,7 +183,7 @@ def test_a_lower_generation_of_the_same_term_is_refused(sides: tuple[Side, Side]
     assert b.generation() == 4
 
 
-def test_what_the_peer_says_is_bounded(sides: tuple[Side, Side]) -> None:
+def test_messages_of_the_peer_are_bounded(sides: tuple[Side, Side]) -> None:
     a, _ = sides
     a.lead()
     a.put(4)

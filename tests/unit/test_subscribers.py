@@ -1,4 +1,4 @@
-"""What subscribers of updates in phases say at the door, and who is believed."""
+"""Messages of subscribers of five-phase updates, and which senders are accepted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAME = "00000000000000aa"
 
 
 class Desk(Ear):
-    """A door with subscribers; job 7 is Alice's."""
+    """A message server with subscribers; job 7 is Alice's."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ def test_nobody_speaks_for_others(desk: Desk) -> None:
         {"event": "ack", "phase": "unpath", "update": 1, "offset": 0},
     ],
 )
-def test_what_is_no_message(desk: Desk, keys: dict[str, Any]) -> None:
+def test_malformed_messages_are_refused(desk: Desk, keys: dict[str, Any]) -> None:
     desk.tell(ALICE, "subscribe", offset=0)
     before = desk.coordinator.state
     assert desk.tell(ALICE, **keys)["ok"] is False
@@ -102,7 +102,7 @@ def test_there_is_an_end_to_one_job_s_subscribers(desk: Desk) -> None:
     assert not answer["ok"] and "job 7 has 2 subscribers already" in answer["error"]
 
 
-def test_who_cannot_be_saved_is_not_told_that_it_is_registered(
+def test_an_unsaved_subscriber_is_not_confirmed(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(path: Path, text: str, mode: int) -> None:

@@ -54,7 +54,7 @@ def same(one: Routes, other: Routes) -> bool:
 
 @pytest.mark.parametrize("lanes", ["one", "by path", "hop by hop"])
 @pytest.mark.parametrize("form", ["fdbs", "lfts.dump"])
-def test_what_we_export_comes_back(lanes: str, form: str, tmp_path: Path) -> None:
+def test_exported_tables_are_read_back(lanes: str, form: str, tmp_path: Path) -> None:
     routes = ONE if lanes == "one" else by_path() if lanes == "by path" else hop_lanes(RING, ONE)
     assert routes is not None
     export_routes(tmp_path, RING, routes, ["ibdm", "lfts"])
@@ -152,7 +152,7 @@ def test_with_lmc_a_port_has_several_lids(tmp_path: Path) -> None:
         ("slvl", "0x01", "0xff", "lane 15, which carries no data"),
     ],
 )
-def test_what_is_wrong_is_said_with_file_and_line(
+def test_errors_name_file_and_line(
     file: str, old: str, new: str, said: str, tmp_path: Path
 ) -> None:
     export_routes(tmp_path, RING, by_path(), ["ibdm"])

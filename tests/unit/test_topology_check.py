@@ -52,7 +52,9 @@ LEAVES = "".join(f"SwitchName=l{n} Nodes=n00{2 * n - 1},n00{2 * n}\n" for n in r
         ("", "no common root (4 trees)"),
     ],
 )
-def test_what_slurms_switches_join(tmp_path: Path, above: str, said: str) -> None:
+def test_missing_and_needless_upper_switches_are_reported(
+    tmp_path: Path, above: str, said: str
+) -> None:
     lines = ["SwitchName=" + switch.replace("=", " Switches=") for switch in above.split()]
     (tmp_path / "topology.conf").write_text(LEAVES + "\n".join(lines) + "\n")
     found = compare_reach(THREE, read_topology_conf(tmp_path / "topology.conf"))

@@ -82,7 +82,7 @@ def test_structural_problems(tmp_path, text, line, said):
         ("include none.conf\n", "none.conf: cannot be read .No such file"),
     ],
 )
-def test_what_cannot_be_read_at_all(tmp_path, text, said):
+def test_unreadable_files_are_refused(tmp_path, text, said):
     path = write(tmp_path, text)
     for strict in (True, False):
         with pytest.raises(InputError, match=said):
@@ -138,7 +138,7 @@ def test_a_bad_line_does_not_refuse_the_rest(tmp_path, line, said):
         (f"SwitchName={'b' * 65} Nodes=n2", "from 24.05 takes no name longer than", False, True),
     ],
 )
-def test_what_some_versions_refuse(tmp_path, line, said, by_22_05, by_25_05):
+def test_lines_that_some_versions_refuse(tmp_path, line, said, by_22_05, by_25_05):
     (refusal,) = read_topology_conf(write(tmp_path, f"{LEAF}{line}\n")).refusals
     assert f":2: Slurm {said}" in str(refusal)
     assert refusal.by(None)

@@ -51,7 +51,7 @@ def test_names_that_slurm_does_not_take() -> None:
     ]
 
 
-def test_what_is_left_out_is_said() -> None:
+def test_omissions_are_reported() -> None:
     fabric = load_fabric("xgft:2;2,2;1,1").with_links_down([], [0])
     tree = generate_topology(fabric)
     assert tree.notes == ("1 without a live link: n001",)

@@ -54,7 +54,7 @@ TREE = "- topology: t\n  tree:\n    switches:\n"
         (TREE + 2 * "      - {switch: a, nodes: n1}\n", 5, "switch a is named twice, first at"),
     ],
 )
-def test_what_is_wrong_with_it(tmp_path: Path, text: str, line: int | None, said: str) -> None:
+def test_errors_name_their_place(tmp_path: Path, text: str, line: int | None, said: str) -> None:
     path = write(tmp_path, text)
     with pytest.raises(InputError) as caught:
         read_topology_yaml(path)

@@ -85,9 +85,7 @@ def test_every_word() -> None:
         ("repeat 999999\nrepeat 2\ncompute 1us\nend\nend", 7, "repeat less"),
     ],
 )
-def test_what_is_wrong_is_named_with_its_line(
-    tmp_path: Path, body: str, line: int, word: str
-) -> None:
+def test_errors_name_file_and_line(tmp_path: Path, body: str, line: int, word: str) -> None:
     path = tmp_path / "x.trace"
     path.write_text(f"trace 1\njob A 4\n{body}\n")
     with pytest.raises(InputError, match=re.escape(word)) as caught:
@@ -99,6 +97,6 @@ def test_what_is_wrong_is_named_with_its_line(
     ("text", "word"),
     [("job A 2\n", "`trace 1` first"), ("trace 1\n", "no job"), ("trace 1\nend\n", "first job")],
 )
-def test_what_is_no_trace(text: str, word: str) -> None:
+def test_malformed_traces_are_refused(text: str, word: str) -> None:
     with pytest.raises(InputError, match=word):
         read_trace(text)

@@ -31,7 +31,7 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path, around(ring(), OLD))
 
 
-def test_what_must_not_be_mixed_is_installed_in_stages(place: Place) -> None:
+def test_tables_with_unsafe_mixtures_are_installed_in_stages(place: Place) -> None:
     seen: list[Plan] = []
     plan = place.plan(around(place.fabric, NEW))
     arrived = place.go(plan, between=seen.append)
@@ -122,8 +122,8 @@ def deaf(place: Place, had: int | None = None, switch: int = 0) -> None:
     place.fake.tables = replace(tables, had=other)
 
 
-def test_what_is_not_known_is_not_taken_for_no_route(place: Place) -> None:
-    """The review's e10: 255 of a switch that did not answer led to `unproved`, so to an install."""
+def test_an_unknown_entry_is_not_a_missing_route(place: Place) -> None:
+    """255 of a switch that did not answer led to `unproved`, so to an install."""
     deaf(place)
     plan = place.plan(around(place.fabric, NEW))
     with pytest.raises(NotKnown, match="not known while switches"):
@@ -133,7 +133,7 @@ def test_what_is_not_known_is_not_taken_for_no_route(place: Place) -> None:
     assert place.go(plan).transition.way is Way.STAGED  # type: ignore[union-attr]
 
 
-def test_what_a_switch_may_have_takes_part_in_the_proof(place: Place) -> None:
+def test_unconfirmed_entries_take_part_in_the_proof(place: Place) -> None:
     """Switch 1 was sent OLD and may have NEW: with OLD at switch 0 that is a credit loop."""
     deaf(place, NEW[1], 1)
     with pytest.raises(NotKnown):
@@ -146,7 +146,7 @@ HOQ = 0.5
 
 
 def test_stages_wait_until_packets_of_the_tables_before_are_gone(place: Place) -> None:
-    """The review's e11. OLD and NEW must not be mixed, and a packet that came by OLD may wait while
+    """OLD and NEW must not be mixed, and a packet that came by OLD may wait while
     both stages pass by."""
     place.fake.head_of_queue = HOQ
     arrived = place.go(place.plan(around(place.fabric, NEW)))

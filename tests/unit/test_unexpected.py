@@ -97,7 +97,7 @@ def test_a_reader_that_breaks_hides_no_dead_cable(
     assert counted(world, f"look at {where}" if where == "Slurm" else f"look at the {where}") == 1
 
 
-def test_what_ends_the_process_ends_it(world: World) -> None:
+def test_exit_and_interrupt_end_the_process(world: World) -> None:
     for error in (KeyboardInterrupt, SystemExit):
         world.agent.observer.observe = raising(error())  # type: ignore[method-assign,arg-type]
         with pytest.raises(error):

@@ -47,7 +47,7 @@ def test_fast_wants_a_proof(transition: Transition | None, expected: UpdateMetho
     [
         UpdateContext(),
         UpdateContext(jobs=1, uncovered=1),
-        UpdateContext(jobs=1, subscribers=1),  # repro/e17_trust.py: its user said subscribe and ack
+        UpdateContext(jobs=1, subscribers=1),  # its user sent subscribe and ack
         UpdateContext(jobs=1, subscribers=1, urgent=True),
         UpdateContext(jobs=1, subscribers=1, base_changes=False, shelter_changes=True),
         UpdateContext(jobs=1, subscribers=1, obstacle="lmc 0", urgent=True),

@@ -183,7 +183,7 @@ def test_after_an_error_nobody_foresaw_wake_ups_wait(loop: Loop) -> None:
     assert max(waits) == 60.0, "a repair is not put off for longer"
 
 
-def test_what_fails_at_a_key_is_not_tried_without_a_pause(loop: Loop) -> None:
+def test_a_failed_key_is_retried_after_a_pause(loop: Loop) -> None:
     loop.desk.left = 10**9
 
     def fails() -> None:

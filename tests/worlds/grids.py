@@ -68,17 +68,17 @@ def dragonfly(a: int, h: int, hosts: int = 1) -> tuple[Fabric, Step]:
         for g in range(groups)
         for i, j in itertools.combinations(range(a), 2)
     ]
-    door = {}
+    gate = {}
     for g, other in itertools.permutations(range(groups), 2):
-        door[g, other] = g * a + ((other - g) % groups - 1) // h
+        gate[g, other] = g * a + ((other - g) % groups - 1) // h
         if g < other:
-            cables.append((door[g, other], other * a + ((g - other) % groups - 1) // h))
+            cables.append((gate[g, other], other * a + ((g - other) % groups - 1) // h))
 
     def step(here: int, there: int) -> int:
         g, other = here // a, there // a
         if g == other:
             return there
-        return door[g, other] if here != door[g, other] else door[other, g]
+        return gate[g, other] if here != gate[g, other] else gate[other, g]
 
     return built(groups * a, cables, hosts), step
 

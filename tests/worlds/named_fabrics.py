@@ -1,4 +1,4 @@
-"""Fabrics of nasty names."""
+"""Fabrics with odd names."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Phased(AgentFolder):
         return self.folder / "coordinator.jsonl"
 
     @property
-    def door(self) -> Path:
+    def socket(self) -> Path:
         return self.sm.run_dir / "events.sock"
 
     def jobs(self, *jobs: str, start: float | None = None) -> None:
@@ -97,7 +97,7 @@ class Phased(AgentFolder):
         self.subscribers.append(
             Subscriber(
                 self.folder,
-                self.door,
+                self.socket,
                 self.munge,
                 *("notices=1", "simulated=1", "pairs=2", *words),
                 env=self.fabric.env(f"n{number + 3:03d}"),
@@ -109,7 +109,7 @@ class Phased(AgentFolder):
 
     def asked(self) -> dict[str, Any]:
         """The agent's answer to a question about updates."""
-        return dict(tell(self.door, b"status")["status"]["update"])
+        return dict(tell(self.socket, b"status")["status"]["update"])
 
     def dumped(self) -> RoutesFile:
         return read_routes_file(self.bridge.dump().path)
