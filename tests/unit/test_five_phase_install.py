@@ -109,7 +109,7 @@ def test_nobody_is_called_back_while_opensm_is_still_at_it(world: World, state: 
 def test_the_file_of_a_run_that_was_killed_is_finished_or_removed(
     world: World, in_force: bool
 ) -> None:
-    """The agent was killed between the file and the load, or between the load and its reading back."""
+    """The agent was killed between the file and the load, or between the load and the reading."""
     one = in_install(world)
     new = replace(world.tables(), generation=2)
     write_routes_file(world.folder / "run/routes.next", new)

@@ -30,7 +30,7 @@ from sar_agent.install.subnet_manager import (
 from tests.worlds.extension import installed_package
 from tests.worlds.fake_opensm import FakeSource, job
 
-TOY = Path(__file__).parents[1] / "toy_subnet_manager.py"
+TOY = Path(__file__).parents[1] / "worlds/toy_subnet_manager.py"
 JOBS = (job("1", "n001", "n005", "n009"), job("2", "n002", "n006"))
 
 
