@@ -4,9 +4,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PYTEST := $(BIN)/pytest
 ALL_CORES := --numprocesses auto --dist worksteal
-# The tests of a file share daemons, so they run in one process. Each file starts its own, on its own ports and in its own
-# folders. They wait more than they compute, so there are four processes on two cores, too.
-BY_FILE := --numprocesses 4 --dist loadfile
+# Tests that share a daemon run in one process (tests/live/conftest.py). All others start their own, on their own ports and in
+# their own folders. They wait more than they compute, so there are six processes on two cores, too.
+BY_DAEMON := --numprocesses 6 --dist loadgroup
 
 .PHONY: venv setup system-packages browser bridge spank deb rpm dist test-packages demo demo-live test test-long test-fast fuzz bench site lint check-c clean
 .DEFAULT_GOAL := help
@@ -75,7 +75,7 @@ test: setup system-packages browser
 	# Tests without daemons run first: they compile the kernels that a daemon would else wait for.
 	SAR_EXAMPLES=$(SHARE) $(PYTEST) -m 'not long' $(ALL_CORES) tests/unit tests/property
 	# SAR_PATIENCE multiplies every time limit: the machine may be busy with other work.
-	SAR_PATIENCE=4 SAR_EXAMPLES=$(SHARE) $(PYTEST) -m 'not long' $(BY_FILE) tests/live
+	SAR_PATIENCE=4 SAR_EXAMPLES=$(SHARE) $(PYTEST) -m 'not long' $(BY_DAEMON) tests/live
 
 # The share of their examples that tests try in `make test`. `make test-long` tries all, and runs the tests marked `long`.
 SHARE ?= 0.3

@@ -20,6 +20,15 @@ def pytest_configure() -> None:
     os.environ[TIMEOUTS] = str(built("opensm_bridge", "libumad_timeouts.so"))
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
+    """`--dist loadgroup`: tests that share a daemon run in one process, others anywhere."""
+    for item in items:
+        fixtures = item._fixtureinfo.name2fixturedefs.values()
+        if any(fixture.scope == "module" for known in fixtures for fixture in known):
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.split("::")[0]))
+
+
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[SlurmCluster]:
     with SlurmCluster("n[001-016]", leaf_size=4) as cluster:

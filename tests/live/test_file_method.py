@@ -73,7 +73,7 @@ def restart(site: LoopSite) -> None:
     (site.folder / "opensm.pid").write_text(f"{site.sm.pid}\n")
 
 
-@pytest.mark.parametrize("asks", [False, True])
+@pytest.mark.parametrize("asks", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_jobs_come_and_go_and_routes_follow(
     tmp_path: Path, slurm: SlurmCluster, asks: bool
 ) -> None:

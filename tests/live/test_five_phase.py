@@ -103,7 +103,9 @@ def test_a_subscriber_that_stays_on_offset_0_prevents_the_install(site: Phased) 
     assert_consistent(site, before)
 
 
-PHASES = pytest.mark.parametrize("phase", ["unpath", "install", "repath"])
+PHASES = pytest.mark.parametrize(
+    "phase", ["install", *(pytest.param(p, marks=pytest.mark.long) for p in ("unpath", "repath"))]
+)
 
 
 @contextmanager

@@ -37,7 +37,7 @@ COURSE = (*[START] * 4, *[END, START] * 6, *[END] * 4)
 """Ten jobs come and go."""
 
 
-@pytest.mark.parametrize("min_gain", [0.0, 0.02])
+@pytest.mark.parametrize("min_gain", [pytest.param(0.0, marks=pytest.mark.long), 0.02])
 def test_ten_jobs_come_and_go_and_leave_the_template(tmp_path: Path, min_gain: float) -> None:
     """With `min_gain`, only after `max_staleness_seconds` without jobs."""
     fabric, draw = load_fabric(TAPERED), random.Random(1)

@@ -36,12 +36,14 @@ def run(folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.fixture
-def kernel(tmp_path: Path) -> Path:
-    (tmp_path / "kernel.py").write_text(KERNEL)
-    assert run(tmp_path).stdout == "42 0 1\n"
-    assert run(tmp_path).stdout == "42 1 0\n"
-    return tmp_path
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Each test leaves a cache that can be loaded."""
+    folder = tmp_path_factory.mktemp("kernel")
+    (folder / "kernel.py").write_text(KERNEL)
+    assert run(folder).stdout == "42 0 1\n"
+    assert run(folder).stdout == "42 1 0\n"
+    return folder
 
 
 def index_of_an_older_release() -> bytes:
