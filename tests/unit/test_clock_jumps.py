@@ -12,11 +12,9 @@ from pathlib import Path
 import pytest
 
 from sar_agent.agent.hints import PATIENCE, Hints
-from sar_agent.agent.reroute_pacer import PaceLimits, Pacing, ReroutePacer
 from sar_agent.events.inbox import JobReport
 from sar_agent.formats.conversion import routes_to_file
 from sar_agent.keys.pool import KeyPool
-from tests.worlds.agent_world import JOBS, World
 from tests.worlds.fake_opensm import job
 from tests.worlds.key_site import ALICE, Site
 from tests.worlds.level_tables import FABRIC, T0, T1, T2
@@ -84,21 +82,6 @@ def test_tables_that_nobody_saw_are_waited_for(tmp_path: Path) -> None:
 
 
 # ---- jobs: their age, their keys, their hints, their levels
-
-
-@either
-def test_no_look_is_put_off_until_tomorrow(
-    tmp_path: Path, wall: FakeWallClock, step: float
-) -> None:
-    world = World(tmp_path, min_job_age_seconds=30)
-    config = world.agent.config.agent
-    pacer = ReroutePacer(PaceLimits.of(config))
-    world.source.records = tuple(one._replace(start=time.time()) for one in JOBS)
-    wall.step(step)
-    pacer.begin(time.monotonic())
-    Pacing(config, pacer).observed(world.agent.observer.observe())
-    pacer.end(time.monotonic())
-    assert pacer.look_at() - time.monotonic() < 3600
 
 
 @either

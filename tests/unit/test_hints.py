@@ -91,13 +91,6 @@ def test_it_outlives_the_agent(world: World) -> None:
     assert world.look(job("7"))["7"] is None
 
 
-def test_a_full_disk_costs_no_hint(world: World, caplog: pytest.LogCaptureFixture) -> None:
-    (world.folder / "hints.json").mkdir()
-    world.hints.add([JobReport("7", ALICE, "ring")])
-    assert world.look(job("7"))["7"] == "ring"
-    assert "kept in memory only" in caplog.text
-
-
 def test_nobody_weighs_more_than_his_ports_can_send(world: World) -> None:
     """Routes of others would pay for it. A partition's hint (partition_hints) is the site's."""
     world.hints.add([JobReport("7", ALICE, "weight=100")])

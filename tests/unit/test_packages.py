@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from sar_agent import __version__
 
@@ -40,13 +39,6 @@ def test_no_module_refers_to_a_path_above_its_package() -> None:
     assert lines == []
 
 
-@pytest.mark.parametrize(
-    "line", ["Path(__file__).parents[1]", "Path(sar_agent.__file__).parent.parent", "Path('../x')"]
-)
-def test_a_path_upward_is_noticed(line: str) -> None:
-    assert list(paths_upward(ast.parse(line)))
-
-
 def test_every_subpackage_of_the_laboratory_is_in_its_wheel() -> None:
     folders = {".".join(source.parent.parts) for source in SOURCES if source.parts[0] == "sar_lab"}
     assert set(LAB["tool"]["setuptools"]["packages"]) == folders
@@ -55,3 +47,9 @@ def test_every_subpackage_of_the_laboratory_is_in_its_wheel() -> None:
 def test_the_laboratory_needs_the_agent_of_its_own_version() -> None:
     assert LAB["project"]["version"] == __version__
     assert f"sar-agent=={__version__}" in LAB["project"]["dependencies"]
+
+
+def test_no_test_file_imports_another() -> None:
+    """What several share lies in tests/worlds."""
+    for path in (ROOT / "tests").rglob("*.py"):
+        assert not re.search(r"^ *from tests\.\S*\.test_", path.read_text(), re.MULTILINE), path

@@ -16,7 +16,6 @@ from sar_agent.errors import Unavailable
 from sar_agent.slurm import squeue
 from sar_agent.slurm.slurmrestd import SlurmrestdSource
 from sar_agent.util.programs import (
-    OutputTooLong,
     ProgramFailed,
     ProgramTimedOut,
     run_program,
@@ -66,24 +65,6 @@ def test_its_deadline_holds_whatever_it_closes(body: str) -> None:
 def test_a_missing_program_is_named_with_the_remedy(command: list[str]) -> None:
     with pytest.raises(Unavailable, match=r"cannot be started \(.*\); mend it$"):
         run_program(command, deadline=SOON, most=9, remedy="mend it")
-
-
-def gone(pid: int) -> bool:
-    """Killed; who reaps an orphan is up to init."""
-    try:
-        return "State:\tZ" in Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return True
-
-
-def test_too_much_ends_its_children_too(tmp_path: Path) -> None:
-    with pytest.raises(OutputTooLong):
-        run(f"sleep 600 & echo $! > {tmp_path}/child; yes")
-    child = int((tmp_path / "child").read_text())
-    end = time.monotonic() + SOON
-    while not gone(child) and time.monotonic() < end:
-        time.sleep(0.05)
-    assert gone(child)
 
 
 def endless(folder: Path) -> str:

@@ -125,15 +125,6 @@ def test_another_error_is_told_again_and_the_same_with_other_numbers_is_not(
     assert unexpected.wait("pass") == 0.0
 
 
-def test_an_error_without_words_that_cannot_be_printed() -> None:
-    class Mute(Exception):
-        def __str__(self) -> str:
-            raise ValueError
-
-    unexpected = UnexpectedErrors(Metrics("0", "install", "sar").unexpected_errors)
-    assert "Mute in the pass (no message)" in unexpected.caught("pass", Mute())
-
-
 IBNETDISCOVER = """
 switchguid=0x10(10)
 Switch\t4 "S-0000000000000010"\t# "a" base port 0 lid 1 lmc 0
