@@ -1,5 +1,5 @@
-"""What holds for every live test: programs under ibsim have the kernel's time limits for MADs; and
-daemons that the tests of a file share."""
+"""Settings of every live test (time limits of MADs as the kernel's), and daemons that the tests of
+a file share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What OpenSM really installed, judged by others: OpenSM's own hop counts, and ibdmchk."""
+"""Tables that OpenSM really installed, judged by OpenSM's own hop counts and by ibdmchk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What we export, read by ibdmchk, a checker that is not ours: it agrees with our verdicts."""
+"""Exported files, read by ibdmchk, a checker that is not ours: it agrees with our verdicts."""
 
 from __future__ import annotations
 

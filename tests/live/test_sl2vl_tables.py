@@ -1,4 +1,4 @@
-"""How many SL2VL tables OpenSM sends for our routes: those that differ, and no others."""
+"""OpenSM sends the SL2VL tables that differ, and no others."""
 
 from __future__ import annotations
 

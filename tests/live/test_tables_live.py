@@ -1,4 +1,4 @@
-"""What a stock OpenSM installed today, as its dumps and the tools tell it: measured and checked."""
+"""Tables of a stock OpenSM, from its dumps and the tools' output: measured and checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the plugin puts in force by itself, in random worlds, judged from the definition."""
+"""The plugin's own repairs in random worlds, judged from the definition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What random histories hardly ever meet: each once by hand."""
+"""Cases of the check that random histories hardly ever contain."""
 
 from __future__ import annotations
 

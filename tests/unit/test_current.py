@@ -1,4 +1,4 @@
-"""What is in force is one value, and can be made again from the disk and the subnet manager."""
+"""The state in force is one value, and can be made again from the disk and the subnet manager."""
 
 from __future__ import annotations
 

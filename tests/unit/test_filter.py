@@ -1,4 +1,4 @@
-"""Which jobs matter, and when a change is one."""
+"""The jobs that matter to routes, and their changes."""
 
 from __future__ import annotations
 

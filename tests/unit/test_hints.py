@@ -1,4 +1,4 @@
-"""What users said of their traffic, from the event to the job and until its end."""
+"""Hints of users on their traffic, from the event until the job's end."""
 
 from __future__ import annotations
 

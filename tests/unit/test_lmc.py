@@ -1,4 +1,4 @@
-"""How many LIDs a port may have. Against a real OpenSM: tests/live/test_lmc_live.py."""
+"""The number of LIDs that a port may have."""
 
 from __future__ import annotations
 

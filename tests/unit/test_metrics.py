@@ -1,4 +1,4 @@
-"""What Prometheus sees."""
+"""The metrics as Prometheus reads them."""
 
 from __future__ import annotations
 

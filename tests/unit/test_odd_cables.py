@@ -1,4 +1,4 @@
-"""What to repair before routes: cables and switches that are less than most of their like."""
+"""Cables and switches that are slower or fewer than most of their like."""
 
 from __future__ import annotations
 

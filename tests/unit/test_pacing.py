@@ -1,4 +1,4 @@
-"""What the pacer let a pass do, and what they put off."""
+"""Reroutes that the pacer allows or postpones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a simulated site says when the machine lacks something."""
+"""Messages of the simulated site when the machine lacks something."""
 
 from __future__ import annotations
 

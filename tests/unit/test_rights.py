@@ -1,4 +1,4 @@
-"""What is written is the agent's and it can read it, whoever wrote it, whatever the umask."""
+"""Files are the agent's and readable for it, whoever wrote them and whatever the umask."""
 
 from __future__ import annotations
 

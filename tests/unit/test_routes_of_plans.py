@@ -1,4 +1,4 @@
-"""What a plan's routes become in the file that the plugin reads."""
+"""A plan's routes in the file that the plugin reads."""
 
 from __future__ import annotations
 

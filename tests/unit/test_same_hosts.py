@@ -1,4 +1,4 @@
-"""What is known of hosts is kept where only cables between switches change, and nowhere else."""
+"""Knowledge of hosts is kept where only cables between switches change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a restart needs to know."""
+"""The saved state, which a restart needs."""
 
 from __future__ import annotations
 

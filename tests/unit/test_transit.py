@@ -1,4 +1,4 @@
-"""How plans come into force: at once, in stages, or not; and what the history says of it."""
+"""Plans come into force at once, in stages, or not; and the entries of the history about it."""
 
 from __future__ import annotations
 

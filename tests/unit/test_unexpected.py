@@ -1,4 +1,4 @@
-"""Errors that nobody foresaw end neither a pass nor the loop."""
+"""Unexpected errors end neither a pass nor the loop."""
 
 from __future__ import annotations
 

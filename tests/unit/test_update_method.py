@@ -1,4 +1,4 @@
-"""How a plan is to come into force, by mode."""
+"""The method by which a plan comes into force, by mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What moves between, during and beside passes, by a clock that the tests turn."""
+"""Changes between, during and beside passes, on a clock that the tests turn."""
 
 from __future__ import annotations
 

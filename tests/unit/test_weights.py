@@ -1,4 +1,4 @@
-"""What a job or its partition says of its traffic weighs its routes."""
+"""Weights of jobs and partitions in the routes."""
 
 from __future__ import annotations
 

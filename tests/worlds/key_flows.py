@@ -1,4 +1,4 @@
-"""What tests of routing keys share: flows followed through the rows, and the optimum by trying."""
+"""Flows of routing keys followed through the rows, and the optimum by trying."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the repository's C parts make, made by their own Makefiles."""
+"""Programs of the repository's C parts, made by their own Makefiles."""
 
 from __future__ import annotations
 

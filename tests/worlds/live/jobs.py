@@ -1,4 +1,4 @@
-"""What became of a job, asked for until it is over: what has ended is COMPLETING first."""
+"""The final state of a job: it is COMPLETING first."""
 
 from __future__ import annotations
 

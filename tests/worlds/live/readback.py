@@ -1,4 +1,4 @@
-"""What the fabric itself says is installed, read with tools that are not ours."""
+"""The tables in the fabric, read with tools that are not ours."""
 
 from __future__ import annotations
 
