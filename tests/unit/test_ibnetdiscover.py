@@ -152,3 +152,8 @@ def test_the_quoted_id_names_the_node(tmp_path: Path) -> None:
         f"{text[: text.index('Switch', text.index('0x5001(5001)', 300))].count(chr(10)) + 1}; "
         "the quoted one is used",
     )
+
+
+def test_slower_side_counts() -> None:
+    fabric = read_ibnetdiscover(SMALL.replace("lid 2 4xHDR\n[31]", "lid 2 1xSDR\n[31]"))
+    assert fabric.channel_rate.tolist() == [2.0, 200.0, 2.0, 200.0]
