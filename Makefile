@@ -4,11 +4,11 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PYTEST := $(BIN)/pytest
 ALL_CORES := --numprocesses auto --dist worksteal
-# The tests of a file share daemons, so they run in one process. Each file starts its own, on its own ports and in its own
-# folders. They wait more than they compute, so there are four processes on two cores, too.
-BY_FILE := --numprocesses 4 --dist loadfile
+# Tests that share a daemon run in one process (tests/live/conftest.py). All others start their own, on their own ports and in
+# their own folders. They wait more than they compute, so there are six processes on two cores, too.
+BY_DAEMON := --numprocesses 6 --dist loadgroup
 
-.PHONY: venv setup system-packages browser bridge spank deb rpm dist test-packages demo demo-live test test-long test-fast fuzz bench site lint check-c clean
+.PHONY: venv setup system-packages browser bridge spank deb rpm dist test-packages demo demo-live test test-live test-long test-fast fuzz bench site lint check-c clean
 .DEFAULT_GOAL := help
 
 help:
@@ -71,11 +71,15 @@ fuzz: bridge spank
 	$(foreach part,$(FUZZED),$(MAKE) -C $(part) fuzz &&) true
 
 test: setup system-packages browser
-	$(MAKE) --jobs=$$(nproc) --output-sync=target lint check-c
+	$(MAKE) --jobs=$$(nproc) --output-sync=target check-c
 	# Tests without daemons run first: they compile the kernels that a daemon would else wait for.
 	SAR_EXAMPLES=$(SHARE) $(PYTEST) -m 'not long' $(ALL_CORES) tests/unit tests/property
-	# SAR_PATIENCE multiplies every time limit: the machine may be busy with other work.
-	SAR_PATIENCE=4 SAR_EXAMPLES=$(SHARE) $(PYTEST) -m 'not long' $(BY_FILE) tests/live
+	# Live tests wait more than they compute, so the linters run beside them.
+	$(MAKE) --jobs=2 lint test-live
+
+# SAR_PATIENCE multiplies every time limit: the machine may be busy with other work.
+test-live:
+	SAR_PATIENCE=4 SAR_EXAMPLES=$(SHARE) $(PYTEST) -m 'not long' $(BY_DAEMON) tests/live
 
 # The share of their examples that tests try in `make test`. `make test-long` tries all, and runs the tests marked `long`.
 SHARE ?= 0.3

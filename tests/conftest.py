@@ -1,4 +1,4 @@
-"""What holds for every test: hypothesis tries the share of its examples that was asked for."""
+"""Settings of every test: hypothesis tries the share of its examples that was asked for."""
 
 from __future__ import annotations
 

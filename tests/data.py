@@ -1,4 +1,4 @@
-"""Where the real inputs lie that the project itself does not carry."""
+"""The folder of real inputs, which the project itself does not carry."""
 
 from __future__ import annotations
 

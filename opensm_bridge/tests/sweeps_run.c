@@ -1,6 +1,6 @@
 /*
  * sweeps_run PLAN: what the plugin puts in force in one sweep after another, without OpenSM, for the judge in
- * tests/property/judge.py. PLAN is a routes file, which is in force in the first fabric. Commands on standard input, one a line;
+ * tests/worlds/judge.py. PLAN is a routes file, which is in force in the first fabric. Commands on standard input, one a line;
  * GUIDs are hexadecimal:
  *   switch GUID PORTS LID, host GUID LID COUNT SWITCH PORT, cable SWITCH PORT SWITCH PORT   the fabric of this sweep
  *   silent SWITCH            it will not confirm what this sweep sends

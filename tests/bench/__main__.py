@@ -15,13 +15,8 @@ from tests.bench import (
     assess_times,
     exceptions,
     failure_live,
-    fluid_judged,
-    job_changes,
-    job_times,
     live_pass,
     performance,
-    repairs_whole,
-    replay_year,
     second_start,
 )
 from tests.bench.machine import machine
@@ -30,18 +25,13 @@ from tests.bench.table import Table
 
 BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
     "failure-live": failure_live.tables,
-    "repairs": repairs_whole.tables,
     "pass-live": live_pass.tables,
     "once": second_start.tables,
     "assess": assess_times.tables,
-    "time": job_times.tables,
-    "fluid": fluid_judged.tables,
-    "replay": replay_year.tables,
 }
 KEPT: dict[str, Callable[[bool, StoredResults], Iterator[Table]]] = {
     "exceptions": exceptions.tables,
     "performance": performance.tables,
-    "changes": job_changes.tables,
 }
 """Benchmarks that store each of their results. `tests.bench.page` runs them, and some `BENCHES`."""
 HEAD = """# Benchmarks

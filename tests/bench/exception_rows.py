@@ -30,7 +30,7 @@ from tests.bench.phase_times import PhaseTimes, phase_times
 from tests.bench.quality import ROUNDS
 from tests.bench.stored_results import StoredResults
 from tests.bench.timing import Times
-from tests.odd_trees import degraded
+from tests.worlds.odd_trees import degraded
 
 BASELINE = Path(__file__).with_name("exceptions-baseline.json")
 """sar-plus at commit fcf8f3f, before it was a template and exceptions. Written there by

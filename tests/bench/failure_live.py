@@ -21,7 +21,6 @@ import numpy as np
 from sar_agent.errors import Unavailable
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.ibsim_net import net_ids
-from sar_agent.formats.routes_file import read_generation, read_routes_file
 from sar_lab.live.agent import AT_ONCE
 from sar_lab.live.ibsim import Ibsim
 from sar_lab.live.opensm import OpenSM
@@ -30,9 +29,9 @@ from tests.bench.bench_fabrics import LARGEST, MIDDLE, fabric_of, size_of
 from tests.bench.failure_watch import FailureWatch
 from tests.bench.opensm_on_ibsim import opensm_with_plan
 from tests.bench.table import Table
-from tests.fake_squeue import fake_squeue
-from tests.live.helpers.listening import CLI, ROOT
-from tests.property.least_entries import LeastEntries
+from tests.worlds.fake_squeue import fake_squeue
+from tests.worlds.live.agent_process import CLI
+from tests.worlds.live.built import ROOT
 
 START = 600.0
 FAILURE = 300.0
@@ -43,7 +42,7 @@ PASSED = ("is in force", "going on from them", "on the same fabric")
 JOBS = 40
 COLUMNS = (
     "failure", "OpenSM has noticed, s", "computed, s", "repair, ms", "hosts served, s",
-    "confirmed, s", "entries", "least", "LFT blocks", "steps", "engines", "agent, s", "agent",
+    "confirmed, s", "entries", "LFT blocks", "steps", "engines", "agent, s", "agent",
     "load average",
 )  # fmt: skip
 
@@ -63,8 +62,7 @@ def _table(fabric: Fabric, name: str) -> Table:
         "from the failure to the start of OpenSM's routing. All other times count from there, "
         f"as `status` showed them every {1000 * INTERVAL:g} ms. Hosts served: all switches have "
         "confirmed a repair that drops no packets of hosts. Confirmed: also the second step, "
-        "which is for management traffic. Entries and steps: the plugin's. Least: entries into "
-        "dead channels, and the fewest others that give hosts rising paths. Blocks: all that "
+        "which is for management traffic. Entries and steps: the plugin's. Blocks: all that "
         "OpenSM sent, also for what the agent installed. Engines: all that OpenSM's log or "
         "`status` named. Agent: when its history tells of the failure, and what it did, with "
         "the entries changed (`followed` installs nothing; it counts the entries that differ "
@@ -85,9 +83,8 @@ def _table(fabric: Fabric, name: str) -> Table:
 
 
 def _fail(table: Table, fabric: Fabric, ibsim: Ibsim, watch: FailureWatch, when: str) -> None:
-    for what, act, dead in _failures(fabric, ibsim):
+    for what, act in _failures(fabric, ibsim):
         what += when
-        least = _least(watch.manager.routes_path, dead)
         try:
             seen = watch.over(what, act)
         except Unavailable as error:
@@ -101,7 +98,6 @@ def _fail(table: Table, fabric: Fabric, ibsim: Ibsim, watch: FailureWatch, when:
             f"{seen.served:.3f}",
             f"{seen.confirmed:.3f}",
             f"{seen.entries:,}",
-            least,
             f"{seen.blocks:,}",
             str(seen.steps),
             seen.engines,
@@ -113,20 +109,8 @@ def _fail(table: Table, fabric: Fabric, ibsim: Ibsim, watch: FailureWatch, when:
         print(" | ".join(cells), flush=True)
 
 
-def _least(path: Path, dead: set[tuple[int, int]]) -> str:
-    """Of the routes in force; a live agent may install others while this is computed."""
-    while dead:
-        plan = read_routes_file(path)
-        least = LeastEntries(plan, dead).count()
-        if read_generation(path) == plan.generation:
-            return f"{least:,}"
-    return ""
-
-
-def _failures(
-    fabric: Fabric, ibsim: Ibsim
-) -> Iterator[tuple[str, Callable[[], None], set[tuple[int, int]]]]:
-    """Each failure with its dead channels (switch, port), and its end with none."""
+def _failures(fabric: Fabric, ibsim: Ibsim) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Each failure, and its end."""
     names = net_ids(fabric)[0]
     leaf = int(fabric.terminal_switch[-1])  # OpenSM is on another one
     bears = np.zeros(fabric.switches, np.bool_)
@@ -141,10 +125,6 @@ def _failures(
     def ends(channels: list[int]) -> list[tuple[str, int]]:
         return [(names[fabric.channel_source[c]], int(fabric.channel_port[c])) for c in channels]
 
-    def dead(channels: list[int]) -> set[tuple[int, int]]:
-        both = [*channels, *(int(fabric.channel_reverse[c]) for c in channels)]
-        return {(int(fabric.channel_source[c]), int(fabric.channel_port[c])) for c in both}
-
     def of(switch: int) -> list[int]:
         return [int(c) for c in np.flatnonzero(fabric.channel_source == switch)]
 
@@ -155,8 +135,8 @@ def _failures(
         ("a leaf switch", of(leaf)),
     ):
         cables = ends(channels)
-        yield what, partial(_each, ibsim.unlink, cables), dead(channels)
-        yield f"{what}, back", partial(_each, ibsim.relink, cables), set()
+        yield what, partial(_each, ibsim.unlink, cables)
+        yield f"{what}, back", partial(_each, ibsim.relink, cables)
 
 
 def _each(act: Callable[[str, int], None], cables: list[tuple[str, int]]) -> None:

@@ -1,4 +1,4 @@
-"""What a failure does to OpenSM, its tables and the agent, from the moment it happens."""
+"""Times and tables of OpenSM and the agent after a failure."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ from sar_lab.live.opensm import OpenSM
 from tests.bench.bench_fabrics import LARGEST, MIDDLE, fabric_of, size_of
 from tests.bench.opensm_on_ibsim import cpu_of, opensm_with_plan
 from tests.bench.table import Table, goal
-from tests.fake_opensm import FakeSource
+from tests.worlds.fake_opensm import FakeSource
 
 OTHER = "other"
 START = 900.0

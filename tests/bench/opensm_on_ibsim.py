@@ -19,8 +19,8 @@ from sar_lab.live.generated import ibsim_for
 from sar_lab.live.ibsim import TIMEOUTS, Ibsim
 from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import wait_for
-from tests.certificates import numbered
-from tests.live.helpers.built import built
+from tests.worlds.certificates import numbered
+from tests.worlds.live.built import built
 
 BRIDGE = Path(__file__).parents[2] / "opensm_bridge"
 LOG = 0x03

@@ -31,8 +31,7 @@ HEAD = """# Performance
 [All pages](../README.md) · [Glossary](../glossary.md)
 
 The time to compute routes, their quality, and how much of them changes.
-Quality is a ratio to a proved bound: no minimal-hop routing is better than 1. Missed goals are
-marked.
+Quality is a ratio to a proved bound: no minimal-hop routing is better than 1.
 
 Measured on {date} at commit {commit} by `python -m tests.bench.page{full}`. OpenSM is Debian's, on
 a fabric simulated by ibsim, with its own log as the clock; nothing here has run on real switches.
@@ -96,20 +95,14 @@ def documents(full: bool, kept: StoredResults) -> Iterator[str]:
     facts = kept("machine", _facts)
     head = HEAD.format(**facts["run"], full=" --full" if full else "")
     head += "".join(f"| {name} | {value} |\n" for name, value in facts["machine"].items())
-    body, goals = "", []
+    body = ""
     for name, tables in TABLES.items():
         if section := SECTIONS.get(name):
             body += f"\n{section.replace('{changes}', str(our_engines.CHANGES))}"
         for table in tables(full, kept):
             print(table.text(), flush=True)
             body += f"\n{_section(name, table, full)}"
-            goals += [f"{table.title}: {line}" for line in table.goals if "; goal " in line]
-            yield head + _summary(goals) + body
-
-
-def _summary(goals: list[str]) -> str:
-    missed = sum(line.endswith("NOT reached") for line in goals)
-    return f"\n**Goals: {len(goals) - missed} of {len(goals)} reached**; the others are marked.\n"
+            yield head + body
 
 
 def _section(name: str, table: Table, full: bool) -> str:

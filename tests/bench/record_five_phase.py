@@ -17,8 +17,8 @@ from sar_agent.formats.routes_file import RoutesFile
 from sar_lab.live.process import wait_until
 from sar_lab.research.recorded_update import RECORD, TESTBED, path_channels
 from tests.live import conftest
-from tests.live.helpers.phased import phased
-from tests.live.helpers.plugin_watch import PluginWatch
+from tests.worlds.live.phased import phased
+from tests.worlds.live.plugin_watch import PluginWatch
 
 RANKS = "n[002,004]"
 """One host of each switch, the job of the figure."""

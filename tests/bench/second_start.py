@@ -23,7 +23,7 @@ from sar_lab.live.opensm import OpenSM
 from tests.bench.opensm_on_ibsim import opensm
 from tests.bench.table import Table, goal
 from tests.bench.timing import Times
-from tests.fake_squeue import fake_squeue
+from tests.worlds.fake_squeue import fake_squeue
 
 SPEC = "xgft:3;12,12,12;1,12,12"
 RUNS = 5

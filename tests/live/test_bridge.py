@@ -14,8 +14,8 @@ from sar_agent.errors import SarError
 from sar_agent.formats.routes_file import write_routes_file
 from sar_agent.opensm.plugin_client import PluginRefused
 from sar_lab.live.process import PATIENCE
-from tests.live.helpers.fat_tree import FatTree
-from tests.live.helpers.site import Site, site
+from tests.worlds.live.readback import service_level
+from tests.worlds.live.site import Site, site
 
 pytestmark = pytest.mark.live
 LINEAR_FORWARDING_TABLE, SL_TO_VL = 25, 23
@@ -76,14 +76,6 @@ def test_only_blocks_that_changed_are_sent(here: Site) -> None:
     here.load(routes)
     assert here.bridge.status().lft_blocks_confirmed == before + 1
     here.assert_in_force(routes)
-
-
-def service_level(here: Site, source: str, target: str) -> int:
-    lids = str(here.lid(source)), str(here.lid(target))
-    text = here.tool("saquery", "PR", "--slid", lids[0], "--dlid", lids[1])
-    found = re.search(r"sl\.+(0x[0-9a-f]+)", text)
-    assert found, text
-    return int(found[1], 16)
 
 
 def test_service_levels_and_lanes_are_the_files(here: Site) -> None:
@@ -198,21 +190,6 @@ def test_routes_that_loop_are_refused_with_the_switch_named(here: Site) -> None:
     here.assert_in_force(here.tree.routes(5))
 
 
-def test_a_request_that_was_returned_is_not_sent_again() -> None:
-    """By the stand-in for the kernel's time limits: the Set that failed would overwrite the later
-    one. Its limit is ten times that of OpenSM."""
-    quick = {"transaction_timeout": "50", "transaction_retries": "1"}
-    with site(options=quick) as here:
-        here.load(here.tree.routes(5))
-        here.fabric.drop("leaf3", 100, LINEAR_FORWARDING_TABLE)
-        with pytest.raises(PluginRefused, match="have not confirmed"):
-            here.load(here.tree.routes(6, shift=1))
-        here.fabric.drop("leaf3", 0)
-        here.load(here.tree.routes(7))
-        time.sleep(1.5)
-        here.assert_in_force(here.tree.routes(7))
-
-
 def test_a_switch_that_does_not_confirm_makes_the_load_fail() -> None:
     quick = {"transaction_timeout": "50", "transaction_retries": "1"}
     with site(options=quick) as here:
@@ -302,18 +279,3 @@ def test_clients_do_not_wait_for_each_other(here: Site) -> None:
             client.connect(str(here.sm.socket_path))
             client.sendall(request)
             assert expected in client.recv(1000)
-
-
-def test_a_dump_that_cannot_be_written_is_one_sentence(here: Site) -> None:
-    (here.sm.dump_path / "in the way").mkdir(parents=True)
-    with pytest.raises(SarError, match=r"cannot write .*in_force\.sar: Is a directory"):
-        here.bridge.dump()
-    left = sorted(p.name for p in here.sm.run_dir.iterdir())
-    assert left == ["bridge.sock", "in_force.sar"]
-
-
-def test_larger_tree_with_parallel_spines() -> None:
-    with site(FatTree(leaves=6, hosts=3, spines=4)) as here:
-        routes = here.tree.routes(2, shift=3)
-        here.load(routes)
-        here.assert_in_force(routes)

@@ -17,22 +17,11 @@ from sar_agent.opensm.plugin_client import PluginClient
 from sar_lab.live.ibsim import Ibsim
 from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import wait_for
-from tests.live.helpers import readback
-from tests.live.helpers.fat_tree import FatTree
-from tests.live.helpers.site import Site, plugin, site
+from tests.worlds.live import readback
+from tests.worlds.live.fat_tree import FatTree
+from tests.worlds.live.site import Site, plugin, site
 
 pytestmark = pytest.mark.live
-
-
-def test_an_opensm_without_the_plugin_survives_the_client() -> None:
-    with site(plugin=None) as here:
-        with pytest.raises(Unavailable, match="event_plugin_name"):
-            here.bridge.load(1, None)
-        with pytest.raises(Unavailable, match="event_plugin_name"):
-            here.bridge.signal_reload(here.sm.pid)  # SIGUSR2 would end it
-        here.sm.sweep()
-        here.sm.wait_log("SUBNET UP", after=here.sm.log().index("SUBNET UP") + 9)
-        assert here.sm.alive()
 
 
 @pytest.mark.parametrize(
@@ -60,32 +49,10 @@ def test_a_plugin_that_cannot_work_is_refused_and_opensm_goes_on(
             PluginClient(sm.socket_path).status()
 
 
-def test_an_engine_that_the_config_does_not_name_is_said() -> None:
-    with site(routing_engine="minhop") as here:
-        with pytest.raises(SarError, match='does not name "sar"'):
-            here.load(here.tree.routes(1))
-        assert here.bridge.status().engine_in_force == "minhop"
-
-
 def test_the_socket_is_for_its_group_alone(tmp_path: Path) -> None:
     with site(plugin_options=f"dir={tmp_path} group=daemon", run_dir=tmp_path) as here:
         info = here.sm.socket_path.stat()
         assert (info.st_mode & 0o777, info.st_gid) == (0o660, grp.getgrnam("daemon").gr_gid)
-
-
-def test_a_load_that_nobody_serves_ends_at_its_deadline(tmp_path: Path) -> None:
-    """With another engine first in the list ours is never asked."""
-    with site(
-        routing_engine="minhop,sar",
-        plugin_options=f"dir={tmp_path} deadline=1",
-        run_dir=tmp_path,
-    ) as here:
-        with pytest.raises(SarError, match=r"not in force after 1 s, .* still at it \(asked\)"):
-            here.load(here.tree.routes(1))
-        assert here.bridge.status().state == "asked"
-        with pytest.raises(SarError, match="another load is under way"):
-            here.load(here.tree.routes(2))
-        assert here.bridge.status().engine_in_force == "minhop"
 
 
 def test_a_clean_stop_leaves_nothing_and_a_restart_installs_at_once() -> None:
@@ -195,13 +162,3 @@ def test_a_master_that_comes_back_takes_the_file_but_no_lower_generation(found: 
         else:
             assert status.generation_in_force == found
             here.assert_in_force(here.tree.routes(found, shift=1))
-
-
-def test_the_harness_leaves_nothing_behind(tmp_path: Path) -> None:
-    with site() as here:
-        pids, scratch = (here.sm.pid, here.fabric.pid), here.fabric.scratch
-        assert scratch.exists()
-    assert not scratch.exists()
-    assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
-    with pytest.raises(SarError, match="ibsim cannot read the fabric"), Ibsim("Switch 4 bad\n"):
-        pass

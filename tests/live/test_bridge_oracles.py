@@ -1,28 +1,15 @@
-"""What OpenSM really installed, judged by others: OpenSM's own hop counts, and ibdmchk."""
+"""Tables that OpenSM really installed, judged by OpenSM's own hop counts and by ibdmchk."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from sar_lab.live.ibdmchk import IbdmchkVerdict, ibdmchk
-from sar_lab.live.process import wait_for
-from tests.live.helpers.fat_tree import FatTree
-from tests.live.helpers.ring import Ring
-from tests.live.helpers.site import Site, site
+from tests.worlds.live.fat_tree import FatTree
+from tests.worlds.live.repair_verdict import dumped_by_opensm, verdict
+from tests.worlds.live.ring import Ring
+from tests.worlds.live.site import site
 
 pytestmark = pytest.mark.live
-
-
-def dumped_by_opensm(here: Site, name: str) -> Path:
-    """OpenSM writes its dump files at the end of a heavy sweep."""
-    before = here.bridge.status().routings
-    ups = here.sm.log().count("SUBNET UP")
-    here.sm.sweep()
-    here.wait(lambda s: s.routings > before)
-    wait_for(lambda: here.sm.log().count("SUBNET UP") > ups, 10, "the end of the sweep")
-    return here.sm.dump_dir / name
 
 
 @pytest.mark.parametrize("tree", [FatTree(), FatTree(leaves=3, hosts=2, spines=3), Ring()])
@@ -34,11 +21,6 @@ def test_hop_counts_are_those_of_opensm(tree: FatTree | Ring) -> None:
         ours = dumped_by_opensm(here, "opensm-lid-matrix.dump").read_text()
         assert here.bridge.status().engine_in_force == "sar"
     assert ours == stock and stock.count("Switch:") == len(tree.switches())
-
-
-def verdict(here: Site) -> IbdmchkVerdict:
-    dumped_by_opensm(here, "opensm.fdbs")
-    return ibdmchk(here.sm, here.dumped(), here.lids())
 
 
 def test_ibdmchk_sees_the_loop_of_one_lane_and_none_with_two() -> None:

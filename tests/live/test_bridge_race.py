@@ -5,44 +5,16 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from sar_agent.formats.routes_file import write_routes_file
 from sar_agent.opensm.plugin_client import PluginRefused
-from tests.live.helpers.built import built
-from tests.live.helpers.site import Site, site
+from tests.worlds.live.slow_opensm import CUT, falls_back, slow
 
 pytestmark = pytest.mark.live
-CUT = frozenset({("leaf0", 5)})
-
-
-@contextmanager
-def slow(deadline: int = 60, **opensm: Any) -> Iterator[tuple[Site, Path]]:
-    """A site with generation 5 in force, and the file that keeps the engine "slow" computing."""
-    beside = built("opensm_bridge", "libsarslow.so")
-    opensm |= {"routing_engine": "sar,slow", "more_plugin_options": f"deadline={deadline}"}
-    with site(beside=beside, **opensm) as here:
-        here.load(here.tree.routes(5))
-        gate = here.sm.folder / "gate"
-        try:
-            yield here, gate
-        finally:
-            gate.unlink(missing_ok=True)
-
-
-def falls_back(here: Site, gate: Path) -> None:
-    """A dead link makes the routes stale; the engine "slow" begins to compute, and does not end."""
-    gate.touch()
-    here.fabric.unlink(*next(iter(CUT)))
-    here.sm.sweep()
-    here.wait(lambda s: s.state == "building")
 
 
 def test_a_load_proved_from_what_a_fallback_then_rewrote_is_refused() -> None:

@@ -9,8 +9,8 @@ import pytest
 from sar_agent.counters.plugin_file import decode_counters
 from sar_agent.errors import SarError
 from sar_agent.fabric.opensm_file import read_opensm_fabric
-from tests.live.helpers.sanitized import assert_clean, sanitized
-from tests.live.helpers.site import site
+from tests.worlds.live.sanitized import assert_clean, sanitized
+from tests.worlds.live.site import site
 
 pytestmark = pytest.mark.live
 LINEAR_FORWARDING_TABLE = 25

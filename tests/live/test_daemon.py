@@ -15,7 +15,7 @@ import pytest
 from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.spec import load_fabric
 from sar_lab.live.agent import AT_ONCE
-from tests.fake_squeue import fake_squeue
+from tests.worlds.fake_squeue import fake_squeue
 
 pytestmark = pytest.mark.live
 ROOT = Path(__file__).parents[2]

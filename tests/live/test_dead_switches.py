@@ -13,8 +13,8 @@ import pytest
 from sar_agent.errors import SarError
 from sar_lab.live.process import wait_until
 from sar_lab.live.slurm import SlurmCluster
-from tests.live.helpers import readback
-from tests.live.helpers.loop import LoopSite, loop_site
+from tests.worlds.live import readback
+from tests.worlds.live.loop import LoopSite, loop_site
 
 pytestmark = pytest.mark.live
 FALLBACK = "the next routing engine takes over"
@@ -59,7 +59,7 @@ def site(tmp_path: Path) -> Iterator[LoopSite]:
         yield made
 
 
-@pytest.mark.parametrize("name", ["S1-3", "S2-1"])
+@pytest.mark.parametrize("name", ["S1-3", pytest.param("S2-1", marks=pytest.mark.long)])
 def test_it_comes_back_to_a_plan_that_has_it(site: LoopSite, name: str) -> None:
     """No job changes meanwhile, so the plan in force stays: each switch has its entries again."""
     first, rows = site.bridge.status(), len(site.rows())
@@ -77,7 +77,7 @@ def test_it_comes_back_to_a_plan_that_has_it(site: LoopSite, name: str) -> None:
     site.assert_plan_installed()
 
 
-@pytest.mark.parametrize("name", ["S1-3", "S2-1"])
+@pytest.mark.parametrize("name", [pytest.param("S1-3", marks=pytest.mark.long), "S2-1"])
 def test_it_comes_back_to_a_plan_that_does_not_have_it(site: LoopSite, name: str) -> None:
     """The plugin adds it without the agent's help (repair_wait=0); then the agent plans with it."""
     with only_our_engine(site):

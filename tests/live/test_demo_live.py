@@ -14,9 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from sar_lab.demo_live import DemoLog
 from sar_lab.live.requirements import PLUGIN
-from tests.live.helpers.site import plugin
+from tests.worlds.live.site import plugin
 
 pytestmark = pytest.mark.live
 COMMAND = [sys.executable, "-c", "from sar_lab.cli import main; main()", "demo-live"]
@@ -65,16 +64,6 @@ def test_ctrl_c(scratch: dict[str, str]) -> None:
         assert "interrupted; everything is stopped" in demo.stdout.read()
         assert demo.wait(30) == 130
     assert left_behind(scratch) == []
-
-
-def test_ctrl_c_is_kept_while_a_kernel_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There the exception is dropped by a callback of the compiler."""
-    monkeypatch.setattr(signal, "signal", lambda *_: None)
-    story = DemoLog()
-    with pytest.raises(KeyboardInterrupt):
-        story.interrupt(signal.SIGINT, None)
-    with pytest.raises(KeyboardInterrupt):
-        story.tell("the next line")
 
 
 def left_behind(scratch: dict[str, str]) -> list[str]:

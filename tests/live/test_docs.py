@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.worlds.doc_blocks import blocks
+
 pytestmark = pytest.mark.live
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
@@ -22,15 +24,9 @@ PAGES = sorted(
     for pattern in ("*.md", "docs/**/*.md", "*/FORMAT.md", "sar_lab/research/pages/*.md")
     for page in ROOT.glob(pattern)
 )
-BLOCK = re.compile(r"^<!-- (run|prints|file)(?:: (.+?))? -->\n```\w*\n(.*?)^```$", re.M | re.S)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 ENGINE_PAGE = ROOT / "docs" / "add-an-engine.md"
 SECONDS = re.compile(r"\d+\.\d+ s\b")
-
-
-def blocks(page: Path) -> list[tuple[str, str, str]]:
-    """(kind, argument, content) in the order of the page."""
-    return [(m[1], m[2] or "", m[3]) for m in BLOCK.finditer(page.read_text())]
 
 
 def run(script: str, folder: Path, *extra_path: Path) -> str:

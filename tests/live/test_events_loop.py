@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from sar_lab.live.process import PATIENCE, wait_until
-from tests.live.helpers.built import built
-from tests.live.helpers.loop import LoopSite, loop_site
-from tests.live.helpers.spank import SpankCluster, spank_cluster
+from tests.worlds.live.built import built
+from tests.worlds.live.loop import LoopSite, loop_site
+from tests.worlds.live.spank import SpankCluster, spank_cluster
 
 pytestmark = pytest.mark.live
 

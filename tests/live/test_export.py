@@ -1,10 +1,7 @@
-"""What we export, read by ibdmchk, a checker that is not ours: it agrees with our verdicts."""
+"""Exported files, read by ibdmchk, a checker that is not ours: it agrees with our verdicts."""
 
 from __future__ import annotations
 
-import itertools
-import os
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,22 +13,14 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.ibsim_net import read_ibsim_net
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.fabric.xgft import xgft_fabric
-from sar_agent.formats.conversion import routes_to_file
-from sar_agent.formats.export import export_routes
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import assign_lanes
 from sar_agent.routing.lanes.hop import hop_lanes
-from sar_lab.live.generated import ibsim_for
-from sar_lab.live.opensm import OpenSM
-from tests import grids
-from tests.data import data_path
-from tests.live.helpers import readback
+from tests.worlds import grids
+from tests.worlds.live.ibdmchk import ibdmchk
 
 pytestmark = pytest.mark.live
-SMALL, LARGE = ("psmn-x5", "small-2014", "dgx-ndr"), ("selene-storage", "director-notabs")
-"""ibdmchk takes a minute or more for each of the large ones."""
-REAL = (*SMALL, *(pytest.param(name, marks=pytest.mark.long) for name in LARGE))
 
 
 LANES = ("torus:5", "torus:5x3", "dragonfly:a=4,p=2,h=2", "dragonfly:a=6,p=1,h=3")
@@ -51,24 +40,6 @@ def ring() -> Fabric:
     return read_ibsim_net(text)
 
 
-HEAPS = ({}, {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"})
-"""ibdmchk counts ports in a table of 50: a switch with more of them on shortest ways makes it write
-behind that. What stands there, and so whether it gets to its verdict, is another in each heap."""
-
-
-def ibdmchk(fabric: Fabric, routes: Routes, folder: Path) -> str:
-    """Its words; its exit code means nothing, as it crashes after the verdict."""
-    export_routes(folder, fabric, routes, ["ibdm"])
-    files = ["-s", "subnet.lst", "-f", "fdbs", "-m", "empty.mcfdbs", "-c", "psl", "-d", "slvl"]
-    for heap in HEAPS:
-        words = subprocess.run(
-            ["ibdmchk", *files], cwd=folder, capture_output=True, text=True, env=os.environ | heap
-        ).stdout
-        if "credit loop" in words.lower():
-            return words
-    raise AssertionError(f"no verdict: {words[-2000:]}")
-
-
 def test_no_credit_loop_on_a_tree_and_a_broken_tree(tmp_path: Path) -> None:
     tree = xgft_fabric("xgft:3;4,4,4;1,4,4")
     cut = np.random.default_rng(5).choice(tree.channels, 6, replace=False)
@@ -79,39 +50,11 @@ def test_no_credit_loop_on_a_tree_and_a_broken_tree(tmp_path: Path) -> None:
         assert "no credit loops found" in ibdmchk(fabric, routes, tmp_path / name)
 
 
-@pytest.mark.data
-@pytest.mark.parametrize("name", REAL)
-def test_no_credit_loop_on_real_fabrics(name: str, tmp_path: Path) -> None:
-    fabric = load_fabric(data_path(f"{name}.ibnetdiscover"))
-    routes = routed(fabric)
-    assert check_routes(fabric, routes).passed
-    assert "no credit loops found" in ibdmchk(fabric, routes, tmp_path)
-
-
 def test_both_find_the_loop_of_a_ring(tmp_path: Path) -> None:
     fabric = ring()
     routes = routed(fabric)
     assert "credit loop in virtual lane 0" in check_routes(fabric, routes).problems[0]
     assert "no credit loops found" not in ibdmchk(fabric, routes, tmp_path)
-
-
-def test_two_lanes_break_the_ring_for_both(tmp_path: Path) -> None:
-    """Lane 1 for every path that passes from the last switch to the first, lane 0 for the rest."""
-    fabric = ring()
-    one = routed(fabric)
-    level = np.zeros_like(one.egress)
-    channels = one.next_channel(fabric)
-    for d in range(fabric.destinations):
-        for s in range(fabric.switches):
-            v = s
-            while v != fabric.destination_switch[d]:
-                w = int(fabric.channel_target[channels[d, v]])
-                if {v, w} == {0, 4}:
-                    level[0, d, s] = 1
-                v = w
-    two = Routes("ring", one.fabric_digest, one.egress, level, virtual_lanes=2)
-    assert check_routes(fabric, two).passed
-    assert "no credit loops found" in ibdmchk(fabric, two, tmp_path)
 
 
 def laid(fabric: Fabric, engine: str, options: Options) -> Routes:
@@ -129,58 +72,6 @@ def test_lanes_are_safe_and_needed_for_both(spec: str, tmp_path: Path) -> None:
     assert "no credit loops found" not in ibdmchk(fabric, one, tmp_path)
 
 
-def test_dimension_ordered_routes_are_safe_for_both(tmp_path: Path) -> None:
-    fabric = load_fabric("torus:4x4x4")
-    routes = laid(fabric, "dfsssp", Options(max_lanes=1))
-    assert routes.engine == "dfsssp+dimensions" and check_routes(fabric, routes).passed
-    assert "no credit loops found" in ibdmchk(fabric, routes, tmp_path)
-
-
-@pytest.mark.parametrize("lanes", [1, 2])
-def test_best_effort_is_safe_for_both(lanes: int, tmp_path: Path) -> None:
-    fabric = load_fabric("torus:5x5,hosts=2")
-    routes = laid(fabric, "minhop", Options(lanes="path", max_lanes=lanes, best_effort=True))
-    assert routes.virtual_lanes == lanes and check_routes(fabric, routes).passed
-    assert "no credit loops found" in ibdmchk(fabric, routes, tmp_path)
-
-
-@pytest.mark.data
-@pytest.mark.parametrize("name", REAL)
-def test_both_find_a_loop_in_broken_routes_on_real_fabrics(name: str, tmp_path: Path) -> None:
-    fabric = load_fabric(data_path(f"{name}.ibnetdiscover"))
-    routes = with_a_loop(fabric, routed(fabric))
-    assert "credit loop" in check_routes(fabric, routes).problems[0]
-    assert "no credit loops found" not in ibdmchk(fabric, routes, tmp_path)
-    with_lanes = assign_lanes(fabric, routes, Options(lanes="path"))
-    assert with_lanes.virtual_lanes == 2 and check_routes(fabric, with_lanes).passed
-    assert "no credit loops found" in ibdmchk(fabric, with_lanes, tmp_path)
-
-
-def with_a_loop(fabric: Fabric, routes: Routes) -> Routes:
-    """To one host packets from leaf a go over spine x, leaf b and spine y; to another those from b
-    go over y, a and x: four channels that wait for each other."""
-    ends = zip(fabric.channel_source.tolist(), fabric.channel_target.tolist(), strict=True)
-    port = dict(zip(ends, fabric.channel_port.tolist(), strict=True))
-    hosts = {
-        int(s): np.flatnonzero(fabric.is_host_port & (fabric.terminal_switch == s)).tolist()
-        for s in fabric.leaves
-    }
-    near = {v: {t for s, t in port if s == v} for v in range(fabric.switches)}
-    for a, b in itertools.combinations(hosts, 2):
-        for x, y in itertools.combinations(sorted(near[a] & near[b]), 2):
-            beyond = [sorted((near[v] & set(hosts)) - {a, b, x, y}) for v in (x, y)]
-            to = [d for leaf in beyond[1][:1] for d in hosts[leaf][:1]]
-            to += [d for leaf in beyond[0] for d in hosts[leaf] if d not in to][:1]
-            if len(to) < 2:
-                continue
-            egress = routes.egress.copy()
-            for d, way in zip(to, ((a, x, b, y), (b, y, a, x)), strict=True):
-                for here, there in itertools.pairwise((*way, int(fabric.terminal_switch[d]))):
-                    egress[0, d, here] = port[here, there]
-            return replace(routes, egress=egress)
-    raise AssertionError("no two leaves share two spines")
-
-
 @pytest.mark.parametrize("name", ["ring", "torus", "dragonfly"])
 def test_lanes_hop_by_hop_hold_with_all_levels_0(name: str, tmp_path: Path) -> None:
     if name == "dragonfly":
@@ -194,22 +85,3 @@ def test_lanes_hop_by_hop_hold_with_all_levels_0(name: str, tmp_path: Path) -> N
     assert "no credit loops found" in ibdmchk(fabric, two, tmp_path)
     assert (tmp_path / "psl").read_text() == ""
     assert "no credit loops found" not in ibdmchk(fabric, one, tmp_path)
-
-
-def test_a_stock_opensm_installs_the_lfts_export(tmp_path: Path) -> None:
-    """`routing_engine file`, without our plugin: every entry that OpenSM installs is ours."""
-    fabric = xgft_fabric("xgft:2;4,4;1,2")
-    routes = routed(fabric)
-    export_routes(tmp_path, fabric, routes, ["lfts"])
-    with (
-        ibsim_for(fabric) as ibsim,
-        OpenSM(
-            ibsim,
-            host="n001",
-            routing_engine="file",
-            options={"lfts_file": str(tmp_path / "lfts.dump")},
-        ) as manager,
-    ):
-        manager.start().wait_up()
-        wanted = readback.wanted(routes_to_file(fabric, routes, 1), manager.lids())
-        assert readback.installed(ibsim) == wanted

@@ -4,8 +4,6 @@ same arrays, before and after cables, hosts and a switch went and came back."""
 from __future__ import annotations
 
 import contextlib
-import os
-import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,25 +11,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sar_agent.agent.build import build_site
-from sar_agent.config.model import parse_config
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric, Kind
 from sar_agent.fabric.builder import FabricBuilder
-from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.ibsim_net import net_ids, write_ibsim_net
 from sar_agent.fabric.opensm_file import decode_opensm_fabric, read_opensm_fabric
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.opensm.discovered_fabric import DiscoveredFabric
 from sar_agent.opensm.plugin_client import FabricAnswer, PluginClient
 from sar_lab.live.ibsim import Ibsim
 from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import wait_for
 from tests.data import data_path
-from tests.fabric_texts import SMALL, differences, in_order_of_guids
-from tests.fake_opensm import FakeSource
-from tests.live.helpers.site import is_primed, plugin
+from tests.worlds.fabric_texts import SMALL, differences, in_order_of_guids
+from tests.worlds.live.site import plugin
 
 pytestmark = pytest.mark.live
 
@@ -131,7 +124,7 @@ def test_generated(spec: str, tmp_path: Path) -> None:
         assert sorted(ours.terminal_host) == sorted(made.terminal_host)
 
 
-def test_what_ibnetdiscover_has_lines_for(tmp_path: Path) -> None:
+def test_plugin_and_ibnetdiscover_agree_on_units_rails_and_parallel_cables(tmp_path: Path) -> None:
     """An aggregation unit, two rails, parallel cables, a host without a name; to ibsim a router
     is a host."""
     with seen(read_ibnetdiscover(SMALL), tmp_path) as here:
@@ -196,54 +189,6 @@ def test_nothing_between_is_told_while_opensm_starts(tmp_path: Path) -> None:
             assert_whole(fabric, {made.digest})
 
 
-def test_nothing_between_is_told_while_a_half_goes_and_comes(tmp_path: Path) -> None:
-    made = chain(24)
-    with seen(made, tmp_path) as here:
-        known, told = {made.digest}, []
-        for back in range(6):
-            if back % 2:
-                here.ibsim.relink("s11", 2)
-            else:
-                here.ibsim.unlink("s11", 2)
-            size = 24 if back % 2 else 12
-            told += here.answers(lambda size=size: here.bridge.status().switches == size)
-            here.assert_both_agree()
-            known.add(here.by_plugin().digest)
-        assert len(known) == 2 and len(told) > 4
-        for fabric in told:
-            assert_whole(fabric, known)
-
-
-def test_a_sweep_that_takes_long_is_a_sentence(tmp_path: Path) -> None:
-    """The simulator stands still: OpenSM waits for answers in the middle of its sweep."""
-    made = load_fabric("xgft:2;4,4;1,2")
-    with seen(made, tmp_path) as here:
-        # Stopped within a sweep, OpenSM would first wait for every port that it is setting up.
-        wait_for(
-            lambda: is_primed(here.bridge.status()) and here.sm.log().count("SUBNET UP") >= 2,
-            60,
-            "the end of both first sweeps",
-            alive=here.sm.alive,
-        )
-        said: list[str] = []
-
-        def refused() -> bool:
-            try:
-                here.bridge.fabric()
-            except SarError as error:
-                said.append(str(error))
-            return bool(said)
-
-        os.kill(here.ibsim.pid, signal.SIGSTOP)
-        try:
-            here.sm.sweep()
-            wait_for(refused, 60, "a refusal", alive=here.sm.alive)
-        finally:
-            os.kill(here.ibsim.pid, signal.SIGCONT)
-        assert "OpenSM's sweep is under way, and it has not discovered the whole fabric" in said[0]
-        here.wait_for(lambda f: f.digest == made.digest)
-
-
 def test_a_standby_says_that_it_is_none_to_ask(tmp_path: Path) -> None:
     made = load_fabric("xgft:2;4,4;1,2")
     with seen(made, tmp_path, sm_priority="5") as here, contextlib.ExitStack() as stack:
@@ -254,31 +199,3 @@ def test_a_standby_says_that_it_is_none_to_ask(tmp_path: Path) -> None:
         with pytest.raises(SarError, match=r"this OpenSM is not the master .* ask the master"):
             second.bridge.fabric()
         # Not its takeover: under ibsim that may take for ever, without our plugin, too.
-
-
-def test_the_agents_own_way_asks_again_only_where_something_changed(tmp_path: Path) -> None:
-    with seen(load_fabric("xgft:2;4,4;1,2"), tmp_path) as here:
-        source = DiscoveredFabric(here.bridge, HostMapper())
-        here.wait_for(lambda f: here.bridge.status().heavy_sweeps >= 2)
-        here.by_plugin()
-        first = source.read()
-        assert source.read() is first
-        here.ibsim.unlink("S1-1", 5)
-        here.wait_for(lambda f: f.channels == first.channels - 2)
-        assert source.read().channels == first.channels - 2
-
-
-def test_an_agent_that_installs_sees_the_fabric_without_any_program(tmp_path: Path) -> None:
-    with seen(load_fabric("xgft:2;4,4;1,2"), tmp_path) as here:
-        config = parse_config(
-            f"""
-            agent = {{ mode = "install", state_dir = "{tmp_path}", run_dir = "{here.sm.run_dir}" }}
-            slurm = {{ topology_conf = "" }}
-            fabric = {{ command = ["false"] }}
-            opensm = {{ plugin_socket = "{here.sm.socket_path}" }}
-            """
-        )
-        here.wait_for(lambda f: here.bridge.status().heavy_sweeps >= 2)
-        look = build_site(config, source=FakeSource()).observer.observe()
-        assert look.fabric.digest == here.made.digest
-        assert look.status is not None and look.status.hca_ports == look.fabric.terminals

@@ -14,23 +14,10 @@ from sar_agent.opensm.file_lfts import read_lfts_file
 from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import wait_until
 from sar_lab.live.slurm import SlurmCluster
-from tests.live.helpers import readback
-from tests.live.helpers.loop import LoopSite, loop_site
+from tests.worlds.live import readback
+from tests.worlds.live.loop import LoopSite, loop_site
 
 pytestmark = pytest.mark.live
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[SlurmCluster]:
-    with SlurmCluster("n[001-016]", leaf_size=4) as cluster:
-        yield cluster
-
-
-@pytest.fixture
-def slurm(cluster: SlurmCluster) -> Iterator[SlurmCluster]:
-    yield cluster
-    cluster.run("scancel", "--user=root")
-    assert wait_until(lambda: not cluster.squeue("-h"), 30)
 
 
 @contextmanager
@@ -86,7 +73,7 @@ def restart(site: LoopSite) -> None:
     (site.folder / "opensm.pid").write_text(f"{site.sm.pid}\n")
 
 
-@pytest.mark.parametrize("asks", [False, True])
+@pytest.mark.parametrize("asks", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_jobs_come_and_go_and_routes_follow(
     tmp_path: Path, slurm: SlurmCluster, asks: bool
 ) -> None:

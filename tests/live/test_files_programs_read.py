@@ -24,9 +24,9 @@ from sar_agent.telemetry.metrics import Metrics
 from sar_lab.live.ibsim import Ibsim
 from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import find_program
-from tests.live.helpers import readback
-from tests.live.test_export import ibdmchk
-from tests.live.test_files_slurm_reads import fabric_of
+from tests.worlds.live import readback
+from tests.worlds.live.ibdmchk import ibdmchk
+from tests.worlds.named_fabrics import fabric_of
 
 pytestmark = pytest.mark.live
 

@@ -12,7 +12,7 @@ import pytest
 
 from sar_agent.keys import client as key
 from sar_lab.live.process import wait_until
-from tests.live.helpers.phased import Phased, phased
+from tests.worlds.live.phased import Phased, phased
 
 pytestmark = pytest.mark.live
 FIRST = ("n[001,005,009]", "n[002,006]")
@@ -23,7 +23,7 @@ SECOND = (*FIRST, "n[003,007,011,015]")
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Phased]:
     """Two jobs that have subscribed and use offset 0; a port has offsets 2 and 3 for keys."""
     with phased(tmp_path, lmc=2) as here:
-        monkeypatch.setenv("SAR_AGENT", str(here.door))
+        monkeypatch.setenv("SAR_AGENT", str(here.socket))
         monkeypatch.setenv("SAR_MUNGE_SOCKET", str(here.munge))
         here.jobs(*FIRST)
         here.start()

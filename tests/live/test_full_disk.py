@@ -10,13 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from sar_agent.agent.build import build_site
 from sar_agent.agent.decide import Reason
 from sar_agent.agent.outcome import Result
-from sar_agent.agent.rollback import rollback
-from sar_agent.errors import InputError
 from sar_agent.events.inbox import JobReport
-from tests.unit.test_loop import JOBS, World
+from tests.worlds.agent_world import JOBS, World
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [
@@ -80,49 +77,6 @@ def test_state_and_history(
     assert world.once().result is Result.INSTALLED
     assert world.restart().pass_once().result is Result.NOTHING
     assert len(world.agent.rerouter.committer.decisions.history.last(9)) == 2
-
-
-def test_routes_and_map(tmp_path: Path, small: Callable[[str], Path]) -> None:
-    folder = small("run")
-    world = World(tmp_path)
-    world.once()
-    good = (folder / "routes.sar").read_bytes()
-    old_map = (folder / "job-to-terminal.map").read_bytes()
-    filler = fill(folder)
-    world.source.records = JOBS[:1]
-    report = world.once()
-    assert report.result is Result.FAILED and "No space left" in report.sentence
-    assert (folder / "routes.sar").read_bytes() == good
-    assert (folder / "job-to-terminal.map").read_bytes() == old_map
-    assert world.bridge.generation == 1
-    assert not [path for path in folder.iterdir() if path.name.startswith(".")], "no leftovers"
-    filler.unlink()
-    assert world.once().result is Result.INSTALLED
-    assert (folder / "job-to-terminal.map").read_bytes() != old_map
-
-
-@pytest.mark.parametrize("how", [fill, fill_names])
-def test_a_full_state_disk_refuses_a_rollback_while_nothing_has_changed(
-    tmp_path: Path, small: Callable[[str], Path], how: Callable[[Path], object]
-) -> None:
-    """Its hold could not be saved, so the next pass would undo it."""
-    folder = small("state")
-    world = World(tmp_path)
-    world.once()
-    world.source.records = JOBS[:1]
-    assert world.once().result is Result.INSTALLED
-    how(folder)
-    config = world.agent.config
-    site = build_site(config, world.bridge.manager, world.source)
-    with pytest.raises(InputError, match="No space left"):
-        rollback(config, 1, None, site)
-    assert world.bridge.generation == 2 and world.bridge.loads == [1, 2]
-    assert world.restart().pass_once().result is Result.NOTHING
-    for filler in folder.glob("filler*"):
-        filler.unlink()
-    rollback(config, 1, None, site)
-    assert world.bridge.generation == 3
-    assert world.restart().pass_once().result is Result.NOTHING, "it is held"
 
 
 @pytest.mark.parametrize("how", [fill, fill_names])

@@ -32,8 +32,8 @@ from sar_lab.live.ibdmchk import IbdmchkVerdict, ibdmchk
 from sar_lab.live.ibsim import Ibsim
 from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import wait_for
-from tests.grids import Step, by_dimension, dragonfly, routes_by, torus
-from tests.live.helpers.site import is_primed, plugin
+from tests.worlds.grids import Step, by_dimension, dragonfly, routes_by, torus
+from tests.worlds.live.site import is_primed, plugin
 
 pytestmark = pytest.mark.live
 SL_TO_VL = 23
@@ -122,29 +122,6 @@ def test_a_table_that_a_switch_did_not_take_keeps_them_from_being_in_force() -> 
         here.ibsim.drop(here.fabric.switch_name[s], 0)
         here.sm.sweep()
         wait_for(lambda: here.bridge.status().settled, 20, "an answer")
-
-
-def test_a_table_of_zeros_that_was_not_taken_is_seen_and_sent_again() -> None:
-    """OpenSM marks a table that it sent by zeros, and so cannot tell this one from its answer."""
-    with installed(torus((5,)), by_dimension((5,))) as here:
-        lanes = here.two.hop_lane
-        assert lanes is not None
-        here.install(3)
-        s, entry, out = (int(i) for i in np.argwhere(lanes == 1)[0])
-        assert here.lanes(s, out)[entry] == {1}
-        zeros = lanes.copy()
-        zeros[s] = 0
-        here.ibsim.drop(here.fabric.switch_name[s], 100, SL_TO_VL)
-        file = routes_to_file(here.fabric, replace(here.two, hop_lane=zeros), 4)
-        write_routes_file(here.sm.next_path, file)
-        with pytest.raises(PluginRefused, match="their lanes"):
-            here.bridge.load(4, None)
-        assert not here.bridge.status().settled
-        here.ibsim.drop(here.fabric.switch_name[s], 0)
-        assert here.lanes(s, out)[entry] == {1}, "what it really has"
-        here.sm.sweep()
-        wait_for(lambda: here.bridge.status().settled, 20, "an answer")
-        assert here.lanes(s, out)[entry] == {0}
 
 
 def test_a_cable_in_another_port_makes_them_stale() -> None:

@@ -1,7 +1,7 @@
 """A hundred hostile clients for a minute: passes go on, a dead cable is repaired, memory is flat.
 
 OpenSM, ibsim, munged and the agent are real, and each client is a process of a uid of its own with
-real credentials (tests/live/helpers/hostile.py); only Slurm's queue is a stand-in, since no cluster
+real credentials (tests/worlds/live/hostile.py); only Slurm's queue is a stand-in, since no cluster
 here has a hundred users. Figures are printed; only end states are asserted.
 """
 
@@ -22,11 +22,12 @@ import pytest
 
 from sar_lab.live.munge_daemon import MungeDaemon
 from sar_lab.live.process import free_port, wait_until
-from tests.fake_squeue import fake_squeue
-from tests.live.helpers import readback
-from tests.live.helpers.hostile import FIRST_JOB, FIRST_UID, KINDS, dear_keys
-from tests.live.helpers.loop import LoopSite, loop_site
-from tests.live.helpers.munged import Encoder, message, tell
+from tests.worlds.fake_squeue import fake_squeue
+from tests.worlds.live import readback
+from tests.worlds.live.built import ROOT
+from tests.worlds.live.hostile import FIRST_JOB, FIRST_UID, KINDS, dear_keys
+from tests.worlds.live.loop import LoopSite, loop_site
+from tests.worlds.live.munged import Encoder, message, tell
 
 CLIENTS, SECONDS = 100, float(os.environ.get("SAR_HOSTILE_SECONDS", "60"))
 pytestmark = [
@@ -117,7 +118,7 @@ def repair(site: LoopSite) -> float:
 def leaves(site: LoopSite) -> list[str]:
     """Names of the plan's switches, in its order."""
     from sar_agent.fabric.spec import load_fabric
-    from tests.live.helpers.loop import FABRIC
+    from tests.worlds.live.loop import FABRIC
 
     fabric = load_fabric(FABRIC)
     names = dict(zip(fabric.switch_guid.tolist(), fabric.switch_name, strict=True))
@@ -129,7 +130,7 @@ def test_a_hundred_hostile_clients(site: tuple[LoopSite, Path, int, Path]) -> No
     encode = Encoder(munge)
     quiet = repair(here)
     at_first, passes = memory(here), here.metrics()["sar_agent_stage_seconds_count", "slurm"]
-    script = Path(__file__).with_name("helpers") / "hostile.py"
+    script = ROOT / "tests/worlds/live/hostile.py"
     clients = subprocess.Popen(
         [sys.executable, str(script), str(unix), str(port), str(munge), str(CLIENTS), str(SECONDS)],
         stdout=subprocess.PIPE,

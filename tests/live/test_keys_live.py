@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from sar_agent.errors import InputError
 from sar_agent.fabric.cabling import MAX_LID
 from sar_agent.fabric.ibsim_net import net_ids
 from sar_agent.fabric.lmc import lmc_plan
@@ -25,17 +24,16 @@ from sar_agent.keys import client as key
 from sar_lab.live.generated import ibsim_for
 from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import free_port, wait_until
-from tests.live.helpers import readback
-from tests.live.helpers.built import built
-from tests.live.helpers.loop import LoopSite, loop_site
-from tests.live.helpers.site import ROOT
-from tests.live.helpers.spank import SpankCluster, spank_cluster
+from tests.worlds.live import readback
+from tests.worlds.live.built import built
+from tests.worlds.live.loop import LoopSite, loop_site
+from tests.worlds.live.site import ROOT
+from tests.worlds.live.spank import SpankCluster, spank_cluster
 
 pytestmark = pytest.mark.live
 FULL = "xgft:2;4,4;1,4"
 """Hosts n001 … n016, as many ways up as hosts at each leaf."""
 STENCIL = "stencil3d:4x2x2"
-NOBODY = 65534
 
 
 @pytest.fixture(scope="module")
@@ -125,36 +123,6 @@ def test_a_stencil_has_links_to_itself_and_its_tasks_know_the_offset(
     assert wait_until(lambda: site.metrics()["sar_agent_key_offsets_free",] == 6, 20)
 
 
-def answered_job(cluster: SpankCluster) -> str:
-    """A job of four nodes whose start the agent answered: within 100 ms, or not at all."""
-    for _ in range(20):
-        job = cluster.salloc("n[001-004]")
-        if wait_until((cluster.state / job).exists, 2):
-            return job
-        cluster.scancel(job)
-    raise AssertionError(cluster.log()[-3000:])
-
-
-def test_a_job_starts_in_time_though_nobody_can_make_its_key(
-    site: LoopSite, cluster: SpankCluster
-) -> None:
-    """More ranks than it has; and an agent that does not come to it."""
-
-    def step(traffic: str) -> dict[str, str]:
-        job = answered_job(cluster)
-        seen = cluster.tasks_see(f"--jobid={job}", "-N4", "-n4", f"--sar-traffic={traffic}")
-        cluster.scancel(job)
-        return seen
-
-    assert "UCX_IB_LID_PATH_BITS" not in step("stencil2d:8x8")
-    assert "needs 64 ranks, the job has 4" in cluster.log()
-    cluster.arguments(agent=site.sm.run_dir / "events.sock", key_timeout=300)
-    site.sm.stop()
-    assert "UCX_IB_LID_PATH_BITS" not in step("ring")
-    assert "had no routing key within 300 ms" in cluster.log()
-    assert site.bridge.socket_path is not None
-
-
 def client(*words: str, **env: str) -> tuple[int, str, str]:
     done = subprocess.run(
         [sys.executable, "-c", "from sar_agent.cli import main; main()", "key", *words],
@@ -198,37 +166,6 @@ def test_an_application_asks_from_python_from_c_and_by_command(
     assert code == 0 and out.startswith("b: LID offset 2, at most 1 flows per link")
     assert client("done", "--job", job, "--json")[1] == '{"phases": ["b", "mine"]}\n'
     assert leases(site) == [] or wait_until(lambda: leases(site) == [], 10)
-
-
-def test_somebody_else_s_job_and_one_s_own(site: LoopSite, cluster: SpankCluster) -> None:
-    roots = cluster.salloc("n[001-008]")
-    # The checkout may be for its owner alone; munge's folder is for all.
-    public = cluster.munge_socket.parent / "public"
-    (public / "sar_agent/keys").mkdir(parents=True)
-    for module in ("__init__", "errors", "keys/__init__", "keys/client"):
-        copy = public / "sar_agent" / f"{module}.py"
-        copy.write_bytes((ROOT / copy.relative_to(public)).read_bytes())
-        copy.chmod(0o644)
-    for folder in (public, public / "sar_agent", public / "sar_agent/keys"):
-        folder.chmod(0o755)
-    script = "import sys; from sar_agent.keys.client import *; print(request('x', pattern='ring'))"
-
-    def as_nobody(job: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            ["/usr/bin/python3", "-c", script],  # it needs the standard library alone
-            env=os.environ | {"PYTHONPATH": str(public), "SLURM_JOB_ID": job},
-            user=NOBODY,
-            capture_output=True,
-            text=True,
-        )
-
-    assert f"job {roots} does not belong to uid {NOBODY}" in as_nobody(roots).stderr
-    own = cluster.salloc("n[009-016]", user="nobody")
-    done = as_nobody(own)
-    assert "offset=2" in done.stdout, done.stderr
-    cluster.scancel(own)
-    with pytest.raises(InputError, match="no job 4242 is running"):
-        key.request("x", pattern="ring", job=4242, wait=30)
 
 
 def test_opensm_and_agent_restart_and_the_key_stays(site: LoopSite, cluster: SpankCluster) -> None:

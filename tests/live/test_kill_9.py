@@ -30,12 +30,12 @@ from sar_agent.errors import SarError
 from sar_agent.formats.routes_file import read_generation, read_routes_file
 from sar_agent.opensm.plugin_client import PluginStatus
 from sar_lab.live.process import wait_until
-from tests.live.helpers import readback
-from tests.live.helpers.forked import Forks
-from tests.live.helpers.munged import credential, message, tell
-from tests.live.helpers.phased import Phased, phased
-from tests.live.helpers.plugin_watch import PluginWatch
-from tests.live.helpers.subscriber import Subscriber
+from tests.worlds.live import readback
+from tests.worlds.live.forked import Forks
+from tests.worlds.live.munged import credential, message, tell
+from tests.worlds.live.phased import Phased, phased
+from tests.worlds.live.plugin_watch import PluginWatch
+from tests.worlds.live.subscriber import Subscriber
 
 pytestmark = [pytest.mark.live, pytest.mark.long, pytest.mark.timeout(7200)]
 KILLS = int(os.environ.get("SAR_KILLS", "1000"))
@@ -153,7 +153,7 @@ class Chaos:
         if keys and rng.random() < 0.7:
             asks = message("key", "1", phase=f"p{rng.randrange(4)}", traffic="ring")
             with suppress(OSError, ValueError):
-                tell(self.site.door, credential(self.site.munge, asks))
+                tell(self.site.socket, credential(self.site.munge, asks))
 
     def let_it_begin(self) -> None:
         """Until a random moment: most often of an install."""

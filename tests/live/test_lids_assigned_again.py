@@ -22,9 +22,9 @@ from sar_agent.opensm.plugin_client import LoadAnswer, PluginClient, PluginRefus
 from sar_agent.opensm.plugin_install import next_path
 from sar_agent.opensm.plugin_manager import PluginManager
 from sar_agent.routing import Options, load_engine
-from tests.live.helpers.built import built
-from tests.live.helpers.site import Site, site
-from tests.live.test_race import SeenTransit
+from tests.worlds.live.built import built
+from tests.worlds.live.site import Site, site
+from tests.worlds.live.slow_opensm import SeenTransit
 
 pytestmark = pytest.mark.live
 HOSTS = "n003", "n014"  # at different leaf switches

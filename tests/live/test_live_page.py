@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,20 +12,14 @@ from selenium.webdriver.common.by import By
 from sar_agent.fabric.spec import load_fabric
 from sar_lab.live.process import wait_until
 from sar_lab.live.slurm import SlurmCluster
-from tests.live.helpers.browser import DRIVER, chromium
-from tests.live.helpers.loop import FABRIC, LoopSite, loop_site
-from tests.live.test_counters_live import PERFMGR, Counters
+from tests.worlds.live.browser import DRIVER, chromium
+from tests.worlds.live.counters import PERFMGR, Counters
+from tests.worlds.live.loop import FABRIC, LoopSite, loop_site
 
 pytestmark = [
     pytest.mark.live,
     pytest.mark.skipif(not Path(DRIVER).exists(), reason="no Chromium: run make browser"),
 ]
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[SlurmCluster]:
-    with SlurmCluster("n[001-016]", leaf_size=4) as cluster:
-        yield cluster
 
 
 def words(browser: Chrome, name: str) -> str:

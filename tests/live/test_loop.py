@@ -19,26 +19,13 @@ from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import wait_until
 from sar_lab.live.prometheus import Prometheus
 from sar_lab.live.slurm import SlurmCluster
-from tests.live.helpers import readback
-from tests.live.helpers.loop import FABRIC, LoopSite, loop_site
-from tests.live.helpers.site import ROOT
+from tests.worlds.live import readback
+from tests.worlds.live.loop import FABRIC, LoopSite, assert_no_credit_loop, loop_site
+from tests.worlds.live.site import ROOT
 
 pytestmark = pytest.mark.live
 COUNTED = re.compile(r"sar_agent_(counters|counted|prediction|unexplained|measured)_")
 """Series that exist only with counters: test_counters_live.py asks for them."""
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[SlurmCluster]:
-    with SlurmCluster("n[001-016]", leaf_size=4) as cluster:
-        yield cluster
-
-
-@pytest.fixture
-def slurm(cluster: SlurmCluster) -> Iterator[SlurmCluster]:
-    yield cluster
-    cluster.run("scancel", "--user=root")
-    assert wait_until(lambda: not cluster.squeue("-h"), 30)
 
 
 @pytest.fixture
@@ -102,23 +89,6 @@ def test_jobs_change_the_routes_and_a_dead_link_is_survived(site: LoopSite) -> N
     assert not (site.plan().forwarding[:, leaf] == 5).any(), "nothing goes over the dead link"
 
     assert_no_credit_loop(site)
-
-
-def assert_no_credit_loop(site: LoopSite) -> None:
-    """ibdmchk finds no credit loop in OpenSM's own dumps."""
-    sweeps = site.bridge.status().heavy_sweeps
-    for old in site.sm.dump_dir.iterdir():
-        old.unlink()
-    site.sm.sweep()
-    dump = site.sm.dump_dir
-    needed = [dump / name for name in ("opensm-subnet.lst", "opensm.fdbs", "opensm.mcfdbs")]
-    assert wait_until(
-        lambda: site.bridge.status().heavy_sweeps > sweeps and all(p.exists() for p in needed), 30
-    )
-    run = site.fabric.run(
-        "ibdmchk", "-s", str(needed[0]), "-f", str(needed[1]), "-m", str(needed[2])
-    )
-    assert "no credit loops found" in run.stdout, run.stdout
 
 
 def test_a_crash_an_edit_a_second_agent_and_opensm_restarting(site: LoopSite) -> None:
@@ -341,7 +311,7 @@ def test_every_query_of_dashboard_and_alerts_finds_its_series(site: LoopSite) ->
         prometheus.wait_for('ALERTS{alertname="SarSubnetManagerUnreachable",alertstate="pending"}')
 
 
-def test_what_a_person_asks_and_takes_back(site: LoopSite) -> None:
+def test_an_administrator_asks_holds_and_rolls_back(site: LoopSite) -> None:
     def done(*words: str) -> str:
         """What the command printed, on either stream."""
         code, out, err = site.ask(*words)

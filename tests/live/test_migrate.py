@@ -8,20 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from sar_lab.live.munge_daemon import MungeDaemon
 from sar_lab.live.process import wait_for
-from tests.live.helpers.coordinator import Coordinator, coordinator, now_ns
-from tests.live.helpers.site import site
-from tests.live.helpers.subscriber import Subscriber
+from tests.worlds.live.coordinator import Coordinator, coordinator, now_ns
+from tests.worlds.live.site import site
+from tests.worlds.live.subscriber import Subscriber
 
 pytestmark = pytest.mark.live
 ASAN = "sar-migrate-demo-asan"
-
-
-@pytest.fixture(scope="module")
-def munge() -> Iterator[Path]:
-    with MungeDaemon() as running:
-        yield running.socket
 
 
 @pytest.fixture
@@ -82,7 +75,7 @@ def test_the_door_tells_who_heard_no_notice(
     assert len({message["subscriber"] for message in agent.heard}) == 1
 
 
-def test_who_cannot_renew_leaves_offset_0_in_time_and_comes_back(
+def test_without_a_renewed_lease_offset_0_is_left_in_time(
     tmp_path: Path, munge: Path, agent: Coordinator
 ) -> None:
     agent.lease = 3.0
@@ -99,26 +92,3 @@ def test_who_cannot_renew_leaves_offset_0_in_time_and_comes_back(
         one.wait("moved", count=2, offset=0)
         code, complaints = one.end()
         assert (code, complaints) == (0, "")
-
-
-def test_who_cannot_drain_acknowledges_nothing(
-    tmp_path: Path, munge: Path, agent: Coordinator
-) -> None:
-    agent.lease = 1.5
-    with Subscriber(tmp_path, agent.path, munge, "stuck=1", program=ASAN) as one:
-        one.wait("move", offset=0)  # and there it hangs, since no queue pair drains
-        agent.phase, agent.update = "unpath", 5
-        one.wait("answer", phase="unpath", count=5)
-        assert not agent.events("ack")
-        assert {m["offset"] for m in agent.events("subscribe", update=5)} == {0}
-        assert one.end()[0] == 0
-
-
-def test_a_hundred_subscribers(tmp_path: Path, munge: Path, agent: Coordinator) -> None:
-    """The subscribers are in one process, each with its own connection and thread."""
-    with Subscriber(tmp_path, agent.path, munge, "count=100", "pairs=1", name="all") as one:
-        one.wait("moved", count=100, offset=0, seconds=60)
-        agent.lease = 2.0
-        agent.phase, agent.update = "unpath", 5
-        agent.wait("ack", count=100, seconds=60, phase="unpath", offset=1)
-        assert one.end(30)[0] == 0

@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
-from sar_lab.live.munge_daemon import MungeDaemon
 from sar_lab.live.process import wait_until
 from sar_lab.live.slurm import SlurmCluster
-from tests.live.helpers.built import ROOT, built
-from tests.live.helpers.events import FAILURES, Agent
-from tests.live.helpers.jobs import ended
-from tests.live.helpers.spank import assert_no_report, to_file
+from tests.worlds.live.built import ROOT, built
+from tests.worlds.live.events import FAILURES, Agent
+from tests.worlds.live.jobs import ended
+from tests.worlds.live.spank import assert_no_report, to_file
 
 pytestmark = pytest.mark.live
 JOB = {"SLURM_JOB_ID": "7", "SLURM_JOB_UID": "1000", "SLURM_JOB_NODELIST": "n[1-4]"}
-
-
-@pytest.fixture(scope="module")
-def munge() -> Iterator[MungeDaemon]:
-    with MungeDaemon() as munge:
-        yield munge
 
 
 STARVED = "sar-notify: perhaps this event was not reported: 180 ms are over\n"
@@ -76,9 +67,9 @@ def in_time(*words: object, **env: str) -> str:
     return said[-1]
 
 
-def test_what_it_sends(munge):
-    with Agent(munge.socket) as agent:
-        to = (f"agent={agent.address}", f"munge_socket={munge.socket}")
+def test_the_message_has_all_fields(munge):
+    with Agent(munge) as agent:
+        to = (f"agent={agent.address}", f"munge_socket={munge}")
         assert in_time("start", *to, **JOB, SPANK_SAR_TRAFFIC="ring") == ""
         said = in_time("end", *to, "debug=1", **JOB)
         assert said == f"sar-notify: end of job 7 was sent to {agent.address}\n"
@@ -94,10 +85,10 @@ def test_what_it_sends(munge):
     assert not {"traffic", "user", "nodes"} & set(other.payload)
 
 
-def test_what_it_keeps(munge, tmp_path):
-    with Agent(munge.socket) as agent:
+def test_the_answer_is_kept_for_the_job(munge, tmp_path):
+    with Agent(munge) as agent:
         agent.answer = {"ok": True, "env": {"UCX_IB_NUM_PATHS": "1", "bad name": "x"}}
-        to = (f"agent={agent.address}", f"munge_socket={munge.socket}", f"state={tmp_path}/kept")
+        to = (f"agent={agent.address}", f"munge_socket={munge}", f"state={tmp_path}/kept")
         assert in_time("start", *to, **JOB) == ""
         assert (tmp_path / "kept" / "7").read_text() == "UCX_IB_NUM_PATHS=1\n"
         assert wait_until(lambda: not speaking_for(tmp_path), 10)  # from a try that was late
@@ -124,49 +115,31 @@ def test_what_it_keeps(munge, tmp_path):
         ),
     ],
 )
-def test_what_it_cannot_do_it_says(munge, words, said):
+def test_failures_are_reported(munge, words, said):
     if words and not any("munge_socket" in word for word in words):
-        words = [*words, f"munge_socket={munge.socket}"]
+        words = [*words, f"munge_socket={munge}"]
     assert said in (in_time(*words, **JOB) if "start" in words else notify(*words, **JOB))
 
 
 def test_a_munge_that_is_not_there(munge):
-    with Agent(munge.socket) as agent:
+    with Agent(munge) as agent:
         to = (f"agent={agent.address}", "munge_socket=/nonexistent")
         assert "was not reported: munge: " in in_time("start", *to, **JOB)
 
 
 @pytest.mark.parametrize("job", ["", "x", "-1", "99999999999", "7x"])
 def test_outside_a_hook(munge, job):
-    said = notify("start", f"munge_socket={munge.socket}", SLURM_JOB_ID=job)
+    said = notify("start", f"munge_socket={munge}", SLURM_JOB_ID=job)
     assert said.startswith("sar-notify: SLURM_JOB_ID is not set")
 
 
 @pytest.mark.parametrize("failure", FAILURES)
 def test_an_agent_that_fails(munge, failure, tmp_path):
     with FAILURES[failure]() as address:
-        to = (f"agent={address}", f"munge_socket={munge.socket}")
+        to = (f"agent={address}", f"munge_socket={munge}")
         assert "was not reported: " in notify("start", *to, **JOB)
         if failure == "dead":
             assert "was not reported: " in in_time("start", *to, **JOB)
-
-
-def test_one_that_may_not_run_says_so(munge, tmp_path):
-    """It is stopped while it waits for its child, until its 180 ms are over."""
-    with FAILURES["stopped"]() as address:
-        words = ("start", f"agent={address}", f"munge_socket={munge.socket}", "timeout=100")
-        for _ in range(50):
-            with notifier(tmp_path, *words, **JOB) as process:
-                children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-                while process.poll() is None and not children.read_text():
-                    pass
-                process.send_signal(signal.SIGSTOP)
-                time.sleep(0.2)
-                process.send_signal(signal.SIGCONT)
-                said = process.communicate(timeout=120)[1]
-            if said == STARVED:
-                return
-    raise AssertionError(said)
 
 
 def speaking_for(folder: Path) -> list[Path]:

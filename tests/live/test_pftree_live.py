@@ -13,9 +13,9 @@ from sar_agent.formats.conversion import routes_to_file
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.partition_policy import read_partitions
 from sar_agent.routing import Options, load_engine
-from tests.live.helpers.fat_tree import FatTree
-from tests.live.helpers.site import site
-from tests.live.test_bridge import service_level
+from tests.worlds.live.fat_tree import FatTree
+from tests.worlds.live.readback import service_level
+from tests.worlds.live.site import site
 
 pytestmark = pytest.mark.live
 GOLD, SILVER = ("n002", "n006", "n010", "n014"), ("n003", "n004", "n007", "n011", "n015", "n016")

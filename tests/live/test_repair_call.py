@@ -10,7 +10,7 @@ import pytest
 
 from sar_lab.live.process import wait_until
 from sar_lab.live.slurm import SlurmCluster
-from tests.live.helpers.loop import loop_site
+from tests.worlds.live.loop import loop_site
 
 pytestmark = pytest.mark.live
 FALLBACK = "the next routing engine takes over"

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sar_agent.errors import Unavailable
 from sar_agent.formats.routes_file import write_routes_file
 from sar_agent.opensm.plugin_client import PluginRefused
-from tests.live.helpers.sanitized import assert_clean, sanitized
-from tests.live.helpers.site import Site, site
+from tests.worlds.live.sanitized import assert_clean, sanitized
+from tests.worlds.live.site import Site, site
 
 pytestmark = pytest.mark.live
 CUT = frozenset({("leaf0", 5)})
@@ -121,21 +120,3 @@ def test_nobody_is_waited_for_who_does_not_listen(wait: int) -> None:
         status = here.wait(lambda s: s.engine_in_force == "updn" and s.settled)
         why = "no agent listens" if wait else "the agent is not asked (repair_wait=0)"
         assert why in status.last_error and status.repair_calls == 0
-
-
-def test_opensm_ends_during_a_call() -> None:
-    with called() as site:
-        site.cut()
-        assert site.here.sm.stop() == 0
-        with pytest.raises(Unavailable):
-            site.here.bridge.dump()
-
-
-def test_no_more_than_two_clients_listen() -> None:
-    with called() as site, ThreadPoolExecutor(1) as pool:
-        pool.submit(site.here.bridge.await_call, 0)
-        site.here.wait(lambda s: s.listening == 2)
-        with pytest.raises(PluginRefused, match="wait for a call already") as refused:
-            site.here.bridge.await_call(0)
-        assert refused.value.code == "busy"
-        site.here.sm.stop()

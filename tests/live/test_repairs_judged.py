@@ -14,10 +14,9 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.fabric.subnet_lst import read_subnet_lst, write_subnet_lst
 from sar_agent.formats.conversion import file_to_routes
 from sar_agent.formats.routes_file import RoutesFile
-from tests.live.test_export import ibdmchk
-from tests.property.repair_program import repairing
-from tests.property.repairs import Failure
-from tests.property.test_repair import failures, plan_of
+from tests.worlds.live.ibdmchk import ibdmchk
+from tests.worlds.repair_program import repairing
+from tests.worlds.repairs import Failure, failures, plan_of
 
 pytestmark = pytest.mark.live
 CASES = [

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from sar_lab.live.process import free_port, wait_until
+from sar_lab.live.process import wait_until
 from sar_lab.live.slurm import SlurmCluster
-from tests.dask_workers import dask
+from tests.worlds.dask_workers import dask
 
 pytestmark = [pytest.mark.live, pytest.mark.long]
 
@@ -76,15 +76,3 @@ def test_jobs_of_slurm(tmp_path, alone):
         assert wait_until(lambda: not slurm.squeue("-h"), 30)
     logs = [path.read_text() for path in tmp_path.glob("dask-worker-*.err")]
     assert len(logs) == 2 and any("Registered to" in log for log in logs)
-
-
-def test_nobody_there(tmp_path):
-    """A sentence and exit code 1, as for anybody who does not answer."""
-    done = subprocess.run(
-        [*START, *WORDS, "--out", str(tmp_path), "--dask", f"tcp://127.0.0.1:{free_port()}"],
-        capture_output=True,
-        text=True,
-        timeout=480,
-    )
-    assert done.returncode == 1
-    assert "no Dask scheduler answers" in done.stderr and "Traceback" not in done.stderr

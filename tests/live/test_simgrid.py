@@ -20,13 +20,9 @@ from sar_lab.fluid.flow_events import end_times
 from sar_lab.fluid.flow_paths import routed_links
 from sar_lab.fluid.flow_steps import Flows
 from sar_lab.research.packets import PacketModel, packet_times
-from sar_lab.research.trace.parse import read_trace
-from sar_lab.research.trace.play_trace import flows_of
-from sar_lab.research.trace.program_generators import PROGRAMS, ProgramOptions
-from sar_lab.research.trace.rank_placement import place_ranks
 from tests.examples import examples
-from tests.live.helpers.ask_simgrid import has_simgrid, judged
-from tests.property.fluid import Case, cases
+from tests.worlds.live.ask_simgrid import has_simgrid, judged
+from tests.worlds.slow_fluid import Case, cases
 
 NEAR = 1e-9
 
@@ -64,23 +60,6 @@ def test_all_jobs_of_a_tree(spec: str, engine: str, pattern: str, mixed: bool) -
     assert ours.max() > 1.1
 
 
-@pytest.mark.parametrize("engine", ["dmodk", "ftree"])
-@pytest.mark.parametrize("program", ["cartesian", "alltoall"])
-@pytest.mark.parametrize("mixed", [False, True])
-def test_programs_that_compute_and_wait_at_barriers(program: str, engine: str, mixed: bool) -> None:
-    fabric = xgft_fabric("xgft:3;3,3,3;1,3,3")
-    wish = ProgramOptions(
-        ranks=8, jobs=3, sizes=(4096, 262144), iterations=2, utilization=0.4, seed=2
-    )
-    trace = read_trace(PROGRAMS[program](wish))
-    flows = flows_of(trace, place_ranks(fabric, trace, "random", 1))
-    routes = load_engine(engine).route(fabric, JobMix.of([]), Options())
-    links = routed_links(mixed_speeds(fabric) if mixed else fabric, routes, flows)
-    ours, theirs = end_times(links, flows), np.array(judged(links, flows))
-    assert ours == pytest.approx(theirs, rel=NEAR)
-    assert flows.wait.min() > 0 and len(flows.wait) >= 6
-
-
 @examples(40)
 @given(case=cases())
 def test_random_flows(case: Case) -> None:
@@ -100,19 +79,6 @@ def test_packets_where_no_link_is_shared(spec: str, shift: int) -> None:
     flit = 8 * PacketModel.flit_bytes / 1e9 / float(links.capacity.max())
     later = (packet_times(links, flows).end - np.array(judged(links, flows))) / flit
     assert later == pytest.approx(links.stop - links.path - 1, abs=1e-3)
-
-
-def test_packets_of_an_incast() -> None:
-    """All send to one host: the last one ends when SimGrid says, a few flits later, and all within
-    one turn of each other."""
-    fabric = xgft_fabric("xgft:2;4,4;1,4")
-    senders = np.arange(1, fabric.terminals, dtype=np.uint32)
-    flows = one_phase(senders, np.zeros_like(senders), np.full(len(senders), 40))
-    links = routed_links(fabric, load_engine("dmodk").route(fabric, JobMix(()), Options()), flows)
-    flit = 8 * PacketModel.flit_bytes / 1e9 / float(links.capacity.max())
-    ours, theirs = packet_times(links, flows).end / flit, np.array(judged(links, flows)) / flit
-    assert ours.max() == pytest.approx(theirs.max(), abs=8)
-    assert ours.max() >= theirs.max()
 
 
 def one_phase(source: np.ndarray, destination: np.ndarray, segments: np.ndarray) -> Flows:

@@ -1,13 +1,13 @@
-"""How many SL2VL tables OpenSM sends for our routes: those that differ, and no others."""
+"""OpenSM sends the SL2VL tables that differ, and no others."""
 
 from __future__ import annotations
 
 import pytest
 
 from sar_agent.formats.routes_file import RoutesFile, decode, encode
-from tests.certificates import numbered
-from tests.live.helpers.fat_tree import PORTS, FatTree
-from tests.live.helpers.site import Site, site
+from tests.worlds.certificates import numbered
+from tests.worlds.live.fat_tree import PORTS, FatTree
+from tests.worlds.live.site import Site, site
 
 pytestmark = pytest.mark.live
 TREE = FatTree(leaves=4, hosts=4, spines=3)

@@ -16,10 +16,10 @@ import pytest
 
 from sar_lab.live.process import wait_until
 from sar_lab.live.slurm import SlurmCluster
-from tests.live.helpers.built import ROOT
-from tests.live.helpers.events import Agent
-from tests.live.helpers.jobs import ended
-from tests.live.test_docs import blocks
+from tests.worlds.doc_blocks import blocks
+from tests.worlds.live.built import ROOT
+from tests.worlds.live.events import Agent
+from tests.worlds.live.jobs import ended
 
 pytestmark = pytest.mark.live
 PAGE = ROOT / "docs" / "slurm.md"

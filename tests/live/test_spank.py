@@ -9,8 +9,8 @@ import pytest
 
 from sar_agent.jobs.traffic import forms
 from sar_lab.live.process import wait_until
-from tests.live.helpers.events import OK, Agent, unmunge
-from tests.live.helpers.spank import SpankCluster, spank_cluster
+from tests.worlds.live.events import OK, Agent
+from tests.worlds.live.spank import SpankCluster, spank_cluster
 
 pytestmark = pytest.mark.live
 KEY = {"ok": True, "env": {"UCX_IB_LID_PATH_BITS": "2", "UCX_IB_NUM_PATHS": "1"}}
@@ -153,31 +153,6 @@ def test_a_step_that_names_its_traffic_asks_again(slurm, agent):
     assert len(agent.of(job, "hint")) == before  # kept from the step before
 
 
-def test_no_step_asks_an_agent_that_was_silent_at_the_start(slurm, agent):
-    agent.answer = None
-    job = slurm.salloc(1, "--sar-traffic=ring")
-    agent.heard(job, "start")
-    agent.answer = KEY
-    assert "UCX_IB_NUM_PATHS" not in slurm.tasks_see(f"--jobid={job}", "--sar-traffic=ring")
-    assert agent.of(job, "hint") == []
-
-
-def test_what_is_answered_late_is_kept(slurm, agent):
-    """An agent that was busy for longer than a job's start may wait."""
-    agent.slow = 0.2
-
-    def kept_late(job: str) -> bool:
-        said = f"start of job {job} was not reported: no answer within 100 ms"
-        return wait_until(lambda: (slurm.state / job).exists() and said in slurm.log(), 2)
-
-    # Not every one is: the plugin waits for half a second, which is soon over on a busy machine.
-    jobs = (slurm.salloc(1, "--sar-traffic=ring") for _ in range(10))
-    job = next(job for job in jobs if kept_late(job))
-    agent.slow, agent.answer = 0, KEY
-    assert slurm.tasks_see(f"--jobid={job}", "--sar-traffic=ring")["UCX_IB_NUM_PATHS"] == "1"
-    agent.heard(job, "hint")
-
-
 def test_a_file_of_the_site(slurm):
     slurm.arguments(env_file=slurm.folder / "env-%j")
     job = slurm.salloc(1)
@@ -205,8 +180,3 @@ def test_a_wrong_argument_keeps_no_job_from_running(slurm, agent):
     assert wait_until(a_job_is_reported, 20)
     assert "argument timeout must be 10 to 100 milliseconds" in slurm.log()
     assert 'unknown argument "colour=red"' in slurm.log()
-
-
-def test_the_stand_in_believes_munge_only(slurm):
-    with pytest.raises(Exception, match="unmunge"):
-        unmunge(b"MUNGE:AwQFAAA=:", slurm.munge_socket)

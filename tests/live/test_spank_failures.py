@@ -7,7 +7,6 @@ same: the plugin would not give up and say so, and srun would wait until the tes
 from __future__ import annotations
 
 import itertools
-import re
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -16,8 +15,8 @@ from statistics import median
 import pytest
 
 from sar_lab.live.process import wait_until
-from tests.live.helpers.events import FAILURES, Agent
-from tests.live.helpers.spank import SpankCluster, spank_cluster
+from tests.worlds.live.events import FAILURES, Agent
+from tests.worlds.live.spank import SpankCluster, spank_cluster
 
 pytestmark = pytest.mark.live
 
@@ -35,29 +34,6 @@ def start_ms(slurm: SpankCluster, jobs: int = 9) -> float:
         times.append(slurm.start_seconds())
         slurm.wait_idle()
     return 1000 * median(times)
-
-
-def untold_starts(slurm: SpankCluster) -> int:
-    """How often the plugin logged that it gave up at the start of a job."""
-    return len(re.findall(r"start of job \d+ was not reported", slurm.log()))
-
-
-def test_how_much_later_a_job_starts(slurm):
-    slurm.without_plugin()
-    plain = start_ms(slurm)
-    said = [f"no plugin {plain:.0f} ms"]
-    with Agent(slurm.munge_socket) as agent:
-        slurm.arguments(agent=agent.address)
-        said.append(f"agent alive {start_ms(slurm) - plain:+.0f} ms")
-        assert wait_until(lambda: len(agent.events) == 18, 10)
-    for name, failure in FAILURES.items():
-        before = untold_starts(slurm)
-        with failure() as address:
-            slurm.arguments(agent=address)
-            later = start_ms(slurm) - plain
-        said.append(f"{name} {later:+.0f} ms")
-        assert wait_until(lambda n=before: untold_starts(slurm) == n + 9, 10), slurm.log()[-3000:]
-    print("\njob start:", ", ".join(said))
 
 
 def test_a_munged_that_hangs(slurm):

@@ -10,9 +10,9 @@ import pytest
 
 from sar_lab.live.munge_daemon import MungeDaemon
 from sar_lab.live.process import wait_until
-from tests.live.helpers.built import built
-from tests.live.helpers.events import FAILURES, Agent
-from tests.live.helpers.spank import assert_no_report, spank_cluster, to_file
+from tests.worlds.live.built import built
+from tests.worlds.live.events import FAILURES, Agent
+from tests.worlds.live.spank import assert_no_report, spank_cluster, to_file
 
 pytestmark = pytest.mark.live
 Host = Callable[..., tuple[int, str, str]]
@@ -73,25 +73,6 @@ def test_a_job_s_life(host, munge, tmp_path):
         agent.heard("7", "end")
     assert [e.payload["event"] for e in agent.of("7")].count("start") == 1
     assert {e.payload["user"] for e in agent.events} == {1000}
-
-
-def test_what_no_job_survives_elsewhere(host, munge, tmp_path):
-    assert host("local", "bogus")[0] == 255
-    assert host("remote", "bogus")[0] == 0  # too late to refuse
-    assert host("local", "help")[1].startswith("--sar-traffic=PATTERN: ")
-    for hook in ("prolog", "epilog", "remote"):
-        assert host(hook, "ring", NO_JOB="1") == (0, "", "")
-        assert host(hook, "bogus", "agent", "=", "timeout=1e9", "x" * 9999)[0] == 0
-        assert host(hook, "-", "state=/proc/nowhere", SLURM_NODELIST="n," * 9999)[0] == 0
-    with Agent(munge.socket) as agent:
-        for answer in ("ok\nenv A", "\n" * 5000, "ok\0\n\n", "x" * 9999, None):
-            agent.answer = answer
-            for hook in ("prolog", "epilog"):
-                assert host(hook, "ring", f"agent={agent.address}")[0] == 0
-    for failure in FAILURES.values():
-        with failure() as address:
-            assert "was not reported" in host("prolog", "ring", f"agent={address}")[2]
-            assert host("epilog", "ring", f"agent={address}")[0] == 0
 
 
 def test_inside_slurm():

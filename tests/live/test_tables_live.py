@@ -1,4 +1,4 @@
-"""What a stock OpenSM installed today, as its dumps and the tools tell it: measured and checked."""
+"""Tables of a stock OpenSM, from its dumps and the tools' output: measured and checked."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sar_lab.live.generated import ibsim_for
 from sar_lab.live.ibsim import Ibsim
 from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import wait_for
-from tests.unit.test_cli import sar_agent
+from tests.worlds.command_line import sar_agent
 
 pytestmark = pytest.mark.live
 

@@ -14,9 +14,9 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.opensm_file import read_opensm_fabric
 from sar_agent.formats.routes_file import read_routes_file
 from sar_lab.live.process import wait_until
-from tests.live.helpers import readback
-from tests.live.helpers.pair import Machine, Pair, pair
-from tests.live.helpers.readback import Tables
+from tests.worlds.live import readback
+from tests.worlds.live.pair import Machine, Pair, pair
+from tests.worlds.live.readback import Tables
 
 pytestmark = pytest.mark.live
 JOBS = ("n[001,005,009]", "n[002,006,010]", "n[003-004,013]")

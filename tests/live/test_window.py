@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sar_lab.live.process import wait_until
-from tests.live.helpers.phased import Phased, phased
+from tests.worlds.live.phased import Phased, phased
 
 pytestmark = pytest.mark.live
 FIRST = ("n[001,005,009]", "n[002,006]")

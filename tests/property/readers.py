@@ -59,13 +59,13 @@ from sar_agent.slurm.squeue_text import parse_squeue_pipe
 from sar_agent.slurm.topology_files import read_topology
 from sar_agent.telemetry.metrics import Metrics
 from sar_lab.history.files import read_history
-from tests.counted_fabric import counters_image
-from tests.db_csv_text import counted, db_csv_of, tables_of, written
-from tests.fabric_texts import SMALL
-from tests.fake_opensm import FakeBridge
-from tests.grids import by_dimension, routes_by, torus
 from tests.property import seeds as text
-from tests.unit.test_tables import as_far, as_ibdiagnet
+from tests.worlds.counted_fabric import counters_image
+from tests.worlds.db_csv_text import counted, db_csv_of, tables_of, written
+from tests.worlds.fabric_texts import SMALL
+from tests.worlds.fake_opensm import FakeBridge
+from tests.worlds.grids import by_dimension, routes_by, torus
+from tests.worlds.table_texts import as_far, as_ibdiagnet
 
 RING, TREE = torus((5,), hosts=1), load_fabric("xgft:2;4,4;1,2")
 

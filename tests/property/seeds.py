@@ -9,11 +9,10 @@ from sar_agent.agent.hints import Hint
 from sar_agent.agent.state import SavedHold, State
 from sar_agent.keys.leases import Lease
 from sar_agent.slurm.squeue_text import HEADER
-from tests.unit.test_ibsim_net import HAND_WRITTEN
-from tests.unit.test_lab_history import SACCT
-from tests.unit.test_partitions import CONF, POLICY
-from tests.unit.test_topology_conf import TREE
-from tests.unit.test_topology_yaml import MANUAL
+from tests.worlds.fabric_texts import HAND_WRITTEN
+from tests.worlds.job_texts import SACCT
+from tests.worlds.partition_texts import CONF, POLICY
+from tests.worlds.topology_texts import MANUAL, TREE
 
 _ROOT = Path(__file__).parents[2]
 NET = HAND_WRITTEN.encode()

@@ -8,24 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sar_agent.errors import CheckFailed, Unserved
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.model import make_job
 from sar_agent.routing import Options, load_engine
 from sar_lab.fluid.flow_paths import routed_links
 from sar_lab.fluid.flow_steps import Flows
 from sar_lab.research.packets import PacketModel, packet_times
 from sar_lab.research.packets.adaptive_events import PortGroups
-from sar_lab.research.packets.adaptive_groups import job_groups, minimal_groups, table_groups
+from sar_lab.research.packets.adaptive_groups import minimal_groups, table_groups
 from sar_lab.research.packets.adaptive_model import AdaptiveRun, Choice, adaptive_times
 from tests.examples import examples
 
 MODEL = PacketModel()
 SEGMENT = 8 * MODEL.segment_bytes / 1e9
 FLIT = 8 * MODEL.flit_bytes / 1e9
-FLITS = MODEL.segment_bytes // MODEL.flit_bytes
 NOBODY = JobMix(())
 CHOICES: tuple[Choice, ...] = ("packet", "flow")
 
@@ -39,18 +36,6 @@ def flows_of(pairs: list[tuple[int, int]], segments: list[float]) -> Flows:
 
 def ticks(fabric: Fabric, run: AdaptiveRun) -> list[int]:
     return [round(float(t) * float(fabric.terminal_rate[0]) / FLIT) for t in run.end]
-
-
-def test_a_message_alone_takes_its_own_time_and_a_flit_a_switch() -> None:
-    """5 segments of 128 flits over 4 links, per packet over both spines and yet in order."""
-    fabric = load_fabric("xgft:2;2,2;1,2")
-    for choice in CHOICES:
-        run = adaptive_times(fabric, minimal_groups(fabric), flows_of([(0, 2)], [5]), choice=choice)
-        assert ticks(fabric, run) == [5 * 128 + 3]
-        assert run.hops == 20 and run.overtaken.tolist() == [0]
-    slow = PacketModel(hop_seconds=10 * FLIT / float(fabric.terminal_rate[0]))
-    run = adaptive_times(fabric, minimal_groups(fabric), flows_of([(0, 2)], [5]), slow)
-    assert ticks(fabric, run) == [5 * 128 + 3 + 3 * 10]
 
 
 @pytest.mark.parametrize("choice", CHOICES)
@@ -68,20 +53,6 @@ def test_two_messages_from_a_leaf_part_at_the_switch(choice: Choice) -> None:
         fabric, adaptive_times(fabric, PortGroups(start, groups.channel[one]), both, choice=choice)
     )
     assert sorted(found) == [5 * 128 + 3, 6 * 128 + 3]
-
-
-def test_a_switch_does_not_see_what_waits_behind_the_next() -> None:
-    """Leaves 0 and 1 send a message each to leaf 2, alone on their leaves. Both first take the
-    lowest of two spines, although each could have another: a queue at the spine is no queue of
-    theirs. Per packet, the turns of both then meet at each spine; either way 6 segments cross the
-    two links down."""
-    fabric = load_fabric("xgft:2;2,3;1,2")
-    both = flows_of([(0, 4), (2, 5)], [3, 3])
-    groups = minimal_groups(fabric)
-    flow = ticks(fabric, adaptive_times(fabric, groups, both, choice="flow"))
-    assert sorted(flow) == [5 * 128 + 3, 6 * 128 + 3]
-    packet = ticks(fabric, adaptive_times(fabric, groups, both, choice="packet"))
-    assert max(packet) < max(flow)
 
 
 def test_a_message_may_overtake_itself_per_packet_and_never_per_flow() -> None:
@@ -124,60 +95,3 @@ def test_one_port_a_group_is_the_simulator_of_fixed_paths(
         if used.max() == 1:
             assert run.end == pytest.approx(fixed.end)
         assert run.end.max() == pytest.approx(fixed.end.max(), rel=0.5)
-
-
-@pytest.mark.parametrize("choice", CHOICES)
-def test_one_leaf_to_another_is_as_fast_as_the_fluid_says(choice: Choice) -> None:
-    """Eight hosts to eight over eight spines: a fluid spreads without loss, and so do packets,
-    since all choices are made at one switch. Some flits' time may be lost at the start."""
-    fabric = load_fabric("xgft:2;8,4;1,8")
-    groups = minimal_groups(fabric)
-    run = adaptive_times(
-        fabric, groups, flows_of([(i, 8 + i) for i in range(8)], [100.0] * 8), choice=choice
-    )
-    assert max(ticks(fabric, run)) <= 100 * FLITS * 1.02 + 3
-
-
-def test_per_packet_is_within_a_tenth_of_the_fluid_on_a_whole_shift() -> None:
-    """Shift by a leaf: every leaf's traffic goes to one leaf. A fluid over all spines needs no more
-    than a crossbar; fixed paths that agree on one spine need eight times as long."""
-    fabric = load_fabric("xgft:2;8,8;1,8")
-    pairs = [(i, (i + 8) % 64) for i in range(64)]
-    flows = flows_of(pairs, [60.0] * 64)
-    spread = adaptive_times(fabric, minimal_groups(fabric), flows)
-    assert max(ticks(fabric, spread)) <= 60 * FLITS * 1.1
-    up = minimal_groups(fabric)
-    first = np.zeros(len(up.channel), np.bool_)
-    first[up.start[:-1][np.diff(up.start) > 0]] = True
-    start = np.concatenate([[0], np.cumsum(first)])[up.start].astype(np.uint32)
-    herd = adaptive_times(fabric, PortGroups(start, up.channel[first]), flows)
-    assert max(ticks(fabric, herd)) >= 8 * 60 * FLITS
-
-
-def test_groups_of_jobs_are_what_the_tables_use_for_the_job() -> None:
-    """By hand: host 4's job has hosts 0, 4 and 5; at leaf 0 the tables lead to 4 and 5 by some
-    ports, and these are the group of both. Host 8 is in no job and keeps its one port."""
-    fabric = load_fabric("xgft:2;4,4;1,4")
-    mix = JobMix((make_job("1", [0, 4, 5]),))
-    routes = load_engine("sar-plus").route(fabric, mix, Options())
-    groups = job_groups(fabric, routes, mix)
-
-    def ports(switch: int, d: int) -> set[int]:
-        entry = switch * fabric.terminals + d
-        found = groups.channel[groups.start[entry] : groups.start[entry + 1]]
-        return {int(fabric.channel_port[c]) for c in found}
-
-    both = {int(routes.egress[0, d, 0]) for d in (4, 5)}
-    assert len(both) == 2 and ports(0, 4) == ports(0, 5) == both
-    assert ports(0, 8) == {int(routes.egress[0, 8, 0])}
-    spine = fabric.switch_name.index("S2-0")
-    assert ports(spine, 4) == {int(routes.egress[0, 4, spine])}, "one way down"
-
-
-def test_a_segment_without_a_port_is_named_not_lost() -> None:
-    fabric = load_fabric("xgft:2;2,2;1,2")
-    none = PortGroups(np.zeros(fabric.switches * 4 + 1, np.uint32), np.zeros(0, np.uint32))
-    with pytest.raises(CheckFailed, match="no port for a segment"):
-        adaptive_times(fabric, none, flows_of([(0, 2)], [1]))
-    with pytest.raises(Unserved, match="not a fat tree"):
-        minimal_groups(load_fabric("torus:4"))

@@ -7,28 +7,25 @@ from math import ceil
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.builder import FabricBuilder
-from sar_agent.fabric.spec import load_fabric
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.quality import bounds_of, measure
-from sar_agent.quality.bundle_sums import least_sum
 from sar_agent.quality.dark_fiber import least_dark_fiber
 from sar_agent.quality.job_spread import spread_of
-from sar_agent.quality.prices import ENOUGH, PriceBound, cheapest, price_bound
+from sar_agent.quality.prices import PriceBound, cheapest, price_bound
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.graph.csr import graph_of
 from sar_agent.routing.graph.shortest_path_dag import new_cache
 from tests.examples import examples
-from tests.property.networks import networks
-from tests.property.optimum import least_dark, least_maximum
-from tests.property.test_engines import ENGINES
+from tests.worlds.networks import ENGINES, networks
+from tests.worlds.optimum import least_maximum
 
 Network = tuple[Fabric, JobMix]
 SPLIT = ("leaf", "subtree", "island", "price")
@@ -90,16 +87,6 @@ def prices_alone(fabric: Fabric, mix: JobMix, rounds: int, known: float = 0.0) -
 
 
 @examples(60)
-@given(network=uneven(), share=st.floats(0, 1))
-def test_another_bound_ends_the_search_for_prices_only_where_they_prove_no_more(
-    network: Network, share: float
-) -> None:
-    alone = prices_alone(*network, rounds=100)
-    known = share * least_maximum(*network, load=True, whole=False)
-    assert max(known, prices_alone(*network, 100, known).bound) >= (1 - ENOUGH) * alone.bound
-
-
-@examples(60)
 @given(network=uneven(), data=st.data())
 def test_any_prices_bound_the_load(network: Network, data: st.DataObject) -> None:
     fabric, mix = network
@@ -111,16 +98,6 @@ def test_any_prices_bound_the_load(network: Network, data: st.DataObject) -> Non
     )
     paid = float(price @ (rate * fabric.channel_up))
     assert total <= paid * least_maximum(fabric, mix, load=True, whole=False) + EPS
-
-
-@examples(100)
-@given(network=networks())
-def test_least_dark_fiber_is_below_every_routing(network: Network) -> None:
-    fabric, mix = network
-    least = least_dark(fabric, mix, limit=3000)
-    assume(least is not None)
-    assert least is not None
-    assert least_dark_fiber(fabric, spread_of(fabric, mix), graph_of(fabric)) <= least + EPS
 
 
 def test_bounds_are_zero_without_jobs() -> None:
@@ -158,42 +135,3 @@ def test_an_island_without_levels_is_found() -> None:
     assert bounds.efi["leaf"] < 16
     price = prices_alone(fabric, JobMix((make_job("1", range(8)),)), rounds=50).bound
     assert price == pytest.approx(bounds.load["island"], rel=0.01)
-
-
-def test_whole_bundles_beat_the_mean() -> None:
-    """Nine terminals send to one: a single channel carries it all, however many there are."""
-    fabric = xgft_fabric("xgft:2;9,2;1,9")
-    bounds = bounds_of(fabric, JobMix((make_job("1", range(10)),)))
-    assert bounds.load_by == bounds.efi_by == "whole"
-    assert bounds.efi == {"leaf": 1, "subtree": 1, "island": 1, "whole": 9}
-
-
-def test_few_routes_leave_most_channels_dark() -> None:
-    """Two terminals: one route each way, up and down; the spines are many."""
-    fabric = xgft_fabric("xgft:2;4,4;1,4")
-    mix = JobMix((make_job("1", [0, 4]),))
-    assert least_dark_fiber(fabric, spread_of(fabric, mix), graph_of(fabric)) == 1 - 4 / 32
-
-
-@examples(200)
-@given(
-    kinds=st.lists(st.tuples(st.integers(1, 40), st.integers(1, 4)), min_size=1, max_size=4),
-    ways=st.integers(1, 5),
-)
-def test_the_least_sum_is_that_of_all_subsets(kinds: list[tuple[int, int]], ways: int) -> None:
-    bundles = [size / 7 for size, number in kinds for _ in range(number)]
-    mean = sum(bundles) / ways
-    sums = {0.0}
-    for bundle in bundles:
-        sums |= {x + bundle for x in sums}
-    size, number = np.array(kinds, float).T
-    found = least_sum(size / 7, number.astype(np.int64), mean)
-    assert found == pytest.approx(min(x for x in sums if x >= mean * (1 - 1e-9)))
-
-
-def test_large_bundles_leave_few_loads() -> None:
-    """Three hosts of each leaf switch send to three elsewhere; two channels carry three bundles."""
-    fabric = load_fabric("xgft:2;3,2;1,2")
-    job = make_job("1", tuple(range(6)))
-    bounds = bounds_of(fabric, JobMix.of([job]), rounds=10)
-    assert bounds.efi["leaf"] == 5 and bounds.efi["sum"] == 6

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
-from itertools import pairwise
 from random import Random
 
 import numpy as np
@@ -20,20 +19,17 @@ from sar_agent.check.transition import Transition, Way, examine
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.components import require_connected
-from sar_agent.fabric.levels import levels_of
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import routed
-from sar_agent.routing.lid_offsets import repeat_to_switches, stack
 from tests.examples import examples, share
-from tests.property.histories import SHAPES, history
-from tests.property.mixtures import enumerated
-from tests.property.networks import fabrics
-from tests.property.oracles import path
-from tests.property.test_more_tables import drawn, unconfirmed
-from tests.property.test_transition import random_pair
+from tests.worlds.histories import SHAPES, history
+from tests.worlds.mixtures import enumerated
+from tests.worlds.networks import fabrics
+from tests.worlds.oracles import path
+from tests.worlds.table_pairs import random_pair, unconfirmed
 
 
 def certified(fabric: Fabric, routes: Routes) -> tuple[ProvedTables, np.ndarray]:
@@ -82,7 +78,7 @@ def holds(fabric: Fabric, routes: Routes) -> np.ndarray:
 
 @examples(100)
 @given(fabrics(), st.integers(0, 2**32), SHAPES)
-def test_whatever_passes_the_check_has_numbers(
+def test_routes_that_pass_the_check_have_numbers(
     fabric: Fabric, seed: int, shape: tuple[int, int]
 ) -> None:
     for broken, routes in history(fabric, Random(seed), 3, shape):
@@ -141,31 +137,6 @@ def test_trees_tori_and_dragonflies_have_numbers_in_all_lanes(
         holds(fabric, routes)
 
 
-def test_lid_offsets_have_numbers_together() -> None:
-    fabric = load_fabric("xgft:3;2,3,2;1,2,2")
-    fabric = replace(fabric, lmc=1)
-    base = load_engine("sar").route(fabric, synthetic_mix(fabric, 1), Options())
-    shelter = load_engine("updn").route(fabric, JobMix(()), Options())
-    for own_lane in (True, False):
-        stacked = repeat_to_switches(stack(base, shelter, 1, own_lane=own_lane))
-        assert len(stacked.egress) == 2 and stacked.virtual_lanes == 1 + own_lane
-        holds(fabric, stacked)
-
-
-def test_on_a_tree_numbers_rise_up_by_level_and_then_down() -> None:
-    fabric = load_fabric("xgft:3;2,3,2;1,2,2")
-    level = levels_of(fabric).astype(int)
-    for engine in ("sar", "minhop", "updn"):
-        routes = load_engine(engine).route(fabric, synthetic_mix(fabric, 3), Options())
-        numbers = certified(fabric, routes)[1][0]
-        a, b = fabric.channel_source, fabric.channel_target
-        number = numbers[a, fabric.channel_port].astype(int)
-        ups = [number[(level[a] == k) & (level[b] > k)] for k in range(2)]
-        downs = [number[(level[a] == k) & (level[b] < k)] for k in (2, 1)]
-        order = [*ups, *downs]
-        assert all(x.max() < y.min() for x, y in pairwise(order))
-
-
 def test_a_cycle_has_no_numbers() -> None:
     fabric = load_fabric("torus:5,hosts=1")
     routes = load_engine("updn").route(fabric, JobMix(()), Options())
@@ -214,14 +185,14 @@ def mixtures_hold(seed: int) -> tuple[Way, bool]:
     return found.way, found.rising
 
 
-def test_what_the_numbers_prove_is_so_by_brute_force() -> None:
+def test_brute_force_agrees_with_the_numbers() -> None:
     seen = Counter(mixtures_hold(seed) for seed in range(share(1000)))
     assert seen[Way.DIRECT, True] > 5 < seen[Way.STAGED, False], seen
     assert seen[Way.DIRECT, False] > 0, seen
 
 
 @pytest.mark.long
-def test_what_the_numbers_prove_is_so_by_brute_force_10_000_times() -> None:
+def test_brute_force_agrees_with_the_numbers_10_000_times() -> None:
     seen = Counter(mixtures_hold(seed) for seed in range(50_000, 60_000))
     assert seen[Way.DIRECT, True] > 1000, seen
 
@@ -245,44 +216,3 @@ def test_unconfirmed_entries_and_older_tables_are_proved_by_numbers_only_where_s
             assert enumerated(fabric, second, third, also=(first,)) == ""
         seen[found.rising] += 1
     assert seen[True] > 5 < seen[False], seen
-
-
-def test_service_levels_of_earlier_plans_are_compared_too() -> None:
-    """Lanes by path: connections keep levels of before."""
-    seen: Counter[bool] = Counter()
-    for seed in range(share(300)):
-        random = Random(seed)
-        fabric, _, _ = random_pair(random)
-        plans = [drawn(fabric, random, 2) for _ in range(2)]
-        if None in plans:
-            continue
-        before, after = plans
-        assert before and after
-        levels = np.array([random.choice([0, 1, 2, 3]) for _ in range(after.egress.size)])
-        levels = levels.astype(np.uint16).reshape(after.egress.shape)
-        proved, numbers = certified(fabric, after)
-        found = examine(fabric, before, after, proved, levels=levels, numbers=numbers)
-        assert alike(found, examine(fabric, before, after, proved, levels=levels))
-        if found.rising:
-            assert enumerated(fabric, before, after, levels=levels) == ""
-        seen[found.rising] += 1
-    assert seen[True] > 2 < seen[False], seen
-
-
-@pytest.mark.parametrize("spec", SPECS)
-@pytest.mark.parametrize("lanes", ["hop", "path"])
-def test_numbers_change_no_verdict_on_real_shapes(spec: str, lanes: str) -> None:
-    for cables in (0, 3):
-        fabric = less(spec, 7 + cables, cables)
-        options = Options(lanes=lanes)  # type: ignore[arg-type]
-        before, after = (
-            routed(load_engine("sar"), fabric, synthetic_mix(fabric, seed), options)
-            for seed in (1, 2)
-        )
-        proved, numbers = certified(fabric, after)
-        kept = certificate_of(
-            fabric, proved, senders_proved(fabric, after, proved), certified(fabric, before)[1]
-        )
-        for order in (numbers, kept):
-            found = examine(fabric, before, after, proved, numbers=order)
-            assert alike(found, examine(fabric, before, after, proved))

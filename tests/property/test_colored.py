@@ -18,7 +18,6 @@ from sar_agent.keys.routes.digits import flow_digits
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.path_routes import PathRoutes
 from tests.examples import examples
-from tests.property.test_oblivious import specs
 
 KARY = ("xgft:2;4,4;1,4", "xgft:3;3,3,3;1,3,3", "xgft:3;4,4,2;1,4,4", "xgft:4;2,2,2,2;1,2,2,2")
 
@@ -44,19 +43,6 @@ def test_permutations_on_k_ary_n_trees_meet_nowhere(spec: str, random) -> None:
     assert found.flows <= 1
 
 
-@examples(150)
-@given(spec=specs(), data=st.data())
-def test_two_levels_meet_the_bound_and_more_come_near(spec: str, data: st.DataObject) -> None:
-    fabric = load_fabric(spec)
-    host = st.integers(0, fabric.terminals - 1)
-    flows = data.draw(st.lists(st.tuples(host, host).filter(lambda p: p[0] != p[1]), min_size=1))
-    source, target = (np.array(ends, np.int32) for ends in zip(*flows, strict=True))
-    found = contention(coloured(spec, source, target), source, target)
-    assert found.flows >= found.bound
-    if recognise_xgft(fabric).height == 2:
-        assert found.flows == found.bound
-
-
 def test_the_engine_routes_all_phases_of_all_jobs() -> None:
     fabric = load_fabric("xgft:2;4,4;1,4")
     mix = JobMix.of([make_job("a", range(0, 16, 2)), make_job("b", range(1, 16, 2))])
@@ -71,18 +57,3 @@ def test_the_engine_routes_all_phases_of_all_jobs() -> None:
     paths = engine.paths(fabric, mix, options)  # type: ignore[attr-defined]
     [(source, target)] = phases(fabric, mix, "shift:3")
     assert len(source) == 16 and contention(paths, source, target) == (1, 1)
-
-
-def test_cg_d_128_of_the_paper() -> None:
-    """Its fifth phase, d = s / 2 · 16 + s mod 2 in a switch: dmodk sends eight over one port."""
-    fabric = load_fabric("xgft:2;16,16;1,16")
-    inside, switch = np.arange(128) % 16, np.arange(128) // 16
-    source = np.arange(128, dtype=np.int32)
-    target = (inside // 2 * 16 + inside % 2 + switch * 2).astype(np.int32)
-    other = source != target
-    source, target = source[other], target[other]
-    assert len(np.unique(target)) == len(target)
-    assert contention(coloured("xgft:2;16,16;1,16", source, target), source, target).flows == 1
-    smodk = load_engine("smodk").paths(fabric, JobMix(()), Options())  # type: ignore[attr-defined]
-    dmodk = PathRoutes("dmodk", fabric, smodk.view, lambda s, d: smodk.choose(d, s))
-    assert contention(dmodk, source, target).flows in (7, 8)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from itertools import pairwise
-from pathlib import Path
-from random import Random
 
 import numpy as np
 import pytest
@@ -21,8 +18,8 @@ from sar_agent.jobs.rank_order import ranks_of
 from sar_agent.quality import measure
 from sar_agent.routing import Options, load_engine
 from tests.examples import examples
-from tests.property.networks import networks
-from tests.property.oracles import path
+from tests.worlds.networks import networks
+from tests.worlds.oracles import path
 
 PARTNERS = {
     "ring": lambda i, n: [(i + 1) % n],
@@ -61,27 +58,6 @@ def test_loads_are_those_of_the_declared_flows(
     found = measure(fabric, declared, routes)
     assert np.allclose(found.channel_load, expected)
     assert found.lower_bound_load_max <= max(expected, default=0.0) + 1e-9
-
-
-PAGE = Path(__file__).parents[2] / "docs" / "how-sar-plus-works.md"
-
-
-@pytest.mark.parametrize("pattern", ["stencil2d:6x8", "stencil3d:4x4x3", "bitcomp"])
-def test_routes_are_made_for_the_declared_flows(pattern: str) -> None:
-    """Six scattered jobs of 48 hosts: the largest loads are those of the page."""
-    fabric = load_fabric("xgft:2;12,24;1,12")
-    hosts = list(range(fabric.terminals))
-    Random(0).shuffle(hosts)
-    sets = [hosts[a:b] for a, b in pairwise(range(0, len(hosts) + 1, 48))]
-    declared = JobMix.of(make_job(str(i), each, pattern) for i, each in enumerate(sets))
-    unknown = JobMix.of(make_job(str(i), each) for i, each in enumerate(sets))
-    loads = [
-        measure(fabric, declared, load_engine(engine).route(fabric, mix, Options())).load_max
-        for engine, mix in (("ftree", unknown), ("sar-plus", unknown), ("sar-plus", declared))
-    ]
-    assert loads[2] < min(loads[:2])
-    row = " | ".join(f"{load:.2f}" for load in loads)
-    assert f"| `{pattern}` | {row} |" in PAGE.read_text(encoding="utf-8")
 
 
 def test_traffic_that_does_not_fit_counts_as_an_all_to_all(

@@ -6,7 +6,6 @@ from collections import defaultdict
 from random import Random
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +13,6 @@ from sar_agent.check import check_routes
 from sar_agent.errors import Unserved
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.components import is_connected
-from sar_agent.fabric.spec import load_fabric
 from sar_agent.fabric.tree import tree_levels
 from sar_agent.fabric.xgft import Xgft
 from sar_agent.formats.conversion import routes_to_file
@@ -25,9 +23,9 @@ from sar_agent.routing.dmodc import dividers, host_numbers
 from sar_agent.routing.graph.csr import graph_of
 from sar_agent.routing.updn import tree_order
 from tests.examples import examples
-from tests.property.fabrics import fabric_of, records
-from tests.property.oracles import path
-from tests.property.pgft import Pgft, pgft_fabric
+from tests.worlds.fabrics import fabric_of, records
+from tests.worlds.oracles import path
+from tests.worlds.pgft import Pgft, pgft_fabric
 
 NOBODY = JobMix(())
 
@@ -79,17 +77,6 @@ def test_on_a_whole_pgft_each_channel_down_serves_hosts_of_one_remainder(shape: 
             level = int(above[s])
             cable = d // int(divider[s]) % shape.p[level - 1]
             assert (fabric.channel_port[way[0]] - 1) % shape.p[level - 1] == cable
-
-
-@pytest.mark.parametrize("spec", ["xgft:2;4,6;1,4", "xgft:3;4,4,5;1,4,4", "xgft:3;6,4,3;1,3,2"])
-def test_it_is_dmodk_where_both_count_alike(spec: str) -> None:
-    """`dmodk` takes digits of the label; that is D-mod-k where each w divides the m below it, and
-    the last of these trees is not of that kind."""
-    fabric = load_fabric(spec)
-    same = np.array_equal(
-        dmodc(fabric).egress, load_engine("dmodk").route(fabric, NOBODY, Options()).egress
-    )
-    assert same == (spec != "xgft:3;6,4,3;1,3,2")
 
 
 def degraded(shape: Pgft, random: Random) -> Fabric:
@@ -190,24 +177,3 @@ def test_odd_fabrics_are_routed_or_refused(nodes: list) -> None:
         return
     if is_connected(fabric) and fabric.is_host_port.any():
         assert check_routes(fabric, routes).unreachable_pairs == 0
-
-
-def test_a_dead_host_changes_no_route_of_others() -> None:
-    fabric = load_fabric("xgft:2;4,4;1,4")
-    after = fabric.with_links_down(terminals=[1])
-    changed = np.flatnonzero((dmodc(fabric).egress != dmodc(after).egress).any(axis=(0, 2)))
-    assert set(changed.tolist()) <= {1}
-
-
-def test_a_dead_cable_of_a_leaf_changes_few_rows() -> None:
-    """By hand: four leaves of two hosts under two spines; leaf 0 loses its cable to the second.
-    The others reach its hosts over the first spine, and its own routes all go there, too."""
-    fabric = load_fabric("xgft:2;2,4;1,2")
-    dead = int(fabric.channel_by_port[0, 4])
-    before, after = dmodc(fabric).egress[0], dmodc(fabric.with_links_down([dead])).egress[0]
-    d, s = np.nonzero(before[:8] != after[:8])
-    spine = fabric.switch_name.index("S2-1")
-    moved = {(int(a), int(b)) for a, b in zip(d, s, strict=True)}
-    leaf = {(d, 0) for d in (3, 5, 7)} | {(1, other) for other in (1, 2, 3)}
-    assert leaf <= moved and {b for _, b in moved - leaf} <= {spine}
-    assert (after[2:8, 0] == 3).all() and (after[:2, 1:4] == 3).all()

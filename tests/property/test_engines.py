@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from random import Random
-from unittest.mock import patch
 
 import networkx as nx
 import numpy as np
@@ -21,16 +20,16 @@ from sar_agent.install.changes import table_changes
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job, multi_switch_mix
 from sar_agent.quality import measure
-from sar_agent.routing import Options, Routes, load_engine, weighted_trees
+from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.graph.shortest_path_dag import new_cache
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.routing.sar import destination_order
 from sar_agent.routing.shortest_paths import ShortestPaths
 from sar_agent.routing.weighted_trees import grow
 from tests.examples import examples
-from tests.property.fabrics import fabric_of, records
-from tests.property.networks import networks
-from tests.property.oracles import (
+from tests.worlds.fabrics import fabric_of, records
+from tests.worlds.networks import ENGINES, networks
+from tests.worlds.oracles import (
     algorithm_1,
     effective_efi,
     has_credit_loop,
@@ -38,7 +37,6 @@ from tests.property.oracles import (
     path,
 )
 
-ENGINES = ("minhop", "dfsssp", "sar", "sar-plus")
 Network = tuple[Fabric, JobMix]
 
 
@@ -78,17 +76,6 @@ def test_sar_is_algorithm_1(network: Network) -> None:
     channels = routes.next_channel(fabric)
     for t, tree in algorithm_1(fabric, mix).items():
         assert {s: int(channels[t, s]) for s in tree} == tree
-
-
-@examples(40)
-@given(network=networks(), narrow=st.sampled_from([0x400, 0x2000, 0x8000]))
-def test_prices_of_eight_bytes_grow_the_same_trees(network: Network, narrow: int) -> None:
-    """The growing goes on with eight bytes from the tree at which four would not do."""
-    of_four = routed(network, "sar"), routed(network, "dfsssp")
-    with patch.object(weighted_trees, "NARROW", np.uint32(narrow)):
-        for routes in of_four:
-            again = load_engine(routes.engine).route(*network, Options())
-            assert np.array_equal(again.egress, routes.egress)
 
 
 @examples(40)

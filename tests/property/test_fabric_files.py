@@ -20,10 +20,10 @@ from sar_agent.fabric.node_records import NodeRecord
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.fabric.subnet_lst import read_subnet_lst, write_subnet_lst
 from sar_agent.fabric.xgft import xgft_fabric
-from tests.db_csv_text import tables_of_nodes, written
 from tests.examples import examples
-from tests.fabric_texts import SMALL, differences, ibnetdiscover_text
-from tests.property.fabrics import FABRICS, fabric_of, records
+from tests.worlds.db_csv_text import tables_of_nodes, written
+from tests.worlds.fabric_texts import SMALL, differences, ibnetdiscover_text
+from tests.worlds.fabrics import FABRICS, fabric_of, records
 
 
 @examples()

@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.model import make_job
 from sar_agent.quality.channel_traffic import traffic_of
 from sar_agent.routing import Options, load_engine
 from sar_lab.fluid import PATTERNS, job_times
@@ -20,17 +18,16 @@ from sar_lab.fluid.flow_links import start_flow
 from sar_lab.fluid.flow_paths import routed_links
 from sar_lab.fluid.max_min_share import set_max_min_rates
 from tests.examples import examples
-from tests.property.fluid import (
+from tests.worlds.networks import networks
+from tests.worlds.oracles import path
+from tests.worlds.slow_fluid import (
     Case,
     case_of,
     cases,
     end_times_slowly,
-    large_case,
     water_filling,
     ways,
 )
-from tests.property.networks import networks
-from tests.property.oracles import path
 
 NEAR = 1e-9
 
@@ -73,13 +70,6 @@ def test_times_are_those_of_exact_arithmetic(case: Case) -> None:
     busy_until = np.zeros(len(links.users))
     np.maximum.at(busy_until, links.link, end[links.flow])
     assert (busy_until >= carried / links.capacity * (1 - NEAR)).all()
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_what_is_left_as_it_is_stays_right(seed: int) -> None:
-    links, flows = large_case(seed)
-    slow = [float(t) for t in end_times_slowly(links, flows)]
-    assert end_times(links, flows) == pytest.approx(slow, rel=NEAR)
 
 
 def test_a_limit_is_lost_on_a_link_that_stays_full() -> None:
@@ -129,38 +119,3 @@ def test_flows_are_every_pair_of_a_job_on_its_route(
         times = job_times(fabric, mix, routes, PATTERNS[pattern])
         assert times.time.min() >= 1 - NEAR
         assert times.time.max() >= load.max() * (1 - NEAR)
-
-
-@pytest.mark.parametrize("pattern", PATTERNS)
-def test_alone_behind_one_switch_a_job_takes_1(pattern: str) -> None:
-    fabric = xgft_fabric("xgft:2;6,4;1,3")
-    mix = JobMix((make_job("1", range(6)), make_job("2", range(8, 10))))
-    routes = load_engine("minhop").route(fabric, mix, Options())
-    assert job_times(fabric, mix, routes, PATTERNS[pattern]).time == pytest.approx([1, 1])
-
-
-@pytest.mark.parametrize(
-    ("pattern", "destination", "step", "last"),
-    [
-        ("alltoall", [1, 2, 0, 2, 0, 1], [0, 0, 0, 0, 0, 0], [True]),
-        ("shift", [1, 2, 0, 2, 0, 1], [0, 0, 0, 1, 1, 1], [False, True]),
-        ("shift-free", [1, 2, 2, 0, 0, 1], [0, 1, 2, 3, 4, 5], [False, True] * 3),
-    ],
-)
-def test_who_waits_for_whom(
-    pattern: str, destination: list[int], step: list[int], last: list[bool]
-) -> None:
-    fabric = xgft_fabric("xgft:2;6,4;1,3")
-    flows = PATTERNS[pattern](fabric, JobMix((make_job("1", range(3)),)))
-    found = flows.destination.tolist(), flows.step.tolist(), flows.last.tolist()
-    assert found == (destination, step, last)
-
-
-def test_two_jobs_on_one_channel_by_hand() -> None:
-    """Two leaves, one cable: two jobs of two cross it in both directions and take 2."""
-    fabric = xgft_fabric("xgft:2;2,2;1,1")
-    mix = JobMix((make_job("1", [0, 2]), make_job("2", [1, 3])))
-    routes = load_engine("minhop").route(fabric, mix, Options())
-    times = job_times(fabric, mix, routes, PATTERNS["alltoall"])
-    assert times.time == pytest.approx([2, 2])
-    assert times.predicted == pytest.approx([2, 2])

@@ -1,4 +1,4 @@
-"""What the plugin puts in force by itself, in random worlds, judged from the definition."""
+"""The plugin's own repairs in random worlds, judged from the definition."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.examples import share
-from tests.property.judge import Judge
-from tests.property.repair_program import BRIDGE
-from tests.property.sweeps_program import Chosen, SweepsProgram, sweeps
-from tests.property.worlds import SHAPES, World, build, plan, shortest
+from tests.worlds.judge import Judge
+from tests.worlds.repair_program import BRIDGE
+from tests.worlds.repair_steps import SHAPES, World, build, plan, shortest
+from tests.worlds.sweeps_program import Chosen, SweepsProgram, sweeps
 
 MOST_STEPS = 6
 

@@ -9,13 +9,10 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.keys.routes import choose_shift, key_tree, make_key, shift_in, unshifted
+from sar_agent.keys.routes import choose_shift, key_tree, make_key, shift_in
 from sar_agent.keys.routes.assignment_problem import least_cost, least_most
-from sar_agent.keys.routes.equitable import even_colours
-from tests.examples import examples, share
-from tests.property.keys import (
-    flows,
-    followed,
+from tests.examples import examples
+from tests.worlds.key_flows import (
     key_of,
     most,
     optimum,
@@ -105,39 +102,6 @@ def _table(key, shift) -> np.ndarray:
     return table
 
 
-def test_figure_2_of_the_paper() -> None:
-    """Hosts 0, 1, 4, 8 are A's, 2 and 12 B's; switches 4 … 7 of the figure are the middle ones."""
-    tree = key_tree(load_fabric("xgft:2;4,4;1,4"))
-    a, b = key_of(tree, [(0, 4), (1, 8)]), key_of(tree, [(2, 12)])
-    assert most(a) == most(b) == [1]
-    assert a.digits.ravel().tolist() == [0, 1] and b.digits.ravel().tolist() == [0]
-    assert int((unshifted(a).own + unshifted(b).own).max()) == 2
-    for first, second in ((a, b), (b, a)):
-        there = unshifted(first).own
-        shift = choose_shift(second, there)
-        assert shift.most == 1 and int((there + shift.own).max()) == 1
-        assert most(second, shift) == [1]
-
-
-def test_a_hundred_pairs_that_collide_and_need_not() -> None:
-    random = np.random.default_rng(7)
-    for spec in ("xgft:2;4,4;1,4", "xgft:3;2,3,3;1,3,2"):
-        tree = key_tree(load_fabric(spec))
-        hosts, found = tree.fabric.terminals, 0
-        while found < share(50):
-            order = random.permutation(hosts).tolist()
-            size = int(random.integers(2, hosts // 4 + 1))
-            jobs = [order[:size], order[size : 2 * size]]
-            one, two = (key_of(tree, list(zip(j, j[1:] + j[:1], strict=True))) for j in jobs)
-            load = unshifted(one).own.astype(np.int64)
-            if unshifted(two, load).most < 2:
-                continue
-            best = min(shifts(two, load))
-            shift = choose_shift(two, load)
-            assert (shift.most, shift.squares) == best
-            found += best[0] == 1
-
-
 @examples(80)
 @given(
     tree=st.sampled_from([SMALL[0], SMALL[1], SMALL[2], TREES["xgft:2;4,4;1,4"]]),
@@ -169,35 +133,3 @@ def test_assignments_are_scipys(size: int, data: st.DataObject) -> None:
         if above[rows, columns].sum() == 0:
             assert least_most(cost, 0.0) == bar
             break
-
-
-@examples()
-@given(colours=st.integers(1, 6), data=st.data())
-def test_colours_are_even_at_leaves_and_at_subtrees(colours: int, data: st.DataObject) -> None:
-    """Leaves of two a subtree, all edges leave both."""
-    node = st.integers(0, 7)
-    edges = data.draw(st.lists(st.tuples(node, node), min_size=1, max_size=60))
-    ends = np.array(edges, np.int32).T
-    tails, heads = (np.stack([_first(e), _first(e // 2)]) for e in ends)
-    colour = even_colours(tails, heads, np.zeros(len(edges), np.int32), colours)
-    for rows in (tails, heads):
-        for row in rows:
-            for n in np.unique(row):
-                count = np.bincount(colour[row == n], minlength=colours)
-                assert count.max() - count.min() <= 1
-
-
-def _first(nodes: np.ndarray) -> np.ndarray:
-    known: dict[int, int] = {}
-    return np.array([known.setdefault(int(n), len(known)) for n in nodes], np.int32)
-
-
-def test_who_is_listed_first_changes_no_contention() -> None:
-    tree = TREES["xgft:3;3,3,3;1,3,3"]
-    source, target = permutation(np.random.default_rng(3), 27)
-    order = np.random.default_rng(4).permutation(len(source))
-    key = make_key(tree, [(source[order], target[order])])
-    assert most(key) == [1]
-    assert sum(followed(key)[0].values()) == sum(
-        followed(make_key(tree, [flows(list(zip(source, target, strict=True)))]))[0].values()
-    )

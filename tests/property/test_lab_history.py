@@ -55,16 +55,3 @@ def test_every_job_is_there_or_counted_and_runs_when_it_runs(rows: Rows) -> None
         assert placed.mix_at(change.time) == mix
     ends = {b for _, b, _ in kept.values() if b < inf}
     assert moments == sorted({a for a, _, _ in kept.values()} | ends)
-
-
-@given(JOBS, st.integers(0, 2**26))
-def test_a_part_of_a_history_is_one(rows: Rows, bits: int) -> None:
-    history, kept = history_of(rows)
-    keep = history.start * 0 == 0
-    for j in range(history.jobs):
-        keep[j] = bits >> j & 1
-    part = history.only(keep)
-    assert part.ids == tuple(id for id, k in zip(history.ids, keep.tolist(), strict=True) if k)
-    for j, id in enumerate(part.ids):
-        assert {part.hosts[h] for h in part.hosts_of(j)} == kept[id][2]
-        assert (part.start[j], part.end[j]) == kept[id][:2]

@@ -19,8 +19,8 @@ from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import assign_lanes, routed, with_levels_of
 from tests.examples import examples
-from tests.property.networks import networks
-from tests.property.oracles import path
+from tests.worlds.networks import networks
+from tests.worlds.oracles import path
 
 ENGINES = ("minhop", "dfsssp", "sar", "sar-plus")
 SMALL = ("torus:5", "torus:7", "torus:3x5", "dragonfly:a=3,p=1,h=1", "dragonfly:a=2,p=2,h=2,g=3")

@@ -25,9 +25,8 @@ from sar_agent.routing.turn_order import orders_by_height
 from sar_agent.routing.updn import updn_order
 from sar_agent.routing.updown_paths import Orientation, orient
 from tests.examples import examples, share
-from tests.property.fabrics import FABRICS
-from tests.property.networks import fabrics
-from tests.property.oracles import live_graph, path
+from tests.worlds.networks import fabrics
+from tests.worlds.oracles import path
 
 NOBODY = JobMix(())
 TREES = ("xgft:2;3,4;1,3", "xgft:3;2,3,3;1,2,2", "xgft:3;3,2,4;1,2,3", "xgft:2;4,6;1,2")
@@ -106,14 +105,6 @@ def assert_shortest_legal_paths(fabric: Fabric, legal: Orientation, routes: Rout
     return counted
 
 
-@examples(80)
-@given(fabric=FABRICS)
-def test_updn_on_odd_fabrics(fabric: Fabric) -> None:
-    if not is_connected(fabric) or not fabric.is_host_port.any():
-        return
-    assert check_routes(fabric, load_engine("updn").route(fabric, NOBODY, Options())).passed
-
-
 @pytest.mark.parametrize(
     "engine",
     [
@@ -141,19 +132,6 @@ def test_degraded_trees_are_served_or_refused(engine: str) -> None:
         served += 1
         assert check_routes(fabric, routes).unreachable_pairs == 0
     assert served >= share(5 if engine in ("dmodk", "rnca-d") else 100)
-
-
-def test_ftree_paths_are_shortest_where_the_tree_is_whole() -> None:
-    for spec in TREES:
-        fabric = load_fabric(spec)
-        hops = dict(nx.all_pairs_shortest_path_length(live_graph(fabric)))
-        routes = load_engine("ftree").route(fabric, NOBODY, Options())
-        for d in range(fabric.terminals):
-            for s in range(fabric.switches):
-                way = path(fabric, routes, s, d)
-                assert way is not None
-                if fabric.terminals_at[s]:
-                    assert len(way) == hops[s][int(fabric.terminal_switch[d])]
 
 
 def test_ftree_says_what_is_no_tree() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from random import Random
 
 import networkx as nx
@@ -19,7 +18,7 @@ from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes.routed_engine import routed
 from tests.examples import examples
-from tests.property.oracles import path
+from tests.worlds.oracles import path
 
 NOBODY = JobMix(())
 SPECS = ("slimfly:3,hosts=1", "slimfly:5,hosts=1", "hyperx:3x4,hosts=2", "dragonfly:a=3,p=1,h=1")
@@ -77,50 +76,6 @@ def test_layer_0_is_shortest_and_others_at_most_two_hops_longer_than_the_diamete
     assert check_routes(fabric, routed(load_engine("lnmp"), fabric, NOBODY, Options(lmc=1))).passed
 
 
-def test_most_pairs_of_a_slim_fly_get_another_path_in_each_layer() -> None:
-    """A pair of switches has one path of at most two hops, so longer ones are all there is."""
-    fabric = load_fabric("slimfly:5,hosts=1")
-    shortest, *others = layers(fabric, 2)
-    ways = [
-        {
-            tuple(path(fabric, routes, s, t) or ())
-            for routes in (shortest, *others)
-        }
-        for s in range(fabric.switches)
-        for t in range(fabric.terminals)
-        if s != int(fabric.terminal_switch[t])
-    ]  # fmt: skip
-    several = sum(len(each) >= 3 for each in ways) / len(ways)
-    assert several > 0.5
-    for routes in others:
-        assert np.mean(np.array(lengths(fabric, routes)) == 3) > 0.4
-
-
-def test_the_first_pair_takes_the_lightest_longer_path_by_hand() -> None:
-    """A ring of four switches: hosts at 0 and 2 are two hops apart, and no simple path of three
-    hops joins them; neighbours, one hop apart, have one, the way around."""
-    fabric = load_fabric("torus:4")
-    _, layer = layers(fabric, 1)
-    found = {
-        (s, t): len(path(fabric, layer, s, t) or []) for s in range(4) for t in range(4) if s != t
-    }
-    around = [pair for pair, hops in found.items() if hops == 3]
-    assert around, "neighbours go around"
-    assert all((s - t) % 2 for s, t in around)
-    for s, t in around:
-        way = [int(fabric.channel_target[c]) for c in path(fabric, layer, s, t) or []]
-        assert all(found[a, t] == found[b, t] + 1 for a, b in pairwise([s, *way[:-1]]))
-
-
-def test_one_run_is_like_another_and_each_layer_passes_the_check() -> None:
-    fabric = load_fabric("slimfly:5,hosts=2")
-    engine, options = load_engine("lnmp"), Options(lmc=2)
-    again = [engine.route(fabric, NOBODY, options).egress for _ in range(2)]
-    assert np.array_equal(again[0], again[1]) and again[0].shape[0] == 4
-    verdict = check_routes(fabric, routed(engine, fabric, NOBODY, options))
-    assert verdict.passed and verdict.deadlock_free_everyone
-
-
 @pytest.mark.parametrize(
     ("spec", "lmc", "what"),
     [
@@ -128,7 +83,7 @@ def test_one_run_is_like_another_and_each_layer_passes_the_check() -> None:
         ("xgft:3;2,2,2;1,2,2", 1, "4 hops apart, and lnmp serves 3; take sar-plus"),
     ],
 )
-def test_what_it_does_not_serve(spec: str, lmc: int, what: str) -> None:
+def test_unserved_fabrics_are_refused(spec: str, lmc: int, what: str) -> None:
     with pytest.raises(Unserved, match=what):
         load_engine("lnmp").route(load_fabric(spec), NOBODY, Options(lmc=lmc))
 

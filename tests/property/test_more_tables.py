@@ -18,43 +18,8 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, Routes, load_engine
 from tests.examples import share
-from tests.property.histories import tree
-from tests.property.mixtures import enumerated, loses
-from tests.property.test_transition import random_pair, small, stages_hold
-
-
-def drawn(fabric: Fabric, random: Random, lanes: int = 1) -> Routes | None:
-    """Trees and service levels drawn at random that pass the check; None where none were found
-    soon."""
-    shape = (1, fabric.destinations, fabric.switches)
-    for _ in range(60):
-        egress, level = np.full(shape, 255, np.uint8), None
-        for d in range(fabric.destinations):
-            egress[0, d] = tree(fabric, d, random)
-        if lanes > 1:
-            level = np.array([random.randrange(lanes) for _ in range(egress.size)], np.uint8)
-            level = level.reshape(shape)
-        routes = Routes("drawn", fabric.digest, egress, level, lanes)
-        if check_routes(fabric, routes).passed:
-            return routes
-    return None
-
-
-def unconfirmed(random: Random) -> tuple[Fabric, Routes, Routes, Routes, np.ndarray] | None:
-    """A fabric, three sound plans, the second installed over the first, mostly as the proof allows,
-    and which entries (bool[1, D, S]) of the second some switches have not confirmed."""
-    fabric = small(random)
-    first, second, third = (drawn(fabric, random) for _ in range(3))
-    if not (first and second and third):
-        return None
-    if examine(fabric, first, second).way is not Way.DIRECT and random.random() < 0.7:
-        return None
-    silent = np.zeros(second.egress.shape, np.bool_)
-    for s in random.sample(range(fabric.switches), random.choice([1, 1, 1, 2])):
-        silent[0, :, s] = True
-        if random.random() < 0.3:  # a block of it was confirmed
-            silent[0, : random.randrange(fabric.destinations), s] = False
-    return fabric, first, second, third, silent
+from tests.worlds.mixtures import enumerated, loses
+from tests.worlds.table_pairs import drawn, random_pair, small, stages_hold, unconfirmed
 
 
 def never_harmed(seed: int) -> Way | None:
@@ -84,13 +49,13 @@ def never_harmed(seed: int) -> Way | None:
     return found.way
 
 
-def test_what_switches_have_not_confirmed_is_proved_for_what_they_may_have() -> None:
+def test_unconfirmed_entries_are_proved_for_all_possible_entries() -> None:
     ways = Counter(never_harmed(seed) for seed in range(share(400)))
     assert all(ways[way] > 0 for way in (Way.DIRECT, Way.STAGED, Way.UNKNOWN)), ways
 
 
 @pytest.mark.long
-def test_what_switches_have_not_confirmed_is_proved_for_what_they_may_have_10_000_times() -> None:
+def test_unconfirmed_entries_are_proved_for_all_possible_entries_10_000_times() -> None:
     ways = Counter(never_harmed(seed) for seed in range(10_000, 25_000))
     assert sum(ways.values()) - ways[None] > 8000, ways
 
@@ -238,5 +203,5 @@ def levels_agree(seed: int) -> Way | None:
 
 
 def test_the_checker_agrees_with_enumeration_on_levels_handed_out() -> None:
-    ways = Counter(levels_agree(seed) for seed in range(share(300)))
+    ways = Counter(levels_agree(seed) for seed in range(max(90, share(300))))
     assert all(ways[way] > 0 for way in (Way.DIRECT, Way.STAGED, Way.UNPROVED)), ways

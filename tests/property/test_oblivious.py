@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from itertools import product
-from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -19,25 +16,13 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.fabric.xgft import Xgft, parse_xgft
 from sar_agent.fabric.xgft_view import recognise_xgft
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.model import make_job
 from sar_agent.routing import Options, load_engine
-from sar_agent.routing.oblivious import scrambled_labels
 from sar_agent.routing.path_routes import PathRoutes
 from tests.examples import examples
-from tests.unit.test_cli import said, sar_agent
+from tests.worlds.command_line import said, sar_agent
+from tests.worlds.xgft_specs import specs
 
 NOBODY = JobMix(())
-
-
-@st.composite
-def specs(draw: st.DrawFn) -> str:
-    """Up to 256 hosts, slimmed or not, of one to four levels."""
-    height = draw(st.integers(1, 4))
-    m = [draw(st.integers(1 if height > 1 else 2, 4)) for _ in range(height)]
-    w = [1, *(draw(st.integers(1, 4)) for _ in range(height - 1))]
-    # A single child or a leaf without a second host would make two levels look like one.
-    m = [max(2, each) for each in m]
-    return f"xgft:{height};{','.join(map(str, m))};{','.join(map(str, w))}"
 
 
 def label(tree: Xgft, host: int) -> list[int]:
@@ -100,79 +85,6 @@ def names(fabric: Fabric, paths: PathRoutes, source: int, destination: int) -> l
     return [first, *(fabric.switch_name[fabric.channel_target[c]] for c in way)]
 
 
-@examples(60)
-@given(spec=specs(), data=st.data())
-def test_smodk_on_a_pattern_is_dmodk_on_its_inverse(spec: str, data: st.DataObject) -> None:
-    """As many routes through every root, Section VII-B."""
-    fabric = load_fabric(spec)
-    hosts = np.arange(fabric.terminals, dtype=np.int32)
-    source = np.array(data.draw(st.lists(st.sampled_from(hosts.tolist()), min_size=1)), np.int32)
-    drawn = st.lists(st.sampled_from(hosts.tolist()), min_size=len(source), max_size=len(source))
-    target = np.array(data.draw(drawn), np.int32)
-    view = recognise_xgft(fabric)
-    smodk = load_engine("smodk").paths(fabric, NOBODY, Options())  # type: ignore[attr-defined]
-    dmodk = PathRoutes("dmodk", fabric, view, lambda s, d: smodk.choose(d, s))
-    assert np.array_equal(smodk.nca(source, target), dmodk.nca(target, source))
-    there, back = smodk.channels(source, target), dmodk.channels(target, source)
-    turned = fabric.channel_reverse[there[there >= 0]]
-    assert np.array_equal(np.sort(turned), np.sort(back[back >= 0]))
-
-
-def test_routes_per_nca_of_figure_4() -> None:
-    fabric = load_fabric("xgft:2;16,16;1,10")
-    routes = load_engine("dmodk").route(fabric, NOBODY, Options())
-    roots: Counter[str] = Counter()
-    for s, d in product(range(256), range(256)):
-        way = follow(fabric, routes.egress[0], s, d)
-        roots.update(name for name in way if name.startswith("S2-"))
-    assert sorted(roots.values(), reverse=True) == [7680] * 6 + [3840] * 4
-
-
-@examples(100)
-@given(spec=specs(), seed=st.integers(0, 10**9))
-def test_scrambled_labels_are_even_in_every_subtree(spec: str, seed: int) -> None:
-    fabric = load_fabric(spec)
-    view = recognise_xgft(fabric)
-    labels = scrambled_labels(fabric, view, seed)
-    assert np.array_equal(labels, scrambled_labels(fabric, view, seed))
-    for level in range(1, view.height):
-        subtree = view.inside[level, fabric.terminal_switch]
-        for one in np.unique(subtree):
-            # All hosts below one child agree; children are spread evenly.
-            inside = np.flatnonzero(subtree == one)
-            chosen: dict[int, int] = {}
-            for t in inside:
-                digit, parent = int(view.digit[t, level - 1]), int(labels[t, level - 1])
-                assert chosen.setdefault(digit, parent) == parent
-            counts = np.bincount(list(chosen.values()), minlength=view.w[level])
-            assert counts.max() - counts.min() <= 1
-
-
-@examples(40)
-@pytest.mark.parametrize("engine", ["smodk", "random", "rnca-u"])
-@given(spec=specs(), seed=st.integers(0, 99))
-def test_offsets_hold_what_one_table_cannot(engine: str, spec: str, seed: int) -> None:
-    fabric = load_fabric(spec)
-    options = Options(seed=seed, lmc=7)
-    paths = load_engine(engine).paths(fabric, NOBODY, options)  # type: ignore[attr-defined]
-    roots = prod(parse_xgft(spec).w)
-    if roots > 1:
-        with pytest.raises(Unserved, match=f"needs {roots} LID offsets"):
-            load_engine(engine).route(fabric, NOBODY, Options(seed=seed, lmc=0))
-    routes = paths.as_tables(7) if roots <= 128 else None
-    if routes is None:
-        return
-    assert check_routes(fabric, routes).passed
-    hosts = np.arange(fabric.terminals, dtype=np.int32)
-    source, target = np.repeat(hosts, len(hosts)), np.tile(hosts, len(hosts))
-    offset = paths.nca(source, target)
-    for i in np.random.default_rng(0).integers(0, len(source), 40):
-        s, d = int(source[i]), int(target[i])
-        if s != d:
-            by_table = follow(fabric, routes.egress[offset[i]], s, d)
-            assert by_table == names(fabric, paths, s, d)
-
-
 def test_the_offset_of_every_host_is_written(tmp_path: Path) -> None:
     args = ["route", "--fabric", "xgft:2;4,4;1,4", "--jobs", "mix:1", "--engine", "smodk"]
     refused = sar_agent(*args, "--out", tmp_path)
@@ -184,14 +96,6 @@ def test_the_offset_of_every_host_is_written(tmp_path: Path) -> None:
     found = said(*args, "--json", "--pattern", "shift:1")
     assert found["source_routed"] and found["lid_offsets_needed"] == 4
     assert found["contention"] == [{"flows": 1, "bound": 1}]
-
-
-def test_random_takes_every_root_about_as_often() -> None:
-    fabric = load_fabric("xgft:2;16,16;1,10")
-    paths = load_engine("random").paths(fabric, NOBODY, Options(seed=3))  # type: ignore[attr-defined]
-    hosts = np.arange(256, dtype=np.int32)
-    counts = np.bincount(paths.nca(np.repeat(hosts, 256), np.tile(hosts, 256)), minlength=10)
-    assert counts.min() > 6200 and counts.max() < 6900
 
 
 def test_hand_cabled_trees_are_recognised() -> None:
@@ -225,22 +129,7 @@ def test_hand_cabled_trees_are_recognised() -> None:
         (lambda f: load_fabric("dragonfly:a=4,p=2,h=2"), r"is not a fat tree: the cable"),
     ],
 )
-def test_what_is_no_xgft_is_refused(change, said: str) -> None:
+def test_other_fabrics_are_no_xgft(change, said: str) -> None:
     fabric = change(load_fabric("xgft:2;4,4;1,2"))
     with pytest.raises(Unserved, match=said):
         load_engine("dmodk").route(fabric, NOBODY, Options())
-
-
-def test_measures_of_paths_are_those_of_tables() -> None:
-    from sar_agent.quality import measure
-    from sar_agent.routing.path_routes import path_traffic
-
-    fabric = load_fabric("xgft:3;3,3,3;1,2,2")
-    mix = JobMix.of([make_job("a", range(0, 27, 2)), make_job("b", range(1, 27, 4))])
-    routes = load_engine("dmodk").route(fabric, mix, Options())
-    smodk = load_engine("smodk").paths(fabric, mix, Options())  # type: ignore[attr-defined]
-    paths = PathRoutes("dmodk", fabric, smodk.view, lambda s, d: smodk.choose(d, s))
-    efi, load = path_traffic(paths, mix)
-    found = measure(fabric, mix, routes)
-    assert np.array_equal(efi, found.channel_efi)
-    assert np.allclose(load, found.channel_load)

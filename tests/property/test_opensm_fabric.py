@@ -13,9 +13,9 @@ from sar_agent.fabric.cabling import assemble
 from sar_agent.fabric.node_records import NodeRecord
 from sar_agent.fabric.opensm_file import decode_opensm_fabric
 from tests.examples import examples
-from tests.fabric_texts import SMALL, differences, in_order_of_guids
-from tests.opensm_files import HEADER, image_of_records, image_of_text, known_rate, sealed
-from tests.property.fabrics import records
+from tests.worlds.fabric_texts import SMALL, differences, in_order_of_guids
+from tests.worlds.fabrics import records
+from tests.worlds.opensm_files import HEADER, image_of_records, image_of_text, known_rate, sealed
 
 WHOLE = image_of_text(SMALL)
 COUNTS = HEADER.unpack(WHOLE[: HEADER.size])[4:8]

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_agent.fabric import Fabric
@@ -15,10 +15,9 @@ from sar_agent.routing import Options, load_engine
 from sar_lab.research.orcs import METRICS, Congestion, Network, network_of_routes, simulate
 from sar_lab.research.orcs.level_schedule import Schedule, schedule_of
 from sar_lab.research.orcs.orcs_patterns import NAMED, RANDOM
-from sar_lab.research.orcs.ranks import load_of
 from tests.examples import examples
-from tests.property.networks import networks
-from tests.property.orcs import Pair, congestions, longest_delay, way
+from tests.worlds.networks import networks
+from tests.worlds.slow_orcs import Pair, congestions, longest_delay
 
 SINGLE = [*(name for name in NAMED if name != RANDOM), "neighbor:1", "neighbor:3"]
 
@@ -62,37 +61,6 @@ def test_all_metrics_of_one_run(network: tuple[Fabric, JobMix], data: st.DataObj
         assert seen["hist_acc_band"].json()["avg"] is None
     slow = longest_delay(found, order, levels, first or hosts)
     assert seen["dep_max_delay"].values.tolist() == [slow]
-
-
-@examples(60)
-@given(network=networks(), seed=st.integers(0, 9), data=st.data())
-def test_a_fixed_group_meets_the_same_noise_whether_set_aside_or_not(
-    network: tuple[Fabric, JobMix], seed: int, data: st.DataObject
-) -> None:
-    """With a fixed first group, an all-to-all of the others is counted once for all runs; under
-    another name the same pairs are counted in each run."""
-    found = network_of(network)
-    hosts = len(found.guid)
-    assume(hosts > 4)
-    group = np.array(data.draw(st.permutations(range(hosts)))[:3], np.int32)
-    pattern = data.draw(st.sampled_from(["gather", "tree", "bisect", "recdbl", "rand"]))
-    schedule = schedule_of(f"{pattern}::alltoall", hosts, 3)
-    aside, plain = (
-        simulate(found, each, "dep_max_delay", runs=20, seed=seed, group=group)
-        for each in (schedule, schedule._replace(pattern="the same"))
-    )
-    assert aside.values.tolist() == plain.values.tolist()
-
-
-@examples(60)
-@given(network=networks())
-def test_loads_of_many_pairs(network: tuple[Fabric, JobMix]) -> None:
-    found = network_of(network)
-    hosts = np.arange(len(found.guid), dtype=np.uint32)
-    pairs = [(a, b) for a in hosts for b in hosts]
-    ways = list(itertools.chain(*(way(found, int(a), int(b)) for a, b in pairs)))
-    load = load_of(found, *np.array(pairs, np.uint32).T)
-    assert load.tolist() == np.bincount(ways, minlength=len(found.head)).tolist()
 
 
 @examples(40)

@@ -16,7 +16,7 @@ from sar_lab.fluid.flow_paths import routed_links
 from sar_lab.fluid.flow_steps import Flows
 from sar_lab.research.packets import PacketModel, PacketRun, packet_times
 from tests.examples import examples
-from tests.property.fluid import case_of
+from tests.worlds.slow_fluid import case_of
 
 MODEL = PacketModel()
 SEGMENT = 8 * MODEL.segment_bytes / 1e9
@@ -48,30 +48,6 @@ def test_a_message_alone_takes_its_own_time_and_a_flit_a_switch() -> None:
     assert ticks(slow.end) == [5 * 128 + 2 + 2 * 10]
 
 
-def test_a_slow_link_in_the_middle_sets_the_pace() -> None:
-    """1/4 of the speed: 512 ticks a segment. The next link, as fast as the first, may begin a
-    segment only so late that its last flit is there: 3 of its 4 quarters and a flit later."""
-    assert ticks(run([4, 1, 4], [[0, 1, 2]], [5]).end, 4) == [1 + 5 * 512 + 1]
-
-
-def test_two_messages_share_a_link_in_turns() -> None:
-    """Segments alternate: A B A B A B; the second starts in the turn after the first's."""
-    found = ticks(run([1, 1, 1], [[0, 2], [1, 2]], [3, 3]).end)
-    assert sorted(found) == [5 * 128 + 1, 6 * 128 + 1]
-    # One host's messages take turns, too, whatever their sizes: A B A B B B.
-    assert ticks(run([1, 1], [[0, 1], [0, 1]], [2, 4]).end) in (
-        [3 * 128 + 1, 6 * 128 + 1],
-        [4 * 128 + 1, 6 * 128 + 1],
-    )
-
-
-def test_one_place_in_the_buffer_costs_a_flit_a_segment() -> None:
-    """The place is free when the segment's last flit has left, a flit after the link is."""
-    found = ticks(run([1, 1, 1], [[0, 1, 2]], [5], buffer_segments=1).end)
-    assert found == [4 * 129 + 128 + 2]
-    assert ticks(run([1, 1, 1], [[0, 1, 2]], [5], buffer_segments=2).end) == [5 * 128 + 2]
-
-
 def test_a_full_buffer_holds_up_a_message_that_goes_elsewhere() -> None:
     """A and B come over link 2; A goes on over a link of an eighth of the speed. Its segments fill
     the buffer behind link 2, so B waits for them: with its own queue, but not its own buffer."""
@@ -93,17 +69,7 @@ def test_a_circle_of_full_buffers_is_a_deadlock() -> None:
     assert (run([1.0] * 9, free, [50, 50, 50], buffer_segments=2).end > 0).all()
 
 
-def test_phases_wait_for_each_other() -> None:
-    """The second phase begins a tick, or its computation, after the first's last flit."""
-    links, flows = case_of([1, 1], [[0, 1]] * 3, [1] * 3, [True, True], [False, True], [0, 0, 0])
-    flows = flows._replace(size=np.full(3, SEGMENT), wait=np.array([0, 500, 7]) * FLIT)
-    result = packet_times(links, flows)
-    # The third is a program of its own and meets the first: A C on both links.
-    assert ticks(result.begin) == [0, 129 + 500, 7]
-    assert ticks(result.end) == [129, 629 + 129, 7 + 250]
-
-
-def test_what_is_no_network_is_refused() -> None:
+def test_inconsistent_networks_are_refused() -> None:
     with pytest.raises(InputError, match="2,000 times as slow"):
         run([2000.0, 1], [[0, 1]], [1])
     with pytest.raises(InputError, match="segment_bytes is at least 1"):
@@ -153,18 +119,3 @@ def test_against_the_fluid_model(data: st.DataObject, seed: int, buffer: int) ->
     alone = busiest == segments
     slack = hops - 1 + (segments if buffer == 1 else 0)
     assert (found[alone] <= fluid[alone] + slack[alone] + 1e-6).all()
-
-
-@examples(30)
-@given(count=st.integers(1, 8), segments=st.integers(1, 60), buffer=st.sampled_from([2, 8]))
-def test_equal_messages_into_one_link_take_what_the_fluid_model_says(
-    count: int, segments: int, buffer: int
-) -> None:
-    """An incast: the link is always busy, and the messages end within one turn of each other."""
-    paths = [[i, count] for i in range(count)]
-    links, flows = case_of([1] * (count + 1), paths, [1] * count, [False] * (count - 1), [])
-    flows = flows._replace(size=np.full(count, segments * SEGMENT))
-    fluid = end_times(links, flows) / FLIT
-    found = packet_times(links, flows, PacketModel(buffer_segments=buffer)).end / FLIT
-    assert round(found.max()) == round(fluid.max()) + 1
-    assert found.min() >= fluid.min() - (count - 1) * FLITS

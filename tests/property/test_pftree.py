@@ -10,44 +10,16 @@ import pytest
 from sar_agent.check import check_routes
 from sar_agent.errors import CheckFailed, SarError
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.components import is_connected
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.partitions import Partition, Partitions, Policy, make_partitions
 from sar_agent.routing import Options, Routes, load_engine
-from sar_agent.routing.graph.csr import graph_of
-from sar_agent.routing.pftree import _algorithm_2, order_terminals
-from sar_agent.routing.updn import tree_order
+from sar_agent.routing.pftree import _algorithm_2
 from tests.examples import share
+from tests.worlds.partitioned_trees import partitioned, roots, tree
 
 NOBODY = JobMix(())
-
-
-def tree(leaves: list[str], spines: int) -> Fabric:
-    """Two levels; a host for each letter, named by it; leaf switches L1 …, roots R1 …"""
-    builder = FabricBuilder("figure")
-    for n in range(len(leaves)):
-        builder.add_switch(1 + n, f"L{n + 1}", 36)
-    for n in range(spines):
-        builder.add_switch(101 + n, f"R{n + 1}", 36)
-    for n, hosts in enumerate(leaves):
-        for port, host in enumerate(hosts, 1):
-            builder.add_terminal(1000 + ord(host), f"{host} HCA-1", host, n, port)
-        for spine in range(spines):
-            builder.add_link(n, 20 + spine, len(leaves) + spine, 1 + n)
-    return builder.build()
-
-
-def partitioned(fabric: Fabric, *parts: str, **given: object) -> Partitions:
-    """`"ac phy"`: hosts a and c, policy phy; named 1, 2, … in that order."""
-    found = []
-    for number, text in enumerate(parts, 1):
-        hosts, _, policy = text.partition(" ")
-        terminals = sorted(t for host in hosts for t in fabric.hosts[host])
-        kind = Policy[(policy or "def").upper()]
-        found.append(Partition(str(number), number, np.array(terminals, np.int32), kind))
-    return make_partitions(found, fabric, **given)
 
 
 def routed(fabric: Fabric, partitions: Partitions, engine: str, **more: object) -> Routes:
@@ -55,17 +27,6 @@ def routed(fabric: Fabric, partitions: Partitions, engine: str, **more: object) 
     routes = load_engine(engine).route(fabric, NOBODY, options)
     assert check_routes(fabric, routes).passed
     return routes
-
-
-def roots(fabric: Fabric, routes: Routes, hosts: str, source: str) -> dict[str, str]:
-    """By host, the root over which the leaf switch `source` reaches it."""
-    at = fabric.switch_name.index(source)
-    channel = routes.next_channel(fabric)
-    [terminal] = zip(*(fabric.hosts[host] for host in hosts), strict=True)
-    return {
-        host: fabric.switch_name[fabric.channel_target[channel[t, at]]]
-        for host, t in zip(hosts, terminal, strict=True)
-    }
 
 
 def shared_links(fabric: Fabric, routes: Routes, partitions: Partitions) -> dict[int, set[int]]:
@@ -130,21 +91,6 @@ def test_figure_12_a_heavy_node_has_a_root_of_its_own() -> None:
     assert found["b"] == found["c"] == found["d"] != found["a"]
     there = roots(fabric, routes, "efgh", "L1")
     assert there["g"] == there["h"] != there["e"] == there["f"]
-
-
-def test_combined_is_ext_at_one_end_and_wt_at_the_other() -> None:
-    fabric = tree(["abcd", "efgh"], 2)
-    heavy = {fabric.hosts["a"][0]: 100.0}
-    partitions = partitioned(fabric, "adgh phy", "bcef", weight=heavy, strict=False)
-    ext = routed(fabric, partitions, "pftree-ext")
-    assert np.array_equal(
-        routed(fabric, partitions, "pftree-combined", combine=1.0).egress, ext.egress
-    )
-    soft = partitioned(fabric, "adgh", "bcef", weight=heavy)
-    assert np.array_equal(
-        routed(fabric, soft, "pftree-combined", combine=0.0).egress,
-        routed(fabric, soft, "pftree-wt").egress,
-    )
 
 
 def test_algorithm_2() -> None:
@@ -217,64 +163,6 @@ def test_strict_says_who_and_where() -> None:
     lanes = partitioned(fabric, "ac vlane", "bd vlane")
     with pytest.raises(CheckFailed, match="partition 1 needs a virtual lane of its own"):
         routed(fabric, lanes, "pftree-ext", max_lanes=1)
-
-
-def test_of_two_partitions_that_share_links_only_with_each_other_one_needs_a_lane() -> None:
-    """Algorithm 5: a lane of its own only beside a partition that has none."""
-    fabric = tree(["abe", "cdf"], 1)
-    two = partitioned(fabric, "ac vlane", "bd vlane", "ef phy", strict=False)
-    two = make_partitions(two.parts[:2], fabric)  # e and f are no hosts of a partition
-    assert routed(fabric, two, "pftree-ext", max_lanes=3).virtual_lanes == 3, "lane 0 is e's, f's"
-    alone = tree(["ab", "cd"], 1)
-    routes = routed(alone, partitioned(alone, "ac vlane", "bd vlane"), "pftree-ext", max_lanes=2)
-    assert routes.virtual_lanes == 2
-    three = tree(["abc", "def"], 1)
-    parts = partitioned(three, "ad vlane", "be vlane", "cf vlane")
-    assert routed(three, parts, "pftree-ext", max_lanes=3).virtual_lanes == 3
-
-
-def test_on_the_way_down_the_upper_switch_with_most_routes_of_the_partition_is_taken() -> None:
-    """Section 6.2: counts, not flags. Partition 1 has two hosts routed over one root and one over
-    the other; the next leaf's host follows the two, where weights leave the choice free."""
-    fabric = tree(["abc", "de", "f"], 2)
-    heavy = {fabric.hosts["a"][0]: 2.0}
-    partitions = partitioned(fabric, "abcf", "de", weight=heavy)
-    routes = routed(fabric, partitions, "pftree-wt")
-    first = roots(fabric, routes, "abc", "L3")
-    assert first["b"] == first["c"] != first["a"], "2 and 1 + 1 are balanced"
-    assert roots(fabric, routes, "f", "L1")["f"] == first["b"]
-
-
-def test_the_heaviest_hosts_of_a_leaf_come_first() -> None:
-    """Section 7: else the light ones fill the ports that the heavy ones need."""
-    fabric = tree(["abcd", "ef"], 2)
-    heavy = {fabric.hosts["c"][0]: 100.0, fabric.hosts["d"][0]: 60.0}
-    order = order_terminals(
-        fabric,
-        partitions := partitioned(fabric, "abcdef", weight=heavy),
-        partitions.of_terminal(fabric.terminals),
-        tree_order(fabric, graph_of(fabric)).higher,
-        partitions.weights(fabric.terminals),
-    )
-    assert order[:2].tolist() == [fabric.hosts["c"][0], fabric.hosts["d"][0]]
-
-
-def test_groups_may_share() -> None:
-    fabric = tree(["ab", "cd"], 1)
-    parts = partitioned(fabric, "ac", "bd").parts
-    grouped = [Partition(p.name, p.key, p.terminals, Policy.PHY, "x") for p in parts]
-    routed(fabric, make_partitions(grouped, fabric), "pftree-ext")
-
-
-def test_load_is_even_among_what_members_send() -> None:
-    """Figure 3a: B, C and D, E are on one leaf each; their routes weigh nothing."""
-    fabric = tree(["ABC", "DEF"], 2)
-    partitions = partitioned(fabric, "BC", "ACDF", "DE")
-    routes = routed(fabric, partitions, "pftree")
-    there = roots(fabric, routes, "DF", "L1")
-    assert there["D"] != there["F"]
-    back = roots(fabric, routes, "AC", "L2")
-    assert back["A"] != back["C"]
 
 
 @pytest.mark.parametrize("engine", ["pftree", "pftree-ext", "pftree-wt"])

@@ -15,10 +15,9 @@ from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.phase_contention import moments, phase_contention
-from sar_lab.fluid import PATTERNS, job_times
 from tests.examples import examples
-from tests.property.networks import networks
-from tests.property.oracles import path
+from tests.worlds.networks import networks
+from tests.worlds.oracles import path
 
 NETWORKS = networks()
 
@@ -80,15 +79,3 @@ def test_it_is_as_defined(
     found = phase_contention(fabric, mix, routes.egress[0], phases)
     expected = contention(fabric, mix, routes, phases) if mix.jobs else []
     assert found.tolist() == pytest.approx(expected)
-
-
-@examples(60)
-@given(network=NETWORKS)
-def test_a_lone_job_takes_what_the_fluid_simulator_says(network: tuple[Fabric, JobMix]) -> None:
-    fabric, mix = network
-    routes = load_engine("minhop").route(fabric, mix, Options())
-    for job in mix.jobs:
-        alone = JobMix((job,))
-        simulated = job_times(fabric, alone, routes, PATTERNS["shift"])
-        found = phase_contention(fabric, alone, routes.egress[0], 0)
-        assert found.tolist() == pytest.approx(simulated.time.tolist())

@@ -3,55 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sar_agent.fabric import Fabric
-from sar_agent.fabric.spec import load_fabric
 from sar_agent.formats.routes_file import NO_SWITCH, RoutesFile
-from tests.certificates import numbered
 from tests.examples import share
-from tests.property.least_entries import LeastEntries
-from tests.property.repair_program import RepairProgram, repairing
-from tests.property.repairs import Failure, Judge
-from tests.property.routed_files import routed_file
+from tests.worlds.repair_program import RepairProgram, repairing
+from tests.worlds.repairs import Failure, Judge, failures, plan_of
 
 TREES = ["xgft:2;6,6;1,4", "xgft:3;3,3,3;1,3,3", "xgft:2;4,5;1,3"]
 OTHERS = ["torus:4x4,hosts=2", "torus:3x3x3", "dragonfly:a=4,h=2,p=1"]
-
-
-def degraded(fabric: Fabric, seed: int, cut: float) -> Fabric:
-    if not cut:
-        return fabric
-    size = max(1, int(fabric.channels * cut / 2))
-    drawn = np.random.default_rng(seed).choice(fabric.channels, size, replace=False)
-    return fabric.with_links_down([int(c) for c in drawn])
-
-
-def plan_of(
-    spec: str, engine: str, seed: int = 0, cut: float = 0.0, lanes: str = "", offsets: int = 1
-) -> RoutesFile | None:
-    """A numbered file; None where the paths close a credit loop."""
-    fabric = degraded(load_fabric(spec), seed, cut)
-    file = routed_file(fabric, engine, seed, lanes, offsets)
-    # Unknown hosts may need what the known ones leave free.
-    return numbered(file) or numbered(replace(file, senders=np.zeros_like(file.senders)))
-
-
-def failures(file: RoutesFile, rng: np.random.Generator, kind: str) -> Failure:
-    """One random failure; a cable is named by one end."""
-    ends = np.argwhere(file.far_ends != NO_SWITCH)
-    if kind in ("cable", "few", "many"):
-        count = {"cable": 1, "few": 3, "many": max(2, len(ends) // 40)}[kind]
-        drawn = rng.choice(len(ends), min(count, len(ends)), replace=False)
-        return Failure(cables={(int(s), int(p)) for s, p in ends[drawn]})
-    bears = np.zeros(len(file.switch_guids), np.bool_)
-    bears[file.terminal_leaf] = True
-    wanted = np.flatnonzero(~bears if kind == "spine" and not bears.all() else bears)
-    return Failure(switches={int(rng.choice(wanted))})
 
 
 KINDS = ["cable", "cable", "few", "many", "spine", "leaf"]
@@ -149,35 +112,6 @@ def test_trees(spec: str, cut: float, tmp_path: Path) -> None:
         assert seen["repaired"] > seen["failures"] // 2
 
 
-@pytest.mark.parametrize("spec", TREES)
-def test_few_entries_change(spec: str, tmp_path: Path) -> None:
-    plan, rng = plan_of(spec, "sar-plus", 1), np.random.default_rng(5)
-    assert plan is not None
-    least, changed, sent = 0, 0, 0
-    with repairing(plan, tmp_path) as program:
-        for _ in range(share(30)):
-            failure = failures(plan, rng, str(rng.choice(["cable", "few", "spine"])))
-            program.load(plan)
-            done = program.go(failure.commands())
-            if done.refusal:
-                continue
-            least += LeastEntries(plan, dead_channels(plan, failure)).count()
-            while done.entries:
-                sent += done.entries  # some are taken out first, and set in the second step
-                done = program.go(failure.commands())
-            changed += int((program.now != plan.forwarding).sum())
-    print(spec, least, changed, sent)
-    assert 0 < least <= changed <= 1.2 * least and sent <= 1.3 * least
-
-
-def dead_channels(plan: RoutesFile, failure: Failure) -> set[tuple[int, int]]:
-    """(switch, port), both directions of each dead cable."""
-    ends = np.argwhere(plan.far_ends != NO_SWITCH)
-    dead = failure.cables | {(int(s), int(p)) for s, p in ends if s in failure.switches}
-    far = {(s, p): int(plan.far_ends[s, p]) for s, p in dead}
-    return dead | {(end >> 8, end & 255) for end in far.values()}
-
-
 @pytest.mark.parametrize("spec", OTHERS)
 def test_tori_and_dragonflies(spec: str, tmp_path: Path) -> None:
     plan = plan_of(spec, "updn")
@@ -198,11 +132,3 @@ def test_the_agent_repairs_routes_in_several_lanes(lanes: str, tmp_path: Path) -
             Failure(cables={(int(ends[0, 0]), int(ends[0, 1]))}).commands()
         ).refusal
         assert "no live link" in refusal
-
-
-def test_offsets(tmp_path: Path) -> None:
-    plan = plan_of("xgft:3;3,3,3;1,3,3", "sar-plus", offsets=2)
-    assert plan is not None and len(plan.forwarding) == 2
-    seen = run(plan, tmp_path, 3, share(20), tree=True)
-    print(dict(seen))
-    assert seen["repaired"] > seen["failures"] // 2

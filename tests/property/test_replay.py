@@ -1,4 +1,4 @@
-"""Which jobs run at which sample: the sweep against asking the history at each moment."""
+"""Jobs at each sample of a replay: the sweep against asking the history at each moment."""
 
 from __future__ import annotations
 

@@ -21,9 +21,9 @@ from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import routed
 from tests.examples import share
-from tests.property.histories import tree
-from tests.property.mixtures import enumerated
-from tests.property.newcomers import rebuilt, sparse, with_newcomers
+from tests.worlds.histories import tree
+from tests.worlds.mixtures import enumerated
+from tests.worlds.newcomers import rebuilt, sparse, with_newcomers
 
 T = TypeVar("T")
 TREES = [
@@ -185,21 +185,3 @@ def test_fabrics_that_need_lanes(kind: str, seed: int) -> None:
         assert old.senders is not None and new.senders is not None and found.proved
         fuller, (was, becomes) = with_newcomers(fabric, old.senders & new.senders, old, new)
         assert enumerated(fuller, was, becomes) == ""
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_ports_that_are_known_and_down_may_come_back_where_hosts_may_be_new(seed: int) -> None:
-    """They have rows of their own, which the check asks nobody for."""
-    random = Random(seed)
-    whole = load_fabric("xgft:2;3,4;1,2")
-    fabric = whole.with_links_down([], random.sample(range(whole.terminals), 3))
-    routes = load_engine("minhop").route(fabric, JobMix(()), Options())
-    may = senders(fabric, routes)
-    assert may[fabric.leaves].all() and sound_with(fabric, routes, may)
-    for t in np.flatnonzero(~fabric.terminal_up):  # led by a spine, up and down and up again
-        leaf = int(fabric.terminal_switch[t])
-        routes.egress[0, t] = tree(fabric, int(t), random)
-        routes.egress[0, t, leaf] = fabric.terminal_switch_port[t]
-    may = senders(fabric, routes)
-    assert sound_with(fabric, routes, may)
-    assert examine(fabric, routes, replace(routes, senders=may)).way is Way.SAME

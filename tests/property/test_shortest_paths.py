@@ -11,8 +11,8 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.routing.shortest_paths import ShortestPaths
 from tests.examples import examples
-from tests.property.networks import fabrics
-from tests.property.oracles import live_graph
+from tests.worlds.networks import fabrics
+from tests.worlds.oracles import live_graph
 
 TREES = ("xgft:2;3,4;1,3", "xgft:3;2,3,3;1,2,2", "xgft:3;3,2,4;1,3,2")
 

@@ -7,29 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sar_agent.errors import CheckFailed, InputError, Unserved
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.model import make_job
 from sar_agent.keys.routes import key_tree
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lid_offsets import KeyRows
 from sar_lab.fluid.flow_paths import routed_links
-from sar_lab.research.trace.adaptive import AdaptiveRouting, play_adaptive
 from sar_lab.research.trace.parse import read_trace
 from sar_lab.research.trace.phase_keys import phase_keys
-from sar_lab.research.trace.play_trace import (
-    PhaseRequest,
-    ProgramTime,
-    by_offset,
-    flows_of,
-    play_trace,
-)
+from sar_lab.research.trace.play_trace import PhaseRequest, ProgramTime, flows_of, play_trace
 from sar_lab.research.trace.program_generators import PROGRAMS, ProgramOptions
 from sar_lab.research.trace.program_trace import Program, ProgramTrace, make_phase
-from sar_lab.research.trace.rank_placement import place_jobs, place_ranks
+from sar_lab.research.trace.rank_placement import place_ranks
 from tests.examples import examples
-from tests.property.fluid import end_times_slowly, ways
+from tests.worlds.slow_fluid import end_times_slowly
 
 NOBODY = JobMix.of([])
 TREE = "xgft:2;4,4;1,4"
@@ -92,31 +83,6 @@ def test_times_are_those_of_exact_arithmetic(trace: ProgramTrace, seed: int) -> 
         assert each.seconds == pytest.approx(now - program.start)
 
 
-@examples(30)
-@given(trace=traces(), seed=st.integers(0, 5))
-def test_keys_by_offset_go_by_that_offset(trace: ProgramTrace, seed: int) -> None:
-    """All keys at offset 0 change nothing; all sends under a key of the other tables take just
-    what they take where these are everybody's."""
-    fabric = xgft_fabric(TREE)
-    d, u = routes_of(TREE, "dmodk"), routes_of(TREE, "rnca-d")
-    both = Routes("two", d.fabric_digest, np.stack([d.egress[0], u.egress[0]]))
-    placement = place_ranks(fabric, trace, "random", seed)
-    plain = [t.json() for t in play_trace(fabric, d, trace, placement)]
-    keys = by_offset(both, {"a": 0, "b": 0})
-    assert [t.json() for t in play_trace(fabric, both, trace, placement, keys=keys)] == plain
-    asked = [under_one_key(program) for program in trace.programs]
-    always = ProgramTrace("always", tuple(asked))
-    other = play_trace(fabric, u, trace, placement)
-    same = play_trace(fabric, both, always, placement, keys=by_offset(both, {"a": 1}))
-    for one, two in zip(other, same, strict=True):
-        assert one.sending == pytest.approx(two.sending)
-
-
-def under_one_key(program: Program) -> Program:
-    phases = tuple(make_phase(p.pairs, p.size, compute=p.compute, key="a") for p in program.phases)
-    return Program(program.job, program.ranks, program.start, phases)
-
-
 CROSS = "trace 1\njob A 4\n{}send 0 2 1MB\nsend 1 3 1MB\nbarrier\n{}send 0 2 1MB\nsend 1 3 1MB\n"
 """Two pairs from one leaf to the other of `xgft:2;2,2;1,2`, in two phases."""
 
@@ -157,129 +123,8 @@ def test_a_key_for_one_phase_by_hand() -> None:
     assert time.json()["slowdown"] == pytest.approx(1.5)
 
 
-def test_a_key_sees_what_runs_when_it_is_asked_for() -> None:
-    fabric = xgft_fabric("xgft:2;2,2;1,2")
-    trace = read_trace(
-        "trace 1\njob A 2\nsend 0 1 1MB\njob B 2\nstart 1us\nrequest k\nsend 0 1 1KB\n"
-    )
-    placement = [np.array([0, 2], np.int32), np.array([1, 3], np.int32)]
-    seen: list[int] = []
-
-    def keys(asked: PhaseRequest) -> None:
-        seen.append(int(asked.flows.sum()))
-
-    play_trace(fabric, crossing(0), trace, placement, keys=keys)
-    assert seen == [2]  # one flow, up and down
-
-
-def test_wrong_offsets_and_places() -> None:
-    fabric, (trace, _) = xgft_fabric("xgft:2;2,2;1,2"), two()
-    with pytest.raises(InputError, match="0 … 0"):
-        by_offset(crossing(0), {"k": 1})
-    with pytest.raises(InputError, match="has 8 ranks"):
-        place_ranks(fabric, read_trace("trace 1\njob A 8\ncompute 1us\n"), "linear")
-    with pytest.raises(InputError, match="linear, random"):
-        place_ranks(fabric, trace, "best")
-    with pytest.raises(InputError, match="'A'"):
-        place_jobs(fabric, trace, NOBODY)
-    with pytest.raises(InputError, match="a port can have one rank"):
-        place_jobs(fabric, trace, JobMix((make_job("A", [0, 2]),)))
-    found = place_jobs(fabric, trace, JobMix((make_job("A", [3, 2, 1, 0]),)))
-    assert found[0].tolist() == [0, 1, 2, 3]
-
-
-def test_a_way_that_does_not_arrive_is_named() -> None:
-    fabric, (trace, placement) = xgft_fabric("xgft:2;2,2;1,2"), two("request k\n")
-    nowhere = np.full_like(crossing(0).egress[0], 255)
-    with pytest.raises(CheckFailed, match="key k of job A: no route"):
-        play_trace(fabric, crossing(0), trace, placement, keys=lambda _: nowhere)
-
-
 def slowdown(times: list[ProgramTime]) -> float:
     return float(times[0].json()["slowdown"])
-
-
-def test_cg_and_wrf_on_the_papers_tree() -> None:
-    """oblivious-xgft-2009, VII-A, as a fluid model sees it: CG's transpose takes 7, all 2.2; WRF
-    without contention, and with ten roots ceil(16 / 10) = 2."""
-    full, slim = "xgft:2;16,16;1,16", "xgft:2;16,16;1,10"
-    cg, wrf = (read_trace(PROGRAMS[name](ProgramOptions())) for name in ("cgd128", "wrf256"))
-    fabric = xgft_fabric(full)
-    routes = load_engine("dmodk").route(fabric, NOBODY, Options())
-    by_source = load_engine("smodk").paths(fabric, NOBODY, Options())  # type: ignore[attr-defined]
-    for each in (routes, by_source):
-        (time,) = play_trace(fabric, each, cg, place_ranks(fabric, cg, "linear"))
-        assert time.sending / time.alone == pytest.approx([1, 1, 1, 1, 7])
-        assert slowdown([time]) == pytest.approx(2.2)
-        assert slowdown(
-            play_trace(fabric, each, wrf, place_ranks(fabric, wrf, "linear"))
-        ) == pytest.approx(1)
-    thin = load_engine("dmodk").route(xgft_fabric(slim), NOBODY, Options())
-    times = play_trace(xgft_fabric(slim), thin, wrf, place_ranks(xgft_fabric(slim), wrf, "linear"))
-    assert slowdown(times) == pytest.approx(2)
-
-
-ADAPTIVE = AdaptiveRouting(flowlet=16 * 2**10, feedback=5e-6)
-
-
-@pytest.mark.parametrize("spec", ["xgft:2;6,6;1,6", "xgft:3;4,4,4;1,4,4", "xgft:3;4,3,3;1,3,2"])
-def test_an_adaptive_peer(spec: str) -> None:
-    """All that is sent arrives; nobody is faster than alone; long messages find better ways than
-    those they began with."""
-    fabric = xgft_fabric(spec)
-    wish = ProgramOptions(ranks=fabric.terminals, sizes=(2**22, 2**22))
-    trace = read_trace(PROGRAMS["cartesian"](wish))
-    placement = place_ranks(fabric, trace, "random", 3)
-    (time,) = play_trace(fabric, ADAPTIVE, trace, placement)
-    assert (time.sending >= time.alone * (1 - 1e-9)).all()
-    (again,) = play_trace(fabric, ADAPTIVE, trace, placement)
-    assert time.sending.tolist() == again.sending.tolist()
-    # One flowlet a message: the way it began with, by chance, since all start together.
-    whole = AdaptiveRouting(flowlet=2**23, feedback=5e-6)
-    assert slowdown([time]) < slowdown(play_trace(fabric, whole, trace, placement))
-
-
-def test_an_adaptive_flow_avoids_what_it_knows_to_be_loaded() -> None:
-    """Job A fills one way for long. B's messages begin later, when feedback tells of A: of two
-    roots they take the free one, and so are never slowed down, whatever the chance."""
-    fabric = xgft_fabric("xgft:2;2,2;1,2")
-    trace = read_trace(
-        "trace 1\njob A 2\nsend 0 1 64MB\njob B 2\nstart 100us\n"
-        "repeat 9\nsend 0 1 16KB\nbarrier\nend\n"
-    )
-    placement = [np.array([0, 2], np.int32), np.array([1, 3], np.int32)]
-    for seed in range(8):
-        peer = AdaptiveRouting(flowlet=2**30, feedback=20e-6, seed=seed)
-        a, b = play_trace(fabric, peer, trace, placement)
-        assert slowdown([b]) == pytest.approx(1) and slowdown([a]) == pytest.approx(1)
-    # Feedback that never comes: what a leaf knows of its own uplinks is enough on two levels.
-    a, b = play_trace(fabric, AdaptiveRouting(2**30, 10.0), trace, placement)
-    assert slowdown([b]) == pytest.approx(1)
-
-
-def test_what_an_adaptive_peer_needs() -> None:
-    fabric = xgft_fabric("xgft:2;2,2;1,2")
-    trace, placement = two()
-    with pytest.raises(InputError, match="above 0"):
-        play_trace(fabric, AdaptiveRouting(flowlet=0), trace, placement)
-    with pytest.raises(Unserved):
-        play_trace(fabric.with_links_down([0]), AdaptiveRouting(), trace, placement)
-
-
-def test_all_bytes_are_accounted_for() -> None:
-    """What links carried under moves and feedback is what the flows sent."""
-    fabric = xgft_fabric("xgft:3;4,4,4;1,4,4")
-    trace = read_trace(PROGRAMS["cartesian"](ProgramOptions(ranks=64, sizes=(2**20, 2**20))))
-    placement = place_ranks(fabric, trace, "random", 1)
-    flows = flows_of(trace, placement, 0.0)
-    progress = play_adaptive(fabric, flows, ADAPTIVE)
-    routes = load_engine("dmodk").route(fabric, NOBODY, Options())
-    links = routed_links(fabric, routes, flows)
-    expected = sum(float(s) * len(w) for s, w in zip(flows.size, ways(links), strict=True))
-    assert progress.carried.sum() == pytest.approx(expected)
-    ends = progress.carried[fabric.channels :]
-    sent = np.bincount(flows.source, flows.size, fabric.terminals)
-    assert ends[: fabric.terminals] == pytest.approx(sent)
 
 
 def test_routing_keys_keep_a_job_to_itself_and_nrk_others_out() -> None:

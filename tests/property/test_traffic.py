@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sar_agent.jobs.record import LEAST_WEIGHT, MOST_WEIGHT, JobRecord, traffic_hint
+from sar_agent.jobs.record import LEAST_WEIGHT, MOST_WEIGHT, JobRecord
 from sar_agent.jobs.traffic import forms, is_traffic
 from tests.examples import examples
 
@@ -57,23 +57,9 @@ def test_the_help_of_the_plugin_is_the_table(checker: Path) -> None:
     assert rows == [[form.form, form.meaning] for form in forms()]
 
 
-@given(word=WORDS)
-def test_whatever_is_a_pattern_survives_a_comment(word: str) -> None:
-    if is_traffic(word):
-        assert traffic_hint(f"mine; sar:{word}") == word
-
-
 @given(weight=st.integers(1, 100_000).map(lambda thousandths: thousandths / 1000))
 def test_a_weight_is_what_the_job_weighs(weight: float) -> None:
     word = f"weight={weight:g}"
     assert LEAST_WEIGHT <= weight <= MOST_WEIGHT
     assert is_traffic(word)
     assert JobRecord("1", (), "RUNNING", traffic=word).weight == pytest.approx(weight, rel=1e-4)
-
-
-def test_the_names_of_the_issue_are_there() -> None:
-    good = "none ring stencil2d:4x8 stencil3d:2x3x4 transpose shift:3 bitcomp butterfly alltoall"
-    for word in (*good.split(), "weight=0.2", "weight=.2", "weight=100"):
-        assert is_traffic(word), word
-    for word in ("", "help", "shift", "shift:0", "shift:٣", "weight=0", "weight=101", "ring\n"):
-        assert not is_traffic(word), word

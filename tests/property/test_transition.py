@@ -7,62 +7,19 @@ from dataclasses import replace
 from itertools import pairwise
 from random import Random
 
-import numpy as np
 import pytest
 
 from sar_agent.check import check_and_prove, check_routes
-from sar_agent.check.transition import Transition, Way, examine
+from sar_agent.check.transition import Way, examine
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import routed
-from sar_agent.routing.lid_offsets import stack
-from tests.property.histories import history, tree
-from tests.property.mixtures import enumerated, loses
-
-Pair = tuple[Fabric, Routes, Routes]
-
-
-def small(random: Random) -> Fabric:
-    """3 to 5 switches in one piece with a host each, and up to four more cables."""
-    size = random.randint(3, 5)
-    builder, used = FabricBuilder("small"), [0] * size
-
-    def port(switch: int) -> int:
-        used[switch] += 1
-        return used[switch]
-
-    for s in range(size):
-        builder.add_switch(100 + s, f"s{s}", 12)
-        builder.add_terminal(900 + s, f"h{s} HCA-1", f"h{s}", s, port(s))
-    cables = [(random.randrange(s), s) for s in range(1, size)]
-    cables += [tuple(random.sample(range(size), 2)) for _ in range(random.randint(1, 4))]
-    for a, b in cables:
-        builder.add_link(a, port(a), b, port(b))
-    return builder.build()
-
-
-def random_pair(random: Random) -> Pair:
-    """New tables that pass the check, and old ones that may be broken."""
-    lanes = random.choice([1, 1, 2])
-    while True:
-        fabric, steps = small(random), random.choice([1, 1, 3])
-        states = [r for f, r in history(fabric, random, 1, (1, lanes))]
-        for _ in range(steps):
-            egress = states[-1].egress.copy()
-            for d in range(fabric.destinations):
-                if random.random() < 0.5:
-                    egress[0, d] = tree(fabric, d, random)
-            states.append(replace(states[-1], egress=egress))
-        before, after = states[0], states[-1]
-        if random.random() < 0.3:
-            d, s = random.randrange(fabric.destinations), random.randrange(fabric.switches)
-            before.egress[0, d, s] = random.choice([*range(8), 255])
-        if check_routes(fabric, after).passed:
-            return fabric, before, after
+from tests.worlds.histories import tree
+from tests.worlds.mixtures import enumerated, loses
+from tests.worlds.table_pairs import Pair, random_pair, stages_hold
 
 
 def agrees(fabric: Fabric, before: Routes, after: Routes) -> Way:
@@ -77,20 +34,6 @@ def agrees(fabric: Fabric, before: Routes, after: Routes) -> Way:
         assert not enumerated(fabric, before, before)
         stages_hold(fabric, before, after, found)
     return found.way
-
-
-def stages_hold(fabric: Fabric, before: Routes, after: Routes, found: Transition) -> None:
-    """Every stage passes the check, and any mixture of it with the one before is safe."""
-    for old, new in pairwise((before, *found.stages)):
-        assert check_routes(fabric, new).passed
-        assert enumerated(fabric, old, new) == ""
-    if found.way is Way.STAGED:
-        assert found.stages[-1] is after
-    elif found.way is Way.FITTED:
-        last = found.stages[-1].egress
-        unmoved = (last != after.egress).any(axis=2)
-        assert np.count_nonzero(unmoved) == found.unmoved > 0
-        assert (last[unmoved] == before.egress[unmoved]).any()
 
 
 def many(seeds: range) -> Counter[Way]:
@@ -146,25 +89,8 @@ def test_where_the_union_closes_a_loop_stages_reach_as_far_as_they_may() -> None
         assert examine(fabric, old, new).way is Way.DIRECT
 
 
-def test_where_hardly_anything_could_move_nothing_does() -> None:
-    found = examine(*lanes_by_path("torus:4x4,hosts=2"))
-    assert found.way is Way.UNSAFE and found.words.startswith("not safe: a credit loop in lane")
-
-
-def test_lanes_that_become_others_are_taken_as_one() -> None:
-    tree_, ring = load_fabric("xgft:2;4,4;1,2"), load_fabric("torus:5,hosts=1")
-    base = load_engine("sar").route(tree_, synthetic_mix(tree_, 1), Options())
-    both = stack(base, load_engine("updn").route(tree_, JobMix(()), Options()), 1)
-    assert examine(tree_, stack(base, None, 1), both).way is Way.DIRECT
-    one = load_engine("updn").route(ring, JobMix(()), Options())
-    two = routed(load_engine("sar"), ring, JobMix(()), Options(lanes="path"))
-    found = examine(ring, one, two)
-    assert found.way is Way.UNSAFE and "the lanes change, too" in found.danger
-    assert found.stages == () and found.words.startswith("not safe: a credit loop")
-
-
 @pytest.mark.parametrize("kinds", [("path", "hop"), ("hop", "path"), ("hop", "hop")])
-def test_what_is_sound_in_its_own_lanes_is_not_called_unsound(kinds: tuple[str, str]) -> None:
+def test_tables_that_are_sound_in_their_own_lanes_are_sound(kinds: tuple[str, str]) -> None:
     """All lanes taken as one may close a loop in what is in force alone. That is no loop, and no
     reason to let a mixture happen."""
     whole = load_fabric("torus:3x3x3,hosts=2")

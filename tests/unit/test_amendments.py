@@ -15,33 +15,15 @@ from sar_agent.agent.outcome import Result
 from sar_agent.agent.status import read_agent_status
 from sar_agent.check import check_routes
 from sar_agent.check.reachability import check_reachability
-from sar_agent.check.transition import Way
 from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.formats.conversion import file_to_routes
 from sar_agent.install.amended import completed
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, load_engine
-from tests.fake_opensm import job
-from tests.unit.test_keys import BOB, Site
-from tests.unit.test_loop import JOBS, World
-
-
-class Repaired(World):
-    """A world whose plugin repairs by itself; the agent improves nothing until the test asks."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder, reoptimise_seconds=3600)
-
-    def cut_and_repair(self, spine: int = 0) -> None:
-        self.cut(spine)
-        self.bridge.repair(self.fabric)
-
-    @property
-    def egress(self) -> np.ndarray:
-        """In force, on the fabric's indices."""
-        assert self.bridge.tables
-        return file_to_routes(self.fabric, self.bridge.tables).egress
+from tests.worlds.agent_world import JOBS, Repaired, World
+from tests.worlds.fake_opensm import job
+from tests.worlds.key_site import Site
 
 
 @pytest.fixture
@@ -101,17 +83,6 @@ def test_the_next_plan_starts_from_it(world: Repaired) -> None:
     assert world.once().result is Result.NOTHING
 
 
-def test_a_restarted_agent_goes_on_from_it_too(world: Repaired) -> None:
-    world.cut_and_repair()
-    world.restart()
-    assert world.once().result is Result.NOTHING, "repaired while no agent ran"
-    world.restart()
-    assert world.once().result is Result.NOTHING, "and known already"
-    world.source.records = JOBS[:1]
-    assert world.once().reason is Reason.JOBS
-    assert world.bridge.generation == 2
-
-
 def test_a_second_repair_and_a_cable_that_comes_back(world: Repaired) -> None:
     whole = world.net.read_text()
     first = world.bridge.tables
@@ -167,50 +138,6 @@ def test_a_repair_that_loses_packets_is_replaced_at_once(
     assert "do not pass the checks" in caplog.text and world.bridge.generation == 2
 
 
-def test_while_the_plugin_is_at_work_the_agent_waits(world: Repaired) -> None:
-    world.cut_and_repair()
-    world.bridge.state = "sending"
-    report = world.once()
-    assert report.result is Result.LATER and "is not done with it" in report.sentence
-    world.bridge.state = "built"
-    world.bridge.routings += 1
-    assert world.once().result is Result.NOTHING
-
-
-def test_tables_of_strangers_are_replaced_as_ever(world: Repaired) -> None:
-    world.cut()
-    world.bridge.fabric = world.fabric
-    world.bridge.fall_back()
-    assert world.once().reason is Reason.FALLBACK
-
-
-def test_a_hold_outlives_a_repair(world: Repaired) -> None:
-    from sar_agent.agent.state import SavedHold
-
-    store = world.agent.installed.store
-    state = store.load()
-    assert state
-    store.save(state.model_copy(update={"hold": SavedHold.lasting(600)}))
-    world.cut_and_repair()
-    world.source.records = JOBS[:1]
-    assert world.once().result is Result.HELD
-    assert world.bridge.loads == [1]
-
-
-def test_the_dump_of_a_repair_keeps_the_numbers_in_force(world: Repaired) -> None:
-    world.cut_and_repair()
-    world.once()
-    numbers = world.agent.current.last.numbers  # type: ignore[union-attr]
-    world.source.records = JOBS[:1]
-    world.once()
-    plan = world.agent.current.last
-    assert plan and plan.transition and plan.transition.way in (Way.DIRECT, Way.STAGED)
-    tables = world.bridge.tables
-    assert tables is not None and tables.numbers is not None and tables.loads is not None
-    assert numbers.shape == plan.numbers.shape
-    assert tables.loads.max() == 65536
-
-
 def used(world: World, switch: int, port: int) -> bool:
     """Whether a route to another switch leaves by that port."""
     table = file_to_routes(world.fabric, world.bridge.tables).egress[0]  # type: ignore[arg-type]
@@ -262,46 +189,6 @@ def test_keys_are_repaired_with_the_tables(tmp_path: Path) -> None:
     assert all(lease.fabric == site.fabric.digest.hex() for lease in pool.leases)
     touched = {int(o) for o in np.argwhere((site.tables() != amended) & (amended != 255))[:, 0]}
     assert touched <= {2}
-    assert site.once().result is Result.NOTHING
-
-
-def test_a_key_that_a_repair_made_worse_is_made_again_at_once(tmp_path: Path) -> None:
-    site = Site(tmp_path, reoptimise_seconds=3600)
-    site.pass_()
-    site.ask()
-    pool = site.agent.keys.pool
-    pool.leases.put([lease.model_copy(update={"own": 0}) for lease in pool.leases])
-    site.cut()
-    site.bridge.repair(site.fabric)
-    assert site.pass_().result is Result.NOTHING
-    assert pool.owed and site.desk.busy, "whatever its flows share now, it is more"
-    site.agent.serve_keys()
-    assert not pool.owed and site.bridge.loads == [1, 2, 3]
-    (lease,) = pool.leases
-    assert lease.own > 0 and lease.fabric == site.fabric.digest.hex() and not lease.lost
-    assert site.say("key-list")["keys"][0]["offset"] == 2
-
-
-def test_keys_and_shelter_are_gone_on_from_too(tmp_path: Path) -> None:
-    site = Site(tmp_path, reoptimise_seconds=3600)
-    assert site.pass_().result is Result.INSTALLED
-    key = site.ask()
-    assert key["state"] == "in_force" and key["offset"] == 2
-    site.cut()
-    site.bridge.repair(site.fabric)
-    amended = site.tables()
-    assert site.pass_().result is Result.NOTHING
-    assert np.array_equal(site.tables(), amended) and site.bridge.loads == [1, 2]
-    # The next request is served beside what is in force.
-    for _ in range(5):
-        answer = site.ask(BOB, job="2")
-        site.now += 2
-    assert answer["state"] == "in_force", answer
-    assert site.bridge.generation > 2 and site.bridge.amendments == 0
-    gone = amended == 255
-    touched = {int(o) for o in np.argwhere((site.tables() != amended) & ~gone)[:, 0]}
-    assert touched <= {2}, "offset 0, the shelter, and unused offsets stay"
-    assert site.say("key-list")["keys"][0]["offset"] == 2
     assert site.once().result is Result.NOTHING
 
 
@@ -384,23 +271,3 @@ def test_a_dead_leaf_switch_stays_in_the_plan(world: Repaired) -> None:
     assert world.once().result is Result.NOTHING
     assert world.once().result is Result.NOTHING and world.bridge.loads == [1]
     assert world.agent.current.last.fabric.switches == 6  # type: ignore[union-attr]
-
-
-def test_a_dead_leaf_switch_leaves_the_plan_when_the_jobs_change(world: Repaired) -> None:
-    whole = lose_a_leaf(world)
-    assert world.once().result is Result.NOTHING
-    world.source.records = JOBS[:1]
-    report = world.once()
-    assert (report.result, report.reason) == (Result.INSTALLED, Reason.JOBS), report.sentence
-    assert len(world.bridge.tables.switch_guids) == 5  # type: ignore[union-attr]
-    # It is back, and this plan does not have it.
-    use(world, whole)
-    assert world.once().reason is Reason.FABRIC
-    assert len(world.bridge.tables.switch_guids) == 6  # type: ignore[union-attr]
-
-
-def test_a_cable_that_died_without_a_repair_is_no_dead_switch(world: Repaired) -> None:
-    world.cut()
-    world.bridge.fabric = world.fabric
-    report = world.once()
-    assert (report.result, report.reason) == (Result.INSTALLED, Reason.FABRIC), report.sentence

@@ -4,7 +4,6 @@ not be used is named."""
 from __future__ import annotations
 
 import json
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,21 +14,17 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.tree_placement import queue_on_tree
-from sar_agent.live_page.load_classes import channel_levels, load_classes
+from sar_agent.live_page.load_classes import channel_levels
 from sar_agent.quality.channel_traffic import traffic_of
 from sar_agent.routing import Options, load_engine
-from sar_lab.assess.heat_map import heat_map, level_bars
 from sar_lab.assess.judgement import judge
 from sar_lab.assess.over_time import MomentRating, RatingsOverTime
 from sar_lab.assess.rate import Ratings, rate_all
-from sar_lab.assess.site_data import SiteData, read_site_data, typical_moment
+from sar_lab.assess.site_data import SiteData, read_site_data
 from sar_lab.assess.traffic_classes import traffic_classes
-from sar_lab.history import HistoryBuilder, place_history
 from sar_lab.history.leonardo import leonardo_stand_in
-from tests.data import data_path
-from tests.unit.test_cli import lab_said, said, sar_agent
-from tests.unit.test_demo import Strict
+from tests.worlds.command_line import lab_said, said, sar_agent
+from tests.worlds.strict_html import Strict
 
 SPEC = "xgft:2;6,6;1,4"
 SAME = ("--fabric", SPEC, "--jobs", "mix:3")
@@ -81,23 +76,6 @@ def test_the_verdict_is_the_time_that_simulate_says(report: tuple[dict[str, obje
         page = Strict((report[1] / "index.html").read_text())
         assert f"{times[0]:.2f}× → {times[1]:.2f}×" in " ".join(page.text.split())
     assert verdict["saved"] == pytest.approx(verdict["all_messages_at_once"]["saved"])
-
-
-@pytest.mark.parametrize("jobs", ["mix:2,placed=tree", "blocks:5,9,6"])
-def test_synthetic_jobs_are_those_of_route(jobs: str, tmp_path: Path) -> None:
-    same = ("--fabric", SPEC, "--jobs", jobs)
-    found = said("assess", *same, "--no-simulate", *QUICK, "--out", tmp_path / "o", "--json")
-    said("route", *same, "--engine", "sar-plus", "--out", tmp_path / "r", "--json")
-    measured = said("measure", *same, "--routes", tmp_path / "r", "--json")
-    plus = found["engines"][-1]  # type: ignore[index]
-    for key in ("load_max", "phase_contention_mean", "jobs_detail"):
-        assert plus[key] == measured[key]
-    placed = len(queue_on_tree(load_fabric(SPEC), 2))
-    assert found["jobs"] == {"mix:2,placed=tree": placed, "blocks:5,9,6": 3}[jobs]
-    assert jobs in str(found["moment"])
-    assert "The jobs are synthetic" in Strict((tmp_path / "o/index.html").read_text()).text
-    run = sar_agent("assess", "--fabric", SPEC, "--jobs", "mix:1,placed=line", "--out", tmp_path)
-    assert run.returncode == 2 and "placed=line" in run.stderr
 
 
 def test_the_page_holds_the_numbers_and_needs_nobody_else(
@@ -269,16 +247,7 @@ def test_jobs_that_get_slower_are_counted_where_the_mean_does_not() -> None:
     )
 
 
-def test_without_a_simulation_one_message_at_a_time_is_the_measure() -> None:
-    fabric = load_fabric(SPEC)
-    given = read_site_data(fabric, "mix:3", None, None, None)
-    rated = ratings_of(fabric, given).before
-    found = [job["phase_contention"] for job in rated.measures.json()["jobs_detail"]]
-    assert rated.phase_times == pytest.approx(tuple(found))
-    assert rated.json()["phase_time_by"] == "contention"
-
-
-def test_what_jobs_wait_for_at_hosts_that_they_share_no_routes_can_save(tmp_path: Path) -> None:
+def test_no_routes_shorten_a_wait_at_shared_hosts(tmp_path: Path) -> None:
     """Two jobs on the same two hosts, on different leaves: each gets half of the hosts' ports."""
     fabric = load_fabric(SPEC)
     given = given_of(fabric, {"1": ["n001", "n007"], "2": ["n001", "n007"]}, tmp_path)
@@ -345,34 +314,6 @@ def test_a_history_gives_a_moment_a_timeline_and_what_was_left_out(tmp_path: Pat
     assert again["history"] == history
 
 
-def test_the_typical_moment_is_the_median_over_time() -> None:
-    fabric = load_fabric(SPEC)
-    builder = HistoryBuilder("h")
-    builder.add("short and large", 0.0, 1.0, [f"n{i:03}" for i in range(1, 31)])
-    builder.add("long", 1.0, 10.0, ["n001", "n007", "n013"])
-    builder.add("at last", 10.0, 12.0, ["n001", "n007"])
-    placed = place_history(builder.build(), fabric)
-    assert [job.id for job in placed.mix_at(typical_moment(placed)).jobs] == ["long"]
-
-
-def test_the_map_has_each_live_link_that_is_used_once() -> None:
-    fabric = load_fabric(SPEC).with_links_down([0])
-    load = np.arange(fabric.channels, dtype=np.float64) / 10
-    inside, tall = heat_map(fabric, load)
-    kinds = np.bincount(load_classes(load[fabric.channel_up]), minlength=7)
-    drawn: Counter[int] = Counter()
-    for line in inside.splitlines():
-        if line.startswith("<path"):
-            drawn[int(line.split('class="h')[1][0])] += line.count("M")
-    assert drawn == {k: n for k, n in enumerate(kinds.tolist()) if k and n}
-    assert tall > 0
-    assert sum(len(level.channels) for level in channel_levels(fabric)) == fabric.channels - 2
-    assert "4.70 × full" in level_bars(fabric, load, load)[0]
-    assert load_classes(np.array([0, 0.1, 0.5, 0.6, 1.0, 1.2, 3.0, 3.1])).tolist() == [
-        0, 1, 1, 2, 2, 3, 5, 6
-    ]  # fmt: skip
-
-
 def test_a_stand_in_is_called_one(tmp_path: Path) -> None:
     lines = [
         f"NODE {n:04} RACK 1 CELL {1 + n // 4} ROW 1 PARTITION 1  SWITCH {100 + n // 2}"
@@ -401,19 +342,6 @@ def test_topology_that_differs_is_told(tmp_path: Path) -> None:
         "--json",
     )  # fmt: skip
     assert any('"a" is 2 switches' in line for line in found["topology"])  # type: ignore[attr-defined]
-
-
-@pytest.mark.data
-@pytest.mark.long
-def test_leonardo_with_its_stand_in(tmp_path: Path) -> None:
-    network = ("--fabric", data_path("leonardo-node-switch-map.txt"), *QUICK)
-    given = ("--history", data_path("leonardo-jobs.tar.gz"), "--samples", "2")
-    found = said("assess", *network, *given, "--out", tmp_path, "--json")
-    assert "stand-in" in str(found["fabric"])
-    assert [left["count"] for left in found["left_out"]] == [1, 14, 19]  # type: ignore[attr-defined]
-    page = Strict((tmp_path / "index.html").read_text())
-    assert "cables between switches are made up" in page.text
-    assert "no end times" in page.text
 
 
 @pytest.mark.parametrize(
@@ -471,7 +399,7 @@ def counter_dumps(folder: Path, seconds: float) -> tuple[Path, Path]:
     return files[0], files[1]
 
 
-def test_what_links_really_carried(tmp_path: Path) -> None:
+def test_counters_give_the_measured_load_of_links(tmp_path: Path) -> None:
     begin, end = counter_dumps(tmp_path, 90.0)
     command = ("assess", *SAME, *QUICK, "--no-simulate", "--out", tmp_path / "out")
     given = ("--counters", begin, "--counters", end, "--counter-seconds", 90)

@@ -11,7 +11,7 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.quality import measure
 from sar_agent.routing import Options, load_engine
-from tests.unit.test_loop import JOBS, World
+from tests.worlds.agent_world import JOBS, World
 
 
 def test_the_gain_stays_visible_beside_the_routes_of_opensms_engine(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from sar_agent.errors import InputError
 from sar_agent.formats.routes_file import decode, encode
-from tests.unit.routes_vectors import damaged, lying, small_routes, valid_images
+from tests.worlds.routes_vectors import damaged, lying, small_routes, valid_images
 
 BRIDGE = Path(__file__).parents[2] / "opensm_bridge"
 
@@ -55,10 +55,9 @@ def test_both_accept_what_python_writes(checker: Path, tmp_path: Path) -> None:
 
 KINDS = [
     {"lanes": 1},
-    {"lanes": 2},
-    {"lanes": 3, "hops": True},
-    {"lanes": 1, "dumped": True},
     {"lanes": 2, "numbered": True},
+    pytest.param({"lanes": 3, "hops": True}, marks=pytest.mark.long),
+    pytest.param({"lanes": 1, "dumped": True}, marks=pytest.mark.long),
     {"lanes": 2, "hops": True, "dumped": True},
 ]
 

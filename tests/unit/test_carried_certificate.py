@@ -11,14 +11,13 @@ import pytest
 
 from sar_agent.check.certificate import host_planes, judge_certificate
 from sar_agent.check.order import dependencies_rise
-from sar_agent.fabric.model import Kind
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.formats.routes_file import decode, write_routes_file
+from sar_agent.formats.routes_file import write_routes_file
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.lanes import with_lanes
-from tests.unit.test_cli import sar_agent
+from tests.worlds.command_line import sar_agent
 
 FABRICS = {
     "one lane": ("xgft:2;4,4;1,2", "sar-plus", "auto"),
@@ -90,18 +89,3 @@ def test_routes_without_a_certificate(tmp_path: Path) -> None:
     write_routes_file(path, replace(plan.routes_file, numbers=None, loads=None))
     done = sar_agent("check", "--fabric", "xgft:2;4,4;1,2", "--routes", path)
     assert done.returncode == 0 and "certificate" not in done.stdout
-
-
-@pytest.mark.parametrize(("spec", "certified"), [("torus:6", False), ("xgft:2;4,6;1,2", True)])
-def test_where_paths_of_aggregation_units_close_a_cycle(spec: str, certified: bool) -> None:
-    """Hosts at two switches of a ring, units at the others. A reader of the file takes units for
-    hosts, so it refuses a certificate that does not cover them."""
-    fabric = load_fabric(spec)
-    kinds = fabric.terminal_kind.copy()
-    kinds[~np.isin(fabric.terminal_switch, fabric.terminal_switch[:2])] = Kind.IN_SWITCH
-    fabric = replace(fabric, terminal_kind=kinds)
-    routes = load_engine("minhop").route(fabric, JobMix(()), Options())
-    plan = make_plan(1, fabric, JobMix(()), routes)
-    assert plan.verdict.deadlock_free
-    assert (plan.routes_file.numbers is not None) == certified
-    assert decode(plan.image).loads is None or certified

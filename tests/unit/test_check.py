@@ -1,4 +1,4 @@
-"""What random histories hardly ever meet: each once by hand."""
+"""Cases of the check that random histories hardly ever contain."""
 
 from __future__ import annotations
 
@@ -10,38 +10,12 @@ import pytest
 from sar_agent.check import check_and_prove, check_routes
 from sar_agent.check.transition import Way, examine
 from sar_agent.errors import InputError
-from sar_agent.fabric import Fabric
-from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.install.plan import make_plan
 from sar_agent.jobs import JobMix
-from sar_agent.routing import Options, Routes, load_engine
-from tests.grids import routes_by, torus
-
-
-def ring() -> Fabric:
-    """Three switches; two cables from 0 to 1 and from 1 to 2, one from 2 to 0; a host on each."""
-    builder = FabricBuilder("ring")
-    for switch in range(3):
-        builder.add_switch(100 + switch, f"s{switch}", 8)
-    for a, a_port, b, b_port in (
-        (0, 1, 1, 1),
-        (0, 2, 1, 2),
-        (1, 3, 2, 1),
-        (1, 4, 2, 2),
-        (2, 3, 0, 3),
-    ):
-        builder.add_link(a, a_port, b, b_port)
-    for switch, port in enumerate((4, 5, 4)):
-        builder.add_terminal(10 + switch, f"h{switch} HCA-1", f"h{switch}", switch, port)
-    return builder.build()
-
-
-def around(fabric: Fabric, to_last: list[int]) -> Routes:
-    """Clockwise, all of them; `to_last`: the ports towards the host on switch 2."""
-    hosts = [[4, 3, 3], [1, 5, 3], to_last]
-    switches = [[0, 1, 3], [1, 0, 1], [3, 3, 0]]
-    return Routes("by-hand", fabric.digest, np.array([hosts + switches], np.uint8))
+from sar_agent.routing import Options, load_engine
+from tests.worlds.grids import routes_by, torus
+from tests.worlds.rings import around, ring
 
 
 def test_tables_whose_mixture_alone_closes_a_credit_loop() -> None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Iterator
 from dataclasses import fields
-from io import StringIO
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -16,16 +14,14 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from sar_agent.cli import app, main
+from sar_agent.cli import app
 from sar_agent.commands.engine_options import NOT_OFFERED
-from sar_agent.commands.routes import route
 from sar_agent.config.engine import Options
 from sar_agent.fabric.spec import load_fabric
 from sar_lab.cli import app as lab_app
-from sar_lab.cli import main as lab_main
 from tests.data import data_path
+from tests.worlds.command_line import TREE, said, sar_agent, sar_lab
 
-TREE = "xgft:2;4,4;1,2"
 SAME = ("--fabric", TREE, "--jobs", "mix:1")
 FABRICS = ("psmn-x5", "small-2014", "dgx-ndr", "selene-storage", "director-notabs")
 ROUTE_KEYS = {"engine", "seconds", "virtual_lanes", "unreachable_pairs", "peak_rss_mb"}
@@ -45,48 +41,6 @@ ENGINES = (
     "pftree-ext pftree-wt random rnca-d rnca-u sar sar-plus smodk updn"
 )
 JOB_KEYS = {"job", "terminals", "switches", "efi_max", "links", "throughput"}
-
-
-def sar_agent(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """What the installed command does, without starting Python anew each time."""
-    return _run(main, "sar-agent", *arguments)
-
-
-def sar_lab(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """The same of the other program."""
-    return _run(lab_main, "sar-lab", *arguments)
-
-
-def _run(
-    program: Callable[[], None], name: str, *arguments: str | Path
-) -> subprocess.CompletedProcess[str]:
-    out, err = StringIO(), StringIO()
-    before = sys.argv
-    sys.argv = [name, *map(str, arguments)]
-    try:
-        with redirect_stdout(out), redirect_stderr(err):
-            program()
-        code = 0
-    except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else 0
-    finally:
-        sys.argv = before
-    return subprocess.CompletedProcess(sys.argv, code, out.getvalue(), err.getvalue())
-
-
-def said(*arguments: str | Path) -> dict[str, object]:
-    return _object(sar_agent(*arguments))
-
-
-def lab_said(*arguments: str | Path) -> dict[str, object]:
-    return _object(sar_lab(*arguments))
-
-
-def _object(done: subprocess.CompletedProcess[str]) -> dict[str, object]:
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert isinstance(found, dict)
-    return found
 
 
 def routed_measured_checked(fabric: str | Path, jobs: str | Path, engine: str, out: Path) -> None:
@@ -179,13 +133,6 @@ def test_route_has_an_option_for_every_option_of_engines() -> None:
     assert too_many.returncode == 2 and "--max-lanes" in too_many.stderr
 
 
-def test_a_command_is_a_function(capsys: pytest.CaptureFixture[str]) -> None:
-    route(TREE, "mix:1", engine="random", as_json=True, options=Options(seed=4))
-    first = json.loads(capsys.readouterr().out)
-    second = said("route", *SAME, "--engine", "random", "--seed", "4", "--json")
-    assert first["effective_efi_max"] == second["effective_efi_max"]
-
-
 def test_the_same_routes_to_the_byte(tmp_path: Path) -> None:
     for folder in ("a", "b"):
         done = sar_agent("route", "--fabric", TREE, "--jobs", "mix:3", "--out", tmp_path / folder)
@@ -273,13 +220,6 @@ def test_a_credit_loop_is_named_and_never_written(tmp_path: Path) -> None:
     assert not (tmp_path / "o").exists()
     done = sar_agent(*args)
     assert done.returncode == 0 and "no credit loop in 2 virtual lanes" in done.stdout
-
-
-def test_the_installed_command_answers() -> None:
-    for name in ("sar-agent", "sar-lab"):
-        program = Path(sys.executable).with_name(name)
-        done = subprocess.run([program, "--version"], capture_output=True, text=True)
-        assert (done.returncode, done.stdout.split()[0]) == (0, name)
 
 
 def test_exports_are_written_and_the_network_reads_back(tmp_path: Path) -> None:

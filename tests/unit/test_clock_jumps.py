@@ -7,28 +7,22 @@ is what setting the clock does. Holds: tests/unit/test_rights.py.
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from sar_agent.agent.hints import PATIENCE, Hints
-from sar_agent.agent.outcome import Result
-from sar_agent.agent.reroute_pacer import PaceLimits, Pacing, ReroutePacer
 from sar_agent.events.inbox import JobReport
-from sar_agent.events.rate import TokenBuckets
 from sar_agent.formats.conversion import routes_to_file
 from sar_agent.keys.pool import KeyPool
-from sar_agent.standby.terms import Claim, precedence
-from tests.fake_opensm import job
-from tests.standby_certificate import certificate
-from tests.standby_sides import row, two_sides
-from tests.unit.test_check import around, ring
-from tests.unit.test_keys import ALICE, Site
-from tests.unit.test_levels import FABRIC, T0, T1, T2
-from tests.unit.test_levels import Place as LevelsPlace
-from tests.unit.test_loop import JOBS, World
-from tests.unit.test_transit import NEW, OLD, Place
+from tests.worlds.fake_opensm import job
+from tests.worlds.key_site import ALICE, Site
+from tests.worlds.level_tables import FABRIC, T0, T1, T2
+from tests.worlds.level_tables import Place as LevelsPlace
+from tests.worlds.rings import around, ring
+from tests.worlds.standby_certificate import certificate
+from tests.worlds.standby_sides import row, two_sides
+from tests.worlds.transit_place import NEW, OLD, Place
 
 DAY = 86400.0
 HOQ = 1.0
@@ -91,33 +85,6 @@ def test_tables_that_nobody_saw_are_waited_for(tmp_path: Path) -> None:
 
 
 @either
-def test_new_jobs_are_served(tmp_path: Path, wall: FakeWallClock, step: float) -> None:
-    """After a day back, jobs would have been too young for a day."""
-    world = World(tmp_path, min_job_age_seconds=30)
-    world.source.records = tuple(one._replace(start=time.time() - 100) for one in JOBS)
-    world.once()
-    new = job("9", "n003", "n007")._replace(start=time.time() - 31)
-    wall.step(step)
-    world.source.records = (*world.source.records, new)
-    assert world.once().result is Result.INSTALLED
-
-
-@either
-def test_no_look_is_put_off_until_tomorrow(
-    tmp_path: Path, wall: FakeWallClock, step: float
-) -> None:
-    world = World(tmp_path, min_job_age_seconds=30)
-    config = world.agent.config.agent
-    pacer = ReroutePacer(PaceLimits.of(config))
-    world.source.records = tuple(one._replace(start=time.time()) for one in JOBS)
-    wall.step(step)
-    pacer.begin(time.monotonic())
-    Pacing(config, pacer).observed(world.agent.observer.observe())
-    pacer.end(time.monotonic())
-    assert pacer.look_at() - time.monotonic() < 3600
-
-
-@either
 def test_keys_last_as_long_as_they_were_leased_for(
     tmp_path: Path, wall: FakeWallClock, step: float
 ) -> None:
@@ -177,26 +144,6 @@ def test_levels_stay_where_slurm_s_clock_is_ahead(tmp_path: Path) -> None:
 # ---- what counts by no wall clock
 
 
-@either
-def test_tokens_are_neither_given_nor_taken(wall: FakeWallClock, step: float) -> None:
-    buckets = TokenBuckets(a_second=0.001, burst=5)
-    for _ in range(5):
-        assert buckets.take(ALICE)
-    wall.step(step)
-    assert not buckets.take(ALICE)
-
-
-@either
-def test_who_counts_does_not_depend_on_when(step: float) -> None:
-    a, b = "a" * 16, "b" * 16
-    values = {"master": False, "generation": 5, "highest": 5, "term": 2, "decided": 1000.0}
-    own = Claim.model_validate({"node": a, "name": "a", "holder": a} | values)
-    for term in (1, 2, 3):
-        peer = Claim.model_validate({"node": b, "name": "b", "holder": b} | values | {"term": term})
-        moved = peer.model_copy(update={"decided": peer.decided + step})
-        assert precedence(own, moved) is precedence(own, peer)
-
-
 def test_rows_of_a_clock_that_was_ahead_hide_none_that_come_after(tmp_path: Path) -> None:
     """Both agents have a row of tomorrow; the clock is right again, and the peer decides."""
     now = time.time()
@@ -210,10 +157,3 @@ def test_rows_of_a_clock_that_was_ahead_hide_none_that_come_after(tmp_path: Path
         assert b.link.exchange()
         known = {one.at for one in b.link.history.last(9)}
         assert {now - 20, now - 10, now + DAY} <= known
-
-
-def test_the_newest_decision_that_is_not_ahead(tmp_path: Path) -> None:
-    with two_sides(tmp_path, certificate(tmp_path / "secret.pem")) as (a, _):
-        assert a.link.history.newest_at(100.0) == 0
-        a.link.history.add(*[replace(row(at, 1), at=at) for at in (1.0, 300.0, 2.0)])
-        assert a.link.history.newest_at(100.0) == 2.0

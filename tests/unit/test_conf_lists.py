@@ -32,7 +32,7 @@ def test_written(names: str, text: str) -> None:
 
 
 @given(st.lists(NAMES, min_size=1, unique=True))
-def test_what_is_written_is_read_by_each_version(names: list[str]) -> None:
+def test_each_version_reads_written_lists(names: list[str]) -> None:
     read, suffixed = read_list(write_list(names))
     assert sorted(read) == sorted(names) and not suffixed
 

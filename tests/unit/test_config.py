@@ -58,12 +58,6 @@ def test_options_of_engines_are_those_of_the_engines() -> None:
     assert "less than or equal to 15" in problems("[agent]\nmax_lanes = 16")[0]
 
 
-def test_nothing_is_a_valid_file_and_observes() -> None:
-    assert parse_config("") == Config()
-    assert parse_config("").agent.mode == "observe"
-    assert parse_config("").agent.metrics_host_port == ("127.0.0.1", 9777)
-
-
 def test_every_error_at_once_with_its_key_value_and_remedy() -> None:
     found = problems(
         '[agent]\nmode = "instal"\ninterval = 3\nplan_attempts = 0\nstate_dir = "here"\n'
@@ -117,12 +111,6 @@ def test_no_toml_no_file_no_utf8(tmp_path: Path) -> None:
     bad.write_bytes(b"# \xff\n")
     with pytest.raises(ConfigError, match="not UTF-8"):
         load_config(bad)
-
-
-def test_the_mapper_is_as_configured() -> None:
-    config = parse_config('[fabric]\nstorage_hosts = ["oss*"]\nshort_names = false')
-    assert config.fabric.mapper("oss1.x HCA-1").kind.name == "STORAGE"
-    assert config.fabric.mapper("oss1.x HCA-1").host == "oss1.x"
 
 
 @pytest.mark.parametrize("value", ["nan", "inf", "-1", "0", '"30"', "1979-05-27", "true", "[]"])

@@ -15,10 +15,9 @@ from sar_agent.agent.outcome import Report, Result
 from sar_agent.commands.ask import _line
 from sar_agent.config.counters import CountersConfig
 from sar_agent.counters import PortReadings
-from sar_agent.counters.steady_windows import SteadySpans
-from tests.fake_opensm import job
-from tests.unit.test_counters import SECONDS, readings
-from tests.unit.test_loop import World
+from tests.worlds.agent_world import World
+from tests.worlds.counted_fabric import SECONDS, readings
+from tests.worlds.fake_opensm import job
 
 JOBS = tuple(job(str(i), f"n00{i}", f"n00{4 + i}") for i in (1, 2, 3))
 LENGTH = 0.02
@@ -83,34 +82,3 @@ def test_the_same_jobs_can_be_compared(tmp_path: Path) -> None:
     assert ", counted 20.0% → 10.0%" in _line(row) and "other jobs" not in _line(row)
     world.ports.share = 0.3
     assert world.row().counted_after == row.counted_after, "the first window only"
-
-
-def test_other_jobs_cannot_be_compared(tmp_path: Path) -> None:
-    world = Counting(tmp_path)
-    world.source.records = (*JOBS, job("4", "n004", "n008"))
-    assert world.once().result is Result.INSTALLED
-    row = world.row()
-    assert row.counted_after and row.counted_after["same_jobs"] is False
-    assert "(with other jobs)" in _line(row)
-
-
-def test_what_nobody_foresaw_fails_no_pass(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world = Counting(tmp_path)
-    monkeypatch.setattr(world.ports, "read", lambda: None)
-    assert world.once().ok
-    assert "AttributeError" in caplog.text
-
-
-def test_what_held_all_the_time() -> None:
-    spans = SteadySpans()
-    for now, what in ((0, "a"), (1, "a"), (2, "b"), (3, "b"), (4, None), (5, "b"), (6, "b")):
-        spans.add(now, what)
-    assert spans.over(0, 1) == "a"
-    assert spans.over(0.5, 1.5) is None, "it changed at some time after 1"
-    assert spans.over(1.5, 3) is None
-    assert spans.over(2, 3) == "b"
-    assert spans.over(2.5, 5.5) is None, "not known in between"
-    assert spans.over(5, 6) == "b"
-    assert spans.over(-1, 0) is None

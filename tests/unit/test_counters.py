@@ -14,30 +14,24 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import spearmanr
 
 from sar_agent.agent.history import DecisionLog, History
 from sar_agent.agent.observers.counters import CountedTraffic
 from sar_agent.agent.outcome import Report, Result
 from sar_agent.config.model import ConfigError, parse_config
 from sar_agent.counters import PortReadings, WindowLeftOut, align, compare
-from sar_agent.counters.compare import fitted_scale, rank_correlation, top_share
 from sar_agent.counters.counter_files import (
     FileCounters,
     decode_counter_text,
-    read_counter_file,
     read_growth,
 )
-from sar_agent.counters.job_weights import JobWeights
 from sar_agent.counters.last_window import LastWindow, comparison_words
 from sar_agent.counters.plugin_file import decode_counters, read_counters_file
-from sar_agent.counters.predicted import PredictedLoads
 from sar_agent.counters.readings import STUCK, WORD, PortTotals, difference
 from sar_agent.counters.sources import counter_source
 from sar_agent.errors import InputError, SarError, Unavailable
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.lids import assign_lids
-from sar_agent.fabric.model import F64
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
@@ -46,43 +40,17 @@ from sar_agent.routing import Options, load_engine
 from sar_agent.telemetry.declare import PREFIX
 from sar_agent.telemetry.metrics import Metrics
 from sar_agent.util.problem_log import ProblemLog
-from tests.db_csv_text import AT, counted, tables_of, written
-from tests.fabric_texts import SMALL
-from tests.live.helpers.built import built
+from tests.worlds.counted_fabric import SECONDS, readings
+from tests.worlds.db_csv_text import AT, counted, tables_of, written
+from tests.worlds.fabric_texts import SMALL
+from tests.worlds.live.built import built
 
-SECONDS = 180.0
 TREE = load_fabric("xgft:2;6,6;1,6")
 MIX = JobMix.of([make_job("1", range(0, 36, 5)), make_job("2", range(1, 24, 4))])
 
 
 def traffic(fabric: Fabric = TREE, mix: JobMix = MIX) -> Traffic:
     return traffic_of(fabric, mix, load_engine("minhop").route(fabric, mix, Options()))
-
-
-def readings(fabric: Fabric, share: F64, hosts: float = 0.0) -> PortReadings:
-    """As PerfMgr would report that each channel carried `share` of its speed, both ends counting;
-    HCA ports sent the share `hosts`."""
-    c, t = fabric.channels, fabric.terminals
-    sent = np.rint(share * fabric.channel_rate * 1e9 / 8 * SECONDS).astype(np.uint64)
-    ports = c + t
-    own = np.rint(hosts * fabric.terminal_rate * 1e9 / 8 * SECONDS).astype(np.uint64)
-    zero = np.zeros(ports, np.uint64)
-    return PortReadings(
-        source="test",
-        identity="1",
-        guid=np.concatenate([fabric.switch_guid[fabric.channel_source], fabric.terminal_node_guid]),
-        lid=np.zeros(ports, np.int32),
-        port=np.concatenate([fabric.channel_port, fabric.terminal_port_number]).astype(np.int32),
-        sent=np.concatenate([sent, own]),
-        received=np.concatenate([sent[fabric.channel_reverse], np.zeros(t, np.uint64)]),
-        waits=zero + np.uint64(18),
-        seconds=np.full(ports, SECONDS),
-        age=np.full(ports, 3.0),
-        counted=np.ones(ports, np.bool_),
-        waits_counted=np.ones(ports, np.bool_),
-        stuck=np.zeros(ports, np.bool_),
-        went_back=np.zeros(ports, np.bool_),
-    )
 
 
 GOOD = readings(TREE, traffic().load * 0.1, hosts=0.3)
@@ -132,18 +100,6 @@ def test_a_good_window_has_every_byte_where_it_was_counted() -> None:
     assert (window.seconds, window.ended) == (SECONDS, 3.0)
 
 
-def test_a_third_of_the_ports_is_missing() -> None:
-    kept = np.arange(len(GOOD.port)) >= 24
-    window = align(TREE, changed(slice(0, 24), counted=False))
-    assert window.known.sum() == 48
-    with pytest.raises(WindowLeftOut, match=r"25 of 72 links are missing, such as .*left out$"):
-        align(TREE, changed(slice(0, 25), counted=False))
-    arrays = {
-        name: value[kept] for name, value in vars(GOOD).items() if isinstance(value, np.ndarray)
-    }
-    assert align(TREE, replace(GOOD, **arrays)).known.sum() == 48
-
-
 def test_a_port_that_moved_counts_unlike_the_far_end_of_its_cable() -> None:
     share = np.full(TREE.channels, 0.4)
     good = readings(TREE, share)
@@ -160,15 +116,6 @@ def test_a_port_that_moved_counts_unlike_the_far_end_of_its_cable() -> None:
             assert not align(TREE, replace(good, sent=sent)).known[0]
 
 
-def test_times_that_cannot_be() -> None:
-    with pytest.raises(WindowLeftOut, match=r"ends 60 s in the future; the clocks"):
-        align(TREE, replace(GOOD, age=GOOD.age - 63))
-    with pytest.raises(WindowLeftOut, match=r"are 903 s old; nobody reads them"):
-        align(TREE, replace(GOOD, age=GOOD.age + 900))
-    with pytest.raises(WindowLeftOut, match="no port was read twice yet"):
-        align(TREE, replace(GOOD, counted=np.zeros_like(GOOD.counted)))
-
-
 def test_ports_of_another_fabric_and_readings_by_lid() -> None:
     with pytest.raises(WindowLeftOut, match="72 of 72 links are missing"):
         align(TREE, replace(GOOD, guid=GOOD.guid ^ np.uint64(1 << 63)))
@@ -179,18 +126,6 @@ def test_ports_of_another_fabric_and_readings_by_lid() -> None:
     window = align(fabric, by_lid)
     assert np.array_equal(window.sent, align(TREE, GOOD).sent)
     assert np.allclose(window.terminal_share, 0.3)
-
-
-def test_an_hca_s_port_is_also_counted_by_its_leaf_switch() -> None:
-    t = TREE.terminals
-    leaf = replace(
-        GOOD,
-        guid=np.concatenate([GOOD.guid[: TREE.channels], TREE.switch_guid[TREE.terminal_switch]]),
-        port=np.concatenate([GOOD.port[: TREE.channels], TREE.terminal_switch_port]),
-        received=np.concatenate([GOOD.received[: TREE.channels], GOOD.sent[-t:]]),
-        sent=np.concatenate([GOOD.sent[: TREE.channels], np.zeros(t, np.uint64)]),
-    )
-    assert np.allclose(align(TREE, leaf).terminal_share, 0.3)
 
 
 def test_as_predicted_is_rank_one_and_a_perturbed_link_is_named() -> None:
@@ -211,24 +146,6 @@ def test_as_predicted_is_rank_one_and_a_perturbed_link_is_named() -> None:
     assert more.top == 0.0
     job = next(job for job in more.jobs if job.hottest == pytest.approx(0.8))
     assert job.hottest_link == TREE.channel_name(quiet)
-
-
-def test_ranks_are_scipy_s() -> None:
-    rng = np.random.default_rng(5)
-    for _ in range(50):
-        a, b = rng.integers(0, 6, (2, 40)).astype(np.float64)
-        assert rank_correlation(a, b) == pytest.approx(spearmanr(a, b).statistic)
-    assert rank_correlation(np.ones(5), np.arange(5.0)) is None
-    assert rank_correlation(np.ones(1), np.ones(1)) is None
-
-
-def test_top_and_scale_by_hand() -> None:
-    predicted = np.arange(100.0)
-    assert top_share(predicted, np.where(predicted == 99, 5.0, 0.1)) == 1.0
-    assert top_share(predicted, np.where(predicted == 90, 5.0, 0.1)) == 0.0
-    assert top_share(predicted, np.zeros(100)) is None
-    assert fitted_scale(np.array([1.0, 2, 0]), np.array([0.5, 1, 7])) == 0.5
-    assert fitted_scale(np.zeros(3), np.ones(3)) == 0.0
 
 
 def totals(at: float, sent: list[int], source: str = "x") -> PortTotals:
@@ -381,18 +298,6 @@ def test_one_db_csv_is_a_window(
     assert read_growth(path) is None
 
 
-def test_the_counters_of_a_folder(tmp_path: Path) -> None:
-    (tmp_path / "ibdiagnet2.pm").write_text(IBDIAGNET)
-    assert read_counter_file(tmp_path).sent.tolist() == [4 * 0x200000000]
-    (tmp_path / "ibdiagnet2.db_csv").write_text(written(tables_of(SMALL)))
-    found = read_counter_file(tmp_path)
-    assert found.sent.tolist() == [4 * 0x200000000]
-    assert found.notes == (
-        f"{tmp_path}: ibdiagnet2.pm was read instead of ibdiagnet2.db_csv, which cannot be: has no "
-        "counter of a port",
-    )
-
-
 def test_two_files_are_a_window(tmp_path: Path) -> None:
     now = time.time()
     for name, at, sent in (("a", now - 300, 1), ("b", now - 200, 100), ("c", now - 20, 1100)):
@@ -440,33 +345,6 @@ def test_damaged_files_of_the_plugin(image: bytes) -> None:
     for end in (0, 10, 63, 64, len(image) - 1):
         with pytest.raises(InputError, match="damaged"):
             decode_counters(image[:end])
-
-
-def test_loads_of_a_window_are_averaged_over_its_passes() -> None:
-    loads, one, three = PredictedLoads(), np.array([1.0]), np.array([3.0])
-    loads.add(0.0, b"f", one)
-    loads.add(30.0, b"f", one)
-    loads.add(60.0, b"f", three)
-    assert loads.over(0.0, 60.0, b"f").tolist() == [1.0]
-    assert loads.over(30.0, 90.0, b"f").tolist() == [2.0]
-    assert loads.over(50.0, 90.0, b"f").tolist() == [2.5]
-    with pytest.raises(WindowLeftOut, match="predicted for 60 s of a window of 160 s only"):
-        loads.over(-100.0, 60.0, b"f")
-    loads.add(90.0, b"g", one)
-    with pytest.raises(WindowLeftOut, match="the fabric has changed"):
-        loads.over(60.0, 120.0, b"g")
-    loads.add(100.0, b"g", None)
-    with pytest.raises(WindowLeftOut, match="predicted for 10 s of a window of 20 s"):
-        loads.over(95.0 - 5, 110.0, b"g")
-
-
-def test_weights_are_smoothed_and_only_of_whole_windows() -> None:
-    weights, window = JobWeights(SECONDS), align(TREE, GOOD)
-    assert weights.measured(MIX, window) == {}, "they may have started within the window"
-    assert weights.measured(MIX, window) == pytest.approx({"1": 0.3, "2": 0.3})
-    idle = align(TREE, readings(TREE, np.zeros(TREE.channels)))
-    only = JobMix.of([job for job in MIX.jobs if job.id == "1"])
-    assert weights.measured(only, idle) == pytest.approx({"1": 0.3 / np.e})
 
 
 class Source:

@@ -1,4 +1,4 @@
-"""What is in force is one value, and can be made again from the disk and the subnet manager."""
+"""The state in force is one value, and can be made again from the disk and the subnet manager."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sar_agent.agent.outcome import Result
-from tests.unit.test_loop import JOBS, World
+from tests.worlds.agent_world import JOBS, World
 
 
 @pytest.fixture

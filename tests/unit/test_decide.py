@@ -11,8 +11,7 @@ from sar_agent.install.subnet_manager import SmStatus
 from sar_agent.jobs.filter import host_sets
 from sar_agent.opensm.plugin_client import PluginStatus
 from sar_agent.opensm.plugin_install import sm_status
-from tests.fake_opensm import job
-from tests.unit.test_bridge_client import STATUS
+from tests.worlds.fake_opensm import STATUS, job
 
 A, B = job("1", "n1", "n5"), job("2", "n2", "n6")
 STATUS_OK = PluginStatus.model_validate(STATUS | {"generation_in_force": 7})
@@ -22,11 +21,6 @@ SEEN = ObservedState((A, B), b"fabric", "sar", now=1000.0, status=sm_status(STAT
 
 def status(**changes: object) -> SmStatus:
     return sm_status(STATUS_OK.model_copy(update=changes))
-
-
-def test_nothing_has_changed() -> None:
-    decision = decide(MADE, SEEN)
-    assert decision.reason is None and "same 2" in decision.why
 
 
 @pytest.mark.parametrize(
@@ -45,14 +39,6 @@ def test_each_reason(seen: ObservedState, reason: Reason) -> None:
     assert decide(MADE, seen).reason is reason
 
 
-def test_the_first() -> None:
-    assert decide(None, SEEN).reason is Reason.FIRST
-
-
-def test_an_edit_that_changes_no_job_is_no_reason() -> None:
-    assert decide(MADE, replace(SEEN, topology_edited=True)).reason is None
-
-
 def test_fallback_says_why_and_comes_before_all_else() -> None:
     seen = replace(
         SEEN,
@@ -63,13 +49,6 @@ def test_fallback_says_why_and_comes_before_all_else() -> None:
     decision = decide(MADE, seen, Hold(until=2000.0))
     assert decision.reason is Reason.FALLBACK and "updn" in decision.why
     assert "stale: leaf0" in decision.why
-
-
-def test_young_jobs_wait_until_they_are_old_enough() -> None:
-    young = job("3", "n3", "n7", start=990.0)
-    seen = replace(SEEN, records=(A, B, young), min_age=60.0)
-    assert decide(MADE, seen).reason is None
-    assert decide(MADE, replace(seen, now=1051.0)).reason is Reason.JOBS
 
 
 def test_a_hold_until_it_is_ended() -> None:

@@ -1,4 +1,4 @@
-"""What a site copies: units, alert rules, dashboard."""
+"""Files that a site copies: units, alert rules, dashboard."""
 
 from __future__ import annotations
 

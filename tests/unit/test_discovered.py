@@ -10,15 +10,15 @@ import pytest
 
 from sar_agent.agent.build import build_site
 from sar_agent.agent.observe_site import SiteObserver
-from sar_agent.config.model import Config, ConfigError, parse_config
+from sar_agent.config.model import Config, parse_config
 from sar_agent.errors import SarError, Unavailable
 from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.opensm.discovered_fabric import DiscoveredFabric
 from sar_agent.opensm.plugin_client import FabricAnswer
 from sar_agent.opensm.plugin_manager import PluginManager
-from tests.fabric_texts import SMALL
-from tests.fake_opensm import FakeSource
-from tests.opensm_files import image_of_text
+from tests.worlds.fabric_texts import SMALL
+from tests.worlds.fake_opensm import FakeSource
+from tests.worlds.opensm_files import image_of_text
 
 
 class Plugin:
@@ -52,23 +52,8 @@ def discovered(plugin: Any) -> DiscoveredFabric:
         ('[opensm]\nfabric_source = "plugin"\n[fabric]\nfile = "f.net"', False),
     ],
 )
-def test_who_is_asked(text: str, plugin: bool) -> None:
+def test_the_source_of_the_fabric_follows_from_the_configuration(text: str, plugin: bool) -> None:
     assert parse_config(text).fabric_from_plugin is plugin
-
-
-def test_a_word_that_is_none_of_them() -> None:
-    with pytest.raises(ConfigError, match=r"fabric_source = 'umad': should be '', 'plugin' or"):
-        parse_config('[opensm]\nfabric_source = "umad"')
-
-
-def test_the_same_answer_is_the_same_fabric(tmp_path: Path) -> None:
-    plugin = Plugin(tmp_path)
-    source = discovered(plugin)
-    first = source.read()
-    assert source.read() is first and first.terminals == 6
-    plugin.path.write_bytes(image_of_text(SMALL.replace('"n001 mlx5_2"', '"n009 mlx5_2"')))
-    plugin.digest = "0000000000000008"
-    assert "n009" in source.read().hosts
 
 
 def test_a_file_that_was_replaced_before_it_was_read_is_read_again(tmp_path: Path) -> None:
@@ -102,11 +87,6 @@ def observer(folder: Path, plugin: Any, **opensm: str) -> SiteObserver:
     )
     manager: Any = PluginManager(plugin, folder / "routes.sar")
     return build_site(config, manager, FakeSource()).observer
-
-
-def test_in_install_mode_no_program_is_started_for_the_fabric(tmp_path: Path) -> None:
-    look = observer(tmp_path, Plugin(tmp_path)).observe()
-    assert look.fabric.terminals == 6
 
 
 def test_where_the_plugin_refuses_the_last_fabric_stays(tmp_path: Path) -> None:

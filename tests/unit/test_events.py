@@ -1,13 +1,10 @@
-"""What is believed of what Slurm's hooks say, and what is not; live munge: tests/live/test_door."""
+"""Which messages of Slurm's hooks are believed; with real munge: tests/live/test_message_server."""
 
 from __future__ import annotations
 
 import json
-import logging
-import os
 import socket
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,58 +12,13 @@ import pytest
 
 from sar_agent.errors import Unavailable
 from sar_agent.events.answers import decode_answer
-from sar_agent.events.authority import Authority, KnownJob, trusted_uids
-from sar_agent.events.counters import MessageCounters
-from sar_agent.events.dispatch import Dispatcher, JobEvents
+from sar_agent.events.authority import Authority, KnownJob
+from sar_agent.events.dispatch import JobEvents
 from sar_agent.events.inbox import Inbox
-from sar_agent.events.message import Event, MessageRefused, RefusalReason
+from sar_agent.events.message import Event
 from sar_agent.events.server import MessageServer, listen_tcp, listen_unix
-from sar_agent.telemetry.metrics import Metrics
 from sar_lab.live.process import free_port, wait_until
-
-ROOT, ALICE, BOB = 0, 1001, 1002
-
-
-def message(**keys: Any) -> dict[str, Any]:
-    start = {"v": 1, "event": "start", "job": "7", "user": ALICE, "at": time.time()}
-    return start | {"id": os.urandom(8).hex()} | keys
-
-
-def signed(uid: int, payload: object) -> bytes:
-    text = payload if isinstance(payload, str) else json.dumps(payload)
-    return f"MUNGE:{uid}:{text}".encode()
-
-
-def decode(line: bytes) -> tuple[int, bytes]:
-    """A munge that believes what the line says."""
-    _, uid, payload = line.split(b":", 2)
-    if uid == b"away":
-        raise MessageRefused(RefusalReason.NO_MUNGE, "munged does not answer")
-    return int(uid), payload
-
-
-class Ear:
-    """All but munge."""
-
-    def __init__(self, **keys: Any) -> None:
-        self.woken = 0
-        self.metrics = Metrics("0", "install", "sar")
-        self.counters = MessageCounters(self.metrics)
-        self.inbox = Inbox(self.wake, trusted={ROOT}, **keys)
-        self.authority = Authority(frozenset({ROOT}))
-        self.jobs = JobEvents(self.authority, self.inbox, {"UCX_IB_SL": "1"})
-        self.dispatcher = Dispatcher(decode, self.jobs, self.counters)
-
-    def wake(self) -> None:
-        self.woken += 1
-
-    def say(self, uid: int, payload: object) -> dict[str, Any]:
-        return dict(decode_answer(self.dispatcher.answer(signed(uid, payload), "tcp")))
-
-    def refused(self, why: str) -> float | None:
-        return self.metrics.registry.get_sample_value(
-            "sar_agent_events_refused_total", {"reason": why}
-        )
+from tests.worlds.event_clients import ALICE, BOB, ROOT, Ear, decode, dial, message, signed
 
 
 @pytest.fixture
@@ -105,31 +57,11 @@ def test_users_hint_on_their_own_jobs_only(ear: Ear) -> None:
     assert ear.woken == 1
 
 
-def test_a_hint_that_is_no_news_wakes_nobody(ear: Ear) -> None:
-    ear.authority.known = {"7": KnownJob(ALICE, "ring")}
-    for traffic in ("ring", None, "none", "a pattern of the future"):
-        assert ear.say(ALICE, message(event="hint", traffic=traffic))["ok"]
-    assert ear.woken == 0
-    ear.say(ALICE, message(event="hint", traffic="bitcomp"))
-    assert ear.woken == 1
-
-
 def test_a_message_twice(ear: Ear) -> None:
     same = message()
     assert ear.say(ROOT, same)["ok"]
     assert ear.say(ROOT, same) == {"ok": False, "error": "this message was received before"}
     assert ear.refused("replayed") == 1
-
-
-def test_ids_are_remembered_long_enough_and_not_for_ever() -> None:
-    authority = Authority(frozenset({ROOT}), remembered=10)
-    ear = Ear()
-    ear.jobs.authority = authority
-    kept = [message() for _ in range(15)]
-    for one in kept:
-        assert ear.say(ROOT, one)["ok"]
-    assert not any(ear.say(ROOT, one)["ok"] for one in kept[-10:])
-    assert len(authority._ids) + len(authority._older_ids) <= 20
 
 
 NO_MESSAGES = [
@@ -153,19 +85,12 @@ NO_MESSAGES = [
 
 # Each has an id of its own making, which would be another test in each process.
 @pytest.mark.parametrize(("line", "why"), NO_MESSAGES, ids=range(len(NO_MESSAGES)))
-def test_what_is_no_message(ear: Ear, line: bytes, why: str) -> None:
+def test_malformed_messages_are_refused(ear: Ear, line: bytes, why: str) -> None:
     answer = decode_answer(ear.dispatcher.answer(line, "tcp"))
     assert answer["ok"] is False and answer["error"]
     assert len(json.dumps(answer)) < 4000
     assert ear.refused(why) == 1
     assert ear.inbox.pending() is None
-
-
-def test_more_keys_than_we_know_are_fine(ear: Ear) -> None:
-    assert ear.say(ROOT, message(future=[1, 2]))["ok"]
-    given = message()
-    del given["user"], given["at"]
-    assert ear.say(ROOT, given)["ok"]
 
 
 def test_the_inbox_stays_small_and_still_wakes() -> None:
@@ -180,42 +105,12 @@ def test_the_inbox_stays_small_and_still_wakes() -> None:
     assert ear.say(ROOT, message(job="99"))["ok"]
 
 
-def test_refusals_are_logged_now_and_then(caplog: pytest.LogCaptureFixture) -> None:
-    now = 0.0
-    counters = MessageCounters(Metrics("0", "install", "sar"), clock=lambda: now)
-    with caplog.at_level(logging.WARNING):
-        for _ in range(1000):
-            counters.refused(RefusalReason.GARBAGE, "no message", "tcp")
-        counters.refused(RefusalReason.OVERSIZE, "too long", "tcp")
-        now = 11.0
-        counters.refused(RefusalReason.GARBAGE, "no message", "tcp")
-    assert [record.getMessage() for record in caplog.records] == [
-        "refused an event (tcp): no message",
-        "refused an event (tcp): too long",
-        "refused an event (tcp): no message (999 more like it since the last)",
-    ]
-    assert counters.counts()["refused"] == {"garbage": 1001, "oversize": 1}
-
-
-def test_names_and_numbers_are_trusted(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO):
-        assert trusted_uids(["root", "4242", "no-such-user"]) == {0, 4242}
-    assert "no user no-such-user" in caplog.text
-
-
 @pytest.fixture
-def door(ear: Ear, tmp_path: Path) -> Any:
+def server(ear: Ear, tmp_path: Path) -> Any:
     made = MessageServer(ear.dispatcher, [listen_unix(tmp_path / "s")], patience=0.3, places=20)
     made.start()
     yield tmp_path / "s"
     made.stop()
-
-
-def dial(path: Path) -> socket.socket:
-    stream = socket.socket(socket.AF_UNIX)
-    stream.settimeout(10)
-    stream.connect(str(path))
-    return stream
 
 
 def ask(path: Path, *pieces: bytes) -> bytes:
@@ -240,43 +135,21 @@ def test_a_key_s_variables_go_before_the_site_s_and_a_start_that_waits_has_none(
     assert jobs.take(hint, ROOT) == {"wait": 0.05, "env": site}
 
 
-def test_a_line_an_answer(ear: Ear, door: Path) -> None:
-    line = signed(ROOT, message()) + b"\n"
-    assert decode_answer(ask(door, line))["ok"]
-    assert decode_answer(ask(door, line[:9], line[9:]))["ok"] is False, "in pieces, and again"
-    status = decode_answer(ask(door, b"status\n"))
-    assert status == {
-        "ok": True,
-        "status": {"events": {"start": 1}, "refused": {"replayed": 1}, "waiting": 1},
-    }
-    assert door.stat().st_mode & 0o777 == 0o666
-
-
-def test_who_has_left_before_the_answer_is_heard(ear: Ear, door: Path) -> None:
-    with dial(door) as stream:
-        stream.sendall(signed(ROOT, message()) + b"\n")
-    assert wait_until(lambda: len(ear.inbox) == 1, 10)
-    with dial(door) as stream:
-        stream.sendall(signed(ROOT, message(job="8")) + b"\n")
-        stream.shutdown(socket.SHUT_WR)
-        assert decode_answer(stream.makefile("rb").read())["ok"]
-
-
-def test_a_line_without_end_is_cut_off(ear: Ear, door: Path) -> None:
-    with dial(door) as stream:
+def test_a_line_without_end_is_cut_off(ear: Ear, server: Path) -> None:
+    with dial(server) as stream:
         stream.sendall(b"MUNGE:" + b"x" * 98298)
         assert "98304" in decode_answer(stream.makefile("rb").read())["error"]
     assert ear.refused("oversize") == 1
-    with dial(door) as stream:
+    with dial(server) as stream:
         stream.sendall(b"MUNGE:0:")
         stream.shutdown(socket.SHUT_WR)
         assert decode_answer(stream.makefile("rb").read())["ok"] is False
     assert ear.refused("garbage") == 1
 
 
-def test_silent_clients_are_cut_off_and_make_place(ear: Ear, door: Path) -> None:
-    silent = [dial(door) for _ in range(60)]  # three times the places
-    assert decode_answer(ask(door, signed(ROOT, message()) + b"\n"))["ok"]
+def test_silent_clients_are_cut_off_and_make_place(ear: Ear, server: Path) -> None:
+    silent = [dial(server) for _ in range(60)]  # three times the places
+    assert decode_answer(ask(server, signed(ROOT, message()) + b"\n"))["ok"]
     assert wait_until(lambda: ear.refused("slow") == 60, 10)
     for stream in silent:
         with stream, pytest.raises((ConnectionResetError, BrokenPipeError)):
@@ -284,7 +157,7 @@ def test_silent_clients_are_cut_off_and_make_place(ear: Ear, door: Path) -> None
                 stream.sendall(b"x")
 
 
-def test_a_munge_that_hangs_stops_nothing_else(ear: Ear, door: Path) -> None:
+def test_a_munge_that_hangs_stops_nothing_else(ear: Ear, server: Path) -> None:
     go = threading.Event()
 
     def hang(line: bytes) -> tuple[int, bytes]:
@@ -292,27 +165,17 @@ def test_a_munge_that_hangs_stops_nothing_else(ear: Ear, door: Path) -> None:
         return decode(line)
 
     ear.dispatcher.decode = hang
-    waiting = [dial(door) for _ in range(8)]
+    waiting = [dial(server) for _ in range(8)]
     for n, stream in enumerate(waiting):
         stream.sendall(signed(ROOT, message(job=str(n))) + b"\n")
     try:
-        assert b"no complete line" not in ask(door, b"x" * 99000), "noise is answered meanwhile"
+        assert b"no complete line" not in ask(server, b"x" * 99000), "noise is answered meanwhile"
     finally:
         go.set()
     for stream in waiting:
         with stream:
             assert decode_answer(stream.makefile("rb").read())["ok"]
     assert len(ear.inbox) == 8
-
-
-def test_a_bug_in_judging_is_answered_and_logged(
-    ear: Ear, door: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    ear.dispatcher.decode = lambda line: (_ for _ in ()).throw(ZeroDivisionError)
-    assert decode_answer(ask(door, signed(ROOT, message()) + b"\n"))["ok"] is False
-    assert "this is an error of sar-agent" in caplog.text
-    ear.dispatcher.decode = decode
-    assert decode_answer(ask(door, signed(ROOT, message()) + b"\n"))["ok"]
 
 
 def test_a_port_in_use_is_one_sentence_and_an_old_socket_is_replaced(tmp_path: Path) -> None:

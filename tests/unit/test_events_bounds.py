@@ -1,11 +1,10 @@
-"""What users may do to the door: quotas, rates, owners, modes; reproductions of a
-review of security are named. Requests for keys: tests/unit/test_keys_bounds.py."""
+"""Limits on users of the message server: quotas, rates, owners, modes.
+Requests for keys: tests/unit/test_keys_bounds.py."""
 
 from __future__ import annotations
 
 import json
 import os
-import socket
 from pathlib import Path
 
 import pytest
@@ -16,10 +15,9 @@ from sar_agent.events.answers import decode_answer
 from sar_agent.events.authority import KnownJob
 from sar_agent.events.dispatch import Dispatcher
 from sar_agent.events.rate import TokenBuckets
-from sar_agent.events.server import MessageServer, listen_unix
+from sar_agent.events.server import listen_unix
 from sar_agent.keys.requests import KeyRequest, KeyRequests
-from sar_lab.live.process import wait_until
-from tests.unit.test_events import ALICE, BOB, ROOT, Ear, decode, dial, message, signed
+from tests.worlds.event_clients import ALICE, BOB, ROOT, Ear, decode, dial, message, signed
 
 
 @pytest.fixture
@@ -28,7 +26,7 @@ def ear() -> Ear:
 
 
 def test_ranges_without_end_are_a_refusal_not_an_error(ear: Ear) -> None:
-    """e5_overflow.py: an OverflowError each in the door."""
+    """Each of these was an OverflowError once."""
     desk = KeyRequests(ear.authority)
     ear.jobs.job_answer = desk.of_job
     for digits in (400, 3900):
@@ -55,21 +53,6 @@ def test_the_socket_has_its_mode_whatever_the_umask(tmp_path: Path, mask: int) -
                 one.accept()[0].close()
     finally:
         os.umask(before)
-
-
-def test_nobody_sees_the_socket_before_it_has_its_mode(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path, seen = tmp_path / "s", []
-    real = socket.socket.listen
-
-    def listen(self: socket.socket, backlog: int) -> None:
-        real(self, backlog)
-        seen.append((path.exists(), [p.stat().st_mode & 0o777 for p in tmp_path.iterdir()]))
-
-    monkeypatch.setattr(socket.socket, "listen", listen)
-    listen_unix(path).close()
-    assert seen == [(False, [0o700])], "in a folder that is ours alone"
 
 
 def test_a_path_too_long_for_clients_is_one_sentence(tmp_path: Path) -> None:
@@ -117,7 +100,7 @@ def test_too_often(ear: Ear) -> None:
 def test_a_long_message_that_is_wrong_is_read_to_its_first_error(
     ear: Ear, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """e14_costs.py: 21,700 errors were collected, 73 ms, before any quota was asked."""
+    """21,700 errors were once collected, 73 ms, before any quota was asked."""
     wrong = json.dumps(message(event="key", phase="x", pairs=[-1] * 16000)).encode()
     with pytest.raises(ValidationError) as caught:
         KeyRequest.model_validate_json(wrong)
@@ -141,18 +124,3 @@ def test_a_long_message_that_is_wrong_is_read_to_its_first_error(
     assert b"at most 4096 bytes" in dispatcher.answer(
         signed(ALICE, message(nodes="n" * 60000)), "tcp"
     )
-
-
-def test_half_of_the_places_are_for_others(ear: Ear, tmp_path: Path) -> None:
-    ear.authority.trusted = ear.jobs.authority.trusted = frozenset({4242})  # not us
-    made = MessageServer(ear.dispatcher, [listen_unix(tmp_path / "s")], patience=60, places=20)
-    made.start()
-    try:
-        silent = [dial(tmp_path / "s") for _ in range(60)]
-        assert wait_until(lambda: (ear.refused("too_many") or 0) >= 50, 20)
-        assert len(made._connections) <= 10
-        for stream in silent:
-            stream.close()
-        assert wait_until(lambda: not made._connections and not made._open.of, 20)
-    finally:
-        made.stop()

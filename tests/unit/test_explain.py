@@ -13,9 +13,9 @@ from sar_agent.agent.explain import explain
 from sar_agent.agent.loop import Agent
 from sar_agent.config.model import parse_config
 from sar_agent.live_page.web_app import WebApp
-from tests.fake_squeue import fake_squeue
-from tests.unit.test_cli import said, sar_agent
-from tests.unit.test_live_page import ask
+from tests.worlds.command_line import said, sar_agent
+from tests.worlds.fake_squeue import fake_squeue
+from tests.worlds.live_page import ask
 
 EXAMPLES = Path(__file__).parents[2] / "docs/examples"
 CONFIG = """\
@@ -109,12 +109,3 @@ def test_the_worst_link_is_by_routes_where_these_are_the_objective(site: dict[st
     for (load, routes), (other_load, other_routes) in zip(by["load"], by["routes"], strict=True):
         assert load >= other_load and routes <= other_routes
     assert by["load"] != by["routes"]
-
-
-def test_a_host_with_two_rails_counts_once(site: dict[str, str], tmp_path: Path) -> None:
-    fabric = tmp_path / "rails"
-    text = Path(site["fabric"]).read_text()
-    fabric.write_text(text.replace('"n031 HCA-1', '"n001 HCA-2'))
-    config = parse_config(CONFIG.format_map(site | {"fabric": str(fabric)}))
-    words = explain(config, "1", build_site(config)).words()
-    assert words.startswith("job 1: 20 hosts on ")

@@ -8,12 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from sar_agent.config.model import Config, ConfigError, SlurmConfig, parse_config
+from sar_agent.config.model import ConfigError, parse_config
 from sar_agent.errors import InputError
-from sar_agent.jobs.record import JobRecord
-from sar_agent.jobs.source import SourceSettings, job_source
-from sar_agent.slurm.settings import SlurmSettings
-from tests.extension import installed_package
+from sar_agent.jobs.source import job_source
+from tests.worlds.extension import installed_package
 
 FLUX = """
     from sar_agent.jobs.record import JobRecord
@@ -36,13 +34,6 @@ def source_installed(folder: Path, source: str = FLUX) -> Iterator[None]:
         yield
 
 
-def test_the_settings_name_it(tmp_path: Path) -> None:
-    with source_installed(tmp_path):
-        source = job_source(parse_config(SETTINGS).slurm)
-        assert source.deadline == 3.0  # type: ignore[attr-defined]
-        assert source.poll().records == (JobRecord("f1", ("n1", "n2"), "RUN"),)
-
-
 def test_an_unknown_name_is_refused_with_all_known_ones(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         parse_config(SETTINGS)
@@ -58,10 +49,3 @@ def test_a_package_that_cannot_be_imported_is_one_sentence(tmp_path: Path) -> No
         config = parse_config(SETTINGS).slurm
         with pytest.raises(InputError, match=r"job source 'flux' of toy-toy_source 0\.1 cannot be"):
             job_source(config)
-
-
-def test_the_section_has_what_sources_read() -> None:
-    slurm: SlurmConfig = Config().slurm
-    settings: SlurmSettings = slurm
-    anyone: SourceSettings = slurm
-    assert settings.deadline_seconds == anyone.deadline_seconds

@@ -14,7 +14,7 @@ from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.components import require_connected
 from sar_agent.fabric.xgft import xgft_fabric
 from tests.examples import examples
-from tests.property.networks import fabrics
+from tests.worlds.networks import fabrics
 
 TREE = xgft_fabric("xgft:2;4,4;1,2")
 

@@ -11,7 +11,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.cache import cached_fabric
 from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
-from tests.fabric_texts import SMALL
+from tests.worlds.fabric_texts import SMALL
 
 
 class Parser:

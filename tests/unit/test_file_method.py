@@ -21,7 +21,7 @@ from sar_agent.errors import InputError, Unavailable
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.formats.export import export_routes
-from sar_agent.formats.lfts_dump import DumpUnfinished, parse_tables, read_lfts_dump
+from sar_agent.formats.lfts_dump import DumpUnfinished, parse_tables
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.install.subnet_manager import NotYet, SmRefused, load_subnet_manager
 from sar_agent.jobs import JobMix
@@ -29,7 +29,7 @@ from sar_agent.opensm import file_manager
 from sar_agent.opensm.file_lfts import read_lfts_file
 from sar_agent.opensm.file_manager import FileManager
 from sar_agent.routing import Options, load_engine
-from tests.unit.test_tables import as_old_dump_fts, big_switch
+from tests.worlds.table_texts import as_old_dump_fts, big_switch
 
 
 @pytest.fixture(scope="module")
@@ -89,26 +89,6 @@ class FakeSweep:
 def sweep(tmp_path: Path, fabric: Fabric, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSweep]:
     monkeypatch.setattr(file_manager, "ANOTHER_SWEEP", 0.2)
     yield FakeSweep(tmp_path, fabric)
-
-
-def test_the_file_is_read_by_every_reader_as_the_plan(sweep: FakeSweep, fabric: Fabric) -> None:
-    manager, made = sweep.manager(), plan(fabric, "ftree")
-    manager.install(made, None)
-    tables = parse_tables(sweep.lfts.read_bytes(), sweep.lfts)
-    assert np.array_equal(tables.on(fabric, "x").egress, made.routes.egress)
-    body = b"".join(sweep.lfts.read_bytes().partition(b"Unicast")[1:])
-    (sweep.folder / "body").write_bytes(body)
-    assert np.array_equal(read_lfts_dump(sweep.folder / "body", fabric).egress, made.routes.egress)
-
-
-def test_an_lmc_repeats_the_first_lid_offset(sweep: FakeSweep, fabric: Fabric) -> None:
-    wide = replace(fabric, lmc=1)
-    manager = sweep.manager()
-    manager.install(plan(wide), None)
-    tables = read_lfts_file(sweep.lfts)
-    assert tables and tables.tables.lmc == 1 and len(tables.tables.port) == 2
-    assert np.array_equal(tables.tables.port[0], tables.tables.port[1])
-    assert manager.status().lmc == 1
 
 
 def test_a_plan_is_in_force_when_it_was_read_back(sweep: FakeSweep, fabric: Fabric) -> None:
@@ -196,16 +176,6 @@ def test_a_file_of_somebody_else_stays(sweep: FakeSweep, fabric: Fabric, edited:
         manager.install(plan(fabric, "dmodk", 2), None)
     assert what in manager.status().last_error and not manager.status().ours
     assert sweep.lfts.read_bytes() == text
-
-
-def test_tables_of_a_fallback_engine_are_noticed(sweep: FakeSweep, fabric: Fabric) -> None:
-    manager = sweep.manager()
-    manager.install(plan(fabric, "dmodk", 3), None)
-    first = manager.status()
-    sweep.dump.write_bytes((sweep.folder / "first" / "lfts.dump").read_bytes())
-    status = manager.status()
-    assert not status.ours and status.tables_version != first.tables_version
-    assert "a fallback engine has routed, or OpenSM ignores the file" in status.last_error
 
 
 def test_an_install_that_was_cut_short_is_finished_or_undone(
@@ -300,8 +270,3 @@ def test_broken_dumps_are_refused_with_their_line(text: bytes, line: int, what: 
 def test_the_settings_must_be_complete(keys: str, what: str) -> None:
     with pytest.raises(ConfigError, match=what):
         parse_config(f'[opensm]\nmethod = "file"\n{keys}\n')
-
-
-def test_the_fabric_is_not_asked_of_opensm() -> None:
-    text = '[agent]\nmode = "install"\n[opensm]\nmethod = "file"\nlfts_file = "/l"\n'
-    assert not parse_config(text + 'pid_file = "/p"\nlfts_dump = "/d"\n').fabric_from_plugin

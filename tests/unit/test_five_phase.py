@@ -5,120 +5,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from sar_agent.agent.build import build_daemon
 from sar_agent.agent.decide import Reason
-from sar_agent.agent.loop import Agent
-from sar_agent.agent.outcome import Report, Result
+from sar_agent.agent.outcome import Result
 from sar_agent.agent.rollback import rollback
-from sar_agent.config.model import Config
 from sar_agent.errors import SarError, Unavailable, Unserved
-from sar_agent.fabric import Fabric
-from sar_agent.fabric.ibsim_net import read_ibsim_net, write_ibsim_net
-from sar_agent.fabric.lids import assign_lids
-from sar_agent.fabric.spec import load_fabric
-from sar_agent.five_phase.coordinator import Coordinator
+from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.five_phase.messages import (
     Acknowledge,
     BeginUpdate,
     Phase,
-    Subscribe,
     TablesInstalled,
     Tick,
 )
-from sar_agent.formats.routes_file import RoutesFile, read_routes_file, write_routes_file
-from tests.fake_opensm import FakeBridge, FakeSource, job
-
-JOBS = (
-    job("1", "n003", "n004", "n006", "n012", "n014", "n015"),
-    job("2", "n001", "n002", "n005", "n009", "n011", "n013"),
-)
-"""They need exceptions, so tables change when one ends."""
-NAME = "00000000000000aa"
-
-
-def with_lids(fabric: Fabric, lmc: int) -> Fabric:
-    switches, terminals = assign_lids(fabric, lmc)
-    return replace(fabric, lmc=lmc, switch_lid=switches, terminal_lid=terminals)
-
-
-class Subscriber:
-    """A fake of libsar_migrate without a network: notices reach it, it acknowledges at once."""
-
-    def __init__(self, world: World, name: str = NAME, job: str = "1") -> None:
-        self.world, self.name, self.offset, self.deaf = world, name, 0, False
-        self.seen: list[tuple[str, int]] = []
-        self.coordinator.hear(Subscribe(name, job, None, 0, 0))
-        world.bridge.on_notice.append(self.notice)
-
-    @property
-    def coordinator(self) -> Coordinator:
-        return self.world.agent.updates.coordinator
-
-    def notice(self, kind: str, update: int) -> None:
-        if self.deaf:
-            return
-        self.seen.append((kind, self.offset))
-        self.offset = int(kind == "unpath")
-        self.coordinator.hear(Acknowledge(self.name, Phase(kind), update))
-
-
-class World:
-    """An agent that installs in phases; it hears subscribers."""
-
-    def __init__(self, folder: Path, lmc: int = 1, **update: Any) -> None:
-        self.folder, self.net = folder, folder / "fabric.net"
-        write_ibsim_net(with_lids(load_fabric("xgft:2;4,4;1,2"), lmc), self.net)
-        self.bridge = FakeBridge(folder / "run", self.fabric, lmc=lmc)
-        self.source = FakeSource(JOBS)
-        self.update = {"mode": "five-phase", "deadline_seconds": 30, "lease_seconds": 60} | update
-        self.agent = self.restart()
-
-    @property
-    def fabric(self) -> Fabric:
-        return read_ibsim_net(self.net)
-
-    @property
-    def config(self) -> Config:
-        return Config.model_validate(
-            {
-                "agent": {
-                    "mode": "install",
-                    "state_dir": str(self.folder / "state"),
-                    "run_dir": str(self.folder / "run"),
-                },
-                "slurm": {"topology_conf": ""},
-                "fabric": {"file": str(self.net)},
-                "opensm": {"plugin_socket": str(self.bridge.socket_path)},
-                "update": self.update,
-            },
-            strict=False,
-        )
-
-    def restart(self, known: bool = True) -> Agent:
-        (self.folder / "state").mkdir(exist_ok=True)
-        self.agent = build_daemon(self.config, self.bridge.manager, self.source).agent
-        if known:
-            self.agent.updates.coordinator.all_known_at = 0.0
-        return self.agent
-
-    def once(self) -> Report:
-        return self.agent.pass_once()
-
-    def fewer_jobs(self) -> None:
-        self.source.records = self.source.records[:1]
-
-    def tables(self) -> RoutesFile:
-        assert self.bridge.tables is not None
-        return self.bridge.tables
-
-    @property
-    def phase(self) -> Phase:
-        return self.agent.updates.coordinator.state.phase
+from sar_agent.formats.routes_file import write_routes_file
+from tests.worlds.fake_opensm import job
+from tests.worlds.five_phase_agent import JOBS, NAME, Subscriber, World
 
 
 @pytest.fixture
@@ -156,7 +61,7 @@ def test_subscribers_are_on_offset_1_while_tables_change_and_only_those_of_offse
 
 
 @pytest.mark.long
-def test_who_does_not_answer_ends_the_run_without_an_install(world: World) -> None:
+def test_a_silent_subscriber_ends_the_update_without_an_install(world: World) -> None:
     world.update |= {"deadline_seconds": 3}
     world.restart()
     one, deaf = Subscriber(world), Subscriber(world, "00000000000000bb", "1")
@@ -172,39 +77,13 @@ def test_who_does_not_answer_ends_the_run_without_an_install(world: World) -> No
     assert world.agent.rerouter.committer.decisions.history.last(1)[0].phases is not None
 
 
-def test_who_does_not_answer_because_its_job_is_over_is_let_go(world: World) -> None:
+def test_a_silent_subscriber_of_an_ended_job_is_released(world: World) -> None:
     Subscriber(world)
     deaf = Subscriber(world, "00000000000000bb", "2")
     deaf.deaf = True
     world.fewer_jobs()  # job 2 is over, as the queue tells at the look
     assert world.once().result is Result.INSTALLED
     assert set(world.agent.updates.coordinator.state.members) == {NAME}
-
-
-def test_a_job_that_ends_during_the_run_holds_up_nobody(world: World) -> None:
-    deaf = Subscriber(world)
-    deaf.deaf = True
-    world.source.records = (*JOBS, job("3", "n003", "n007", "n011"))
-    queue, polls = world.source.poll, []
-
-    def poll() -> Any:
-        polls.append(1)
-        if len(polls) > 1:
-            world.source.records = world.source.records[1:]
-        return queue()
-
-    world.source.poll = poll  # type: ignore[method-assign]
-    assert world.once().result is Result.INSTALLED
-    assert len(polls) > 1
-
-
-def test_lapsed_leases_may_be_taken_as_sheltered(tmp_path: Path) -> None:
-    world = World(tmp_path, lapsed_leases="drop", deadline_seconds=5, lease_seconds=1)
-    world.once()
-    deaf = Subscriber(world)
-    deaf.deaf = True
-    world.fewer_jobs()
-    assert world.once().result is Result.INSTALLED
 
 
 @pytest.mark.parametrize("phase", [Phase.UNPATH, Phase.INSTALL, Phase.REPATH])
@@ -296,7 +175,7 @@ def test_without_lids_to_spare_it_is_said(tmp_path: Path) -> None:
     assert "no five-phase update" in report.sentence and "set lmc 1" in report.sentence
 
 
-def test_who_has_subscribed_is_waited_for_where_nothing_was_saved(world: World) -> None:
+def test_without_saved_subscribers_their_leases_are_awaited(world: World) -> None:
     for name in ("update.json", "subscribers.jsonl"):
         (world.folder / "state" / name).unlink(missing_ok=True)
     world.update |= {"lease_seconds": 600}
@@ -350,8 +229,3 @@ def test_a_rollback_does_not_change_tables_under_subscribers(world: World) -> No
     Subscriber(world)
     with pytest.raises(Unserved, match="1 subscribers have been promised"):
         rollback(world.config, 1, None)
-
-
-def test_the_file_read_back_is_a_plan_of_two_offsets(world: World) -> None:
-    found = read_routes_file(world.bridge.dump().path)
-    assert len(found.forwarding) == 2 and found.service_levels is not None

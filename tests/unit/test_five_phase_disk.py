@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from sar_agent.errors import SarError
 from sar_agent.five_phase.coordinator import Coordinator
 from sar_agent.five_phase.messages import (
-    Acknowledge,
     BeginUpdate,
     Phase,
-    RunningJobs,
     Subscribe,
     Tick,
     Unsubscribe,
 )
 from sar_agent.five_phase.protocol import LeaseRules
-from sar_agent.five_phase.storage import CoordinatorStorage
 from sar_agent.util import store
 
 NAME, GOOD = "00000000000000aa", "a" * 16
-HONEST, BAD = 1001, 1666
 
 
 def test_each_step_is_on_the_disk_before_it_is_heard_of(tmp_path: Path) -> None:
@@ -62,56 +56,3 @@ def test_a_broken_file_is_none(tmp_path: Path, text: str, caplog: pytest.LogCapt
     assert not coordinator.state.members
     assert coordinator.all_known_at > coordinator.clock() + 10
     assert "cannot be used" in caplog.text
-
-
-def test_the_driver_wakes_when_the_last_has_acknowledged(tmp_path: Path) -> None:
-    coordinator = Coordinator(tmp_path, LeaseRules(deadline=1000, repeat=1000))
-    coordinator.hear(Subscribe(NAME, "1", None, 0, 0))
-    coordinator.drive(BeginUpdate(3, 0))
-    coordinator.drive(Tick())
-    update = coordinator.state.update
-    waiter = threading.Thread(target=coordinator.wait, daemon=True)
-    waiter.start()
-    coordinator.hear(Acknowledge(NAME, Phase.UNPATH, update))
-    waiter.join(20)
-    assert not waiter.is_alive()
-
-
-def test_one_more_subscriber_is_one_more_line(tmp_path: Any) -> None:
-    """repro/e14_costs.py: all of 20,000 members were written and synced for each newcomer."""
-    coordinator, file = Coordinator(tmp_path, LeaseRules()), tmp_path / "subscribers.jsonl"
-    for n in range(500):
-        coordinator.hear(Subscribe(f"{n:016x}", "1", HONEST, 0, 0))
-    inode, size = file.stat().st_ino, file.stat().st_size
-    coordinator.hear(Subscribe(GOOD, "1", HONEST, 0, 0))
-    assert file.stat().st_ino == inode
-    assert 0 < file.stat().st_size - size < 100
-    assert len(Coordinator(tmp_path, LeaseRules()).state.members) == 501
-
-
-def test_the_file_does_not_grow_with_those_who_came_and_went(
-    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sar_agent.five_phase.storage.HISTORY", 20)
-    coordinator = Coordinator(tmp_path, LeaseRules())
-    coordinator.hear(Subscribe(GOOD, "1", HONEST, 0, 0))
-    for n in range(300):
-        name = f"{n:016x}"
-        coordinator.hear(Subscribe(name, "1", HONEST, 0, 0))
-        coordinator.drive(RunningJobs({"1": BAD} if n % 2 else {"1": HONEST}, 1e9))
-    assert len((tmp_path / "subscribers.jsonl").read_text().splitlines()) < 40
-    again = CoordinatorStorage(tmp_path).load()
-    assert again and again.members.keys() == coordinator.state.members.keys()
-
-
-@pytest.mark.parametrize("cut", [1, 20, 40])
-def test_a_line_that_was_being_written_is_none(tmp_path: Any, cut: int) -> None:
-    coordinator, file = Coordinator(tmp_path, LeaseRules()), tmp_path / "subscribers.jsonl"
-    coordinator.hear(Subscribe(GOOD, "1", HONEST, 0, 0))
-    coordinator.hear(Subscribe("b" * 16, "1", HONEST, 0, 0))
-    whole = file.read_bytes()
-    file.write_bytes(whole[:-cut])
-    again = Coordinator(tmp_path, LeaseRules())
-    assert set(again.state.members) == {GOOD}
-    again.hear(Subscribe("c" * 16, "1", HONEST, 0, 0))
-    assert set(Coordinator(tmp_path, LeaseRules()).state.members) == {GOOD, "c" * 16}

@@ -11,18 +11,16 @@ import numpy as np
 import pytest
 
 from sar_agent.agent.outcome import Result
-from sar_agent.agent.update_strategy import UpdateMethod
 from sar_agent.errors import InputError, SarError
 from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.five_phase.coordinator import UncoveredSubscriber
-from sar_agent.five_phase.messages import Acknowledge, BeginUpdate, GiveUp, Phase, Subscribe, Tick
+from sar_agent.five_phase.messages import BeginUpdate, GiveUp, Phase, Subscribe, Tick
 from sar_agent.formats.routes_file import read_generation, write_routes_file
-from sar_agent.jobs.source import Poll
 from sar_agent.opensm.plugin_client import PluginStatus
 from sar_agent.util import store
 from sar_lab.live.process import wait_until
-from tests.fake_opensm import job
-from tests.unit.test_five_phase import JOBS, NAME, Subscriber, World
+from tests.worlds.fake_opensm import job
+from tests.worlds.five_phase_agent import JOBS, Subscriber, World
 
 
 @pytest.fixture
@@ -81,7 +79,7 @@ def kept(world: World) -> int:
 
 @pytest.mark.parametrize("state", ["asked", "building", "sending"])
 def test_nobody_is_called_back_while_opensm_is_still_at_it(world: World, state: str) -> None:
-    """repro/e9_late.py: the plugin's deadline is over, its load is not."""
+    """The plugin's deadline is over, its load is not."""
     one = Subscriber(world)
     told: list[Callable[[], None]] = []
 
@@ -107,37 +105,11 @@ def test_nobody_is_called_back_while_opensm_is_still_at_it(world: World, state: 
     assert kept(world) == world.bridge.generation
 
 
-def test_nor_while_a_switch_has_not_confirmed(world: World) -> None:
-    one = in_install(world)
-    again = say(world, unconfirmed_switches=1, unconfirmed_lft_blocks=2)
-    world.agent.updates.end_run()
-    assert (one.offset, world.phase) == (1, Phase.INSTALL)
-    again()
-    assert world.agent.updates.end_run() == ""
-    assert (one.offset, world.phase) == (0, Phase.IDLE)
-
-
-def test_nor_where_entries_are_neither_the_old_ones_nor_the_new(world: World) -> None:
-    one = in_install(world)
-    good = world.tables()
-    tables = good.forwarding.copy()
-    tables[0, 0, 0] = 1 + tables[0, 0, 0] % 4
-    world.bridge.tables = replace(good, forwarding=tables)
-    unfinished = world.agent.updates.five_phase.end_run()
-    assert "in 1 entries" in unfinished.why and not unfinished.blocks
-    assert (one.offset, world.phase) == (1, Phase.INSTALL)
-    # What is installed then meets nobody, and ends it.
-    world.fewer_jobs()
-    assert world.once().result is Result.INSTALLED
-    world.once()
-    assert (one.offset, world.phase) == (0, Phase.IDLE)
-
-
 @pytest.mark.parametrize("in_force", [False, True])
 def test_the_file_of_a_run_that_was_killed_is_finished_or_removed(
     world: World, in_force: bool
 ) -> None:
-    """repro/e8_kill.py: between the file and the load, or between the load and its reading back."""
+    """The agent was killed between the file and the load, or between the load and the reading."""
     one = in_install(world)
     new = replace(world.tables(), generation=2)
     write_routes_file(world.folder / "run/routes.next", new)
@@ -153,7 +125,6 @@ def test_the_file_of_a_run_that_was_killed_is_finished_or_removed(
 def test_a_full_disk_in_install_stops_no_repair(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """repro/e18_diskfull.py."""
     one = in_install(world)
     with monkeypatch.context() as context:
         full_disk(context)
@@ -169,22 +140,8 @@ def test_a_full_disk_in_install_stops_no_repair(
     assert (one.offset, world.phase) == (0, Phase.IDLE)
 
 
-def test_where_no_update_can_begin_a_repair_needs_none(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one = Subscriber(world)
-    full_disk(monkeypatch)
-    world.fewer_jobs()
-    report = world.once()
-    assert report.result is Result.FAILED and "No space left" in report.sentence
-    cut(world)
-    report = world.once()
-    assert report.result is Result.INSTALLED, report.sentence
-    assert (one.offset, world.phase) == (0, Phase.IDLE)
-
-
 @pytest.mark.parametrize("phase", [Phase.UNPATH, Phase.REPATH])
-def test_what_could_not_be_ended_is_said(
+def test_an_update_that_cannot_be_ended_is_reported(
     world: World, phase: Phase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Subscriber(world)
@@ -198,71 +155,6 @@ def test_what_could_not_be_ended_is_said(
         assert world.phase is phase
     assert world.agent.updates.five_phase.end_run().why == ""
     assert world.phase is Phase.IDLE
-
-
-def test_what_installed_nothing_is_not_counted_as_installed(world: World) -> None:
-    """A pass that ended in UNPATH, by the disk; all have acknowledged when the next one comes."""
-    one, coordinator = Subscriber(world), world.agent.updates.coordinator
-    coordinator.drive(BeginUpdate(2, 0))
-    one.deaf = True
-    coordinator.hear(Acknowledge(NAME, Phase.UNPATH, coordinator.state.update))
-    one.deaf = False
-    loads = len(world.bridge.loads)
-    assert world.agent.updates.end_run() == ""
-    assert world.phase is Phase.IDLE and len(world.bridge.loads) == loads
-    value = world.agent.metrics.registry.get_sample_value
-    assert value("sar_agent_updates_total", {"method": "five-phase", "result": "given_up"}) == 1
-    assert not value("sar_agent_updates_total", {"method": "five-phase", "result": "installed"})
-
-
-def test_an_opensm_that_starts_again_before_the_end_is_waited_for(world: World) -> None:
-    """It started with the old file, while the new tables were being read back."""
-    one = Subscriber(world)
-    dump = world.bridge.dump
-
-    def restarted() -> Any:
-        world.bridge.dump = dump  # type: ignore[method-assign]
-        found = dump()
-        world.bridge.away = True
-        return found
-
-    world.bridge.on_load.append(lambda: setattr(world.bridge, "dump", restarted))
-    world.fewer_jobs()
-    world.once()
-    assert (one.offset, world.phase) == (1, Phase.INSTALL)
-    world.bridge.away = False
-    world.bridge.on_load.clear()
-    assert world.agent.updates.end_run() == ""
-    assert (one.offset, world.phase) == (0, Phase.IDLE)
-
-
-def test_stages_are_installed_one_by_one_while_all_are_away(world: World) -> None:
-    """`whole` is for an administrator's window only."""
-    one = Subscriber(world)
-    world.fewer_jobs()
-    during: list[int] = []
-    world.bridge.on_load.append(lambda: during.append(one.offset))
-    assert world.once().result is Result.INSTALLED
-    assert not world.agent.updates.last.whole
-    assert set(during) == {1}
-
-
-def test_who_is_covered_is_what_the_queue_says_right_before(world: World) -> None:
-    """Not what it said when the pass began: the subscriber's job is over since."""
-    Subscriber(world).deaf = True
-    poll, polls = world.source.poll, list[int]()
-    world.source.records = (JOBS[0], job("3", "n003", "n007", "n011"))
-
-    def later() -> Poll:
-        polls.append(1)
-        if len(polls) > 1:
-            world.source.records = world.source.records[-1:]
-        return poll()
-
-    world.source.poll = later  # type: ignore[method-assign]
-    assert world.once().result is Result.INSTALLED
-    assert world.agent.updates.last.how is UpdateMethod.DIRECT
-    assert not world.agent.updates.coordinator.state.members
 
 
 def test_a_job_that_kept_three_updates_from_happening_keeps_no_more(
@@ -286,18 +178,3 @@ def test_a_job_that_kept_three_updates_from_happening_keeps_no_more(
     coordinator.hear(Subscribe(one.name, "1", None, 0, 0))
     assert world.once().result is Result.INSTALLED
     assert "packets of 2 other multi-switch jobs" in world.agent.updates.last.why
-
-
-def test_hints_keys_and_levels_outlive_one_empty_look(world: World) -> None:
-    settled: list[int] = []
-    world.agent.keys.pool.release_ended = lambda jobs: settled.append(len(jobs))  # type: ignore[method-assign]
-    records = world.source.records
-    for seen, expected in (
-        ((), []),
-        (records, [2]),
-        ((), [2]),
-        ((), [2, 0]),
-    ):
-        world.source.records = seen
-        world.once()
-        assert settled == expected, seen

@@ -11,7 +11,7 @@ import pytest
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
-from tests.property.oracles import live_graph
+from tests.worlds.oracles import live_graph
 
 
 def degrees(fabric: Fabric) -> Counter[int]:
@@ -20,40 +20,6 @@ def degrees(fabric: Fabric) -> Counter[int]:
 
 def diameter(fabric: Fabric) -> int:
     return int(nx.diameter(nx.Graph(live_graph(fabric))))
-
-
-def test_the_canonical_dragonfly() -> None:
-    fabric = load_fabric("dragonfly:a=4,p=2,h=2")
-    assert (fabric.switches, fabric.terminals) == (36, 72)
-    assert degrees(fabric) == {5: 36}
-    assert diameter(fabric) == 3
-    groups = fabric.channel_source // 4, fabric.channel_target // 4
-    between = Counter(pair for pair in zip(*groups, strict=True) if pair[0] != pair[1])
-    assert between == {(a, b): 1 for a in range(9) for b in range(9) if a != b}
-
-
-def test_the_absolute_arrangement() -> None:
-    """Global port k of group i leads to group k, or k + 1 from i on."""
-    fabric = load_fabric("dragonfly:a=4,p=2,h=2")
-    for c in range(fabric.channels):
-        here, there = int(fabric.channel_source[c]), int(fabric.channel_target[c])
-        if here // 4 != there // 4:
-            k = here % 4 * 2 + int(fabric.channel_port[c]) - (2 + 3 + 1)
-            assert there // 4 == k + (k >= here // 4)
-
-
-@pytest.mark.parametrize(("groups", "cables"), [(2, 8), (3, 4), (4, 2), (5, 2), (6, 1), (9, 1)])
-def test_dragonflies_of_fewer_groups(groups: int, cables: int) -> None:
-    fabric = load_fabric(f"dragonfly:a=4,p=1,h=2,g={groups}")
-    one, other = fabric.channel_source // 4, fabric.channel_target // 4
-    between = Counter(zip(one[one != other].tolist(), other[one != other].tolist(), strict=True))
-    assert set(between.values()) == {cables}
-    assert len(between) == groups * (groups - 1)
-
-
-def test_a_single_group_and_single_switches() -> None:
-    assert load_fabric("dragonfly:a=4,p=2,h=1,g=1").channels == 12
-    assert degrees(load_fabric("dragonfly:a=1,p=1,h=3")) == {3: 4}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What users said of their traffic, from the event to the job and until its end."""
+"""Hints of users on their traffic, from the event until the job's end."""
 
 from __future__ import annotations
 
@@ -53,13 +53,6 @@ def test_from_the_event_until_the_job_ends(world: World) -> None:
     assert world.look(job("7"))["7"] is None, "a new job with an old number"
 
 
-def test_it_may_come_before_the_job_is_seen(world: World) -> None:
-    world.hints.add([JobReport("7", ALICE, "ring")])
-    world.look()
-    world.now += PATIENCE - 1
-    assert world.look(job("7"))["7"] == "ring"
-
-
 def test_on_somebody_else_s_job_it_is_refused_once(world: World) -> None:
     world.hints.add(
         [JobReport("7", BOB, "ring"), JobReport("8", BOB, "ring"), JobReport("9", BOB, "ring")]
@@ -75,11 +68,6 @@ def test_nobody_takes_another_s_place(world: World) -> None:
     world.now += 1
     world.hints.add([JobReport("7", ALICE, "bitcomp")])
     assert world.look(job("7"))["7"] == "bitcomp", "the last of those that count"
-
-
-def test_what_the_queue_says_comes_first(world: World) -> None:
-    world.hints.add([JobReport("7", ALICE, "ring")])
-    assert world.look(job("7", traffic="weight=0.5"))["7"] == "weight=0.5"
 
 
 def test_tasks_and_components_have_numbers_of_their_own(world: World) -> None:
@@ -101,13 +89,6 @@ def test_it_outlives_the_agent(world: World) -> None:
     (world.folder / "hints.json").write_text("{")
     world.restart()
     assert world.look(job("7"))["7"] is None
-
-
-def test_a_full_disk_costs_no_hint(world: World, caplog: pytest.LogCaptureFixture) -> None:
-    (world.folder / "hints.json").mkdir()
-    world.hints.add([JobReport("7", ALICE, "ring")])
-    assert world.look(job("7"))["7"] == "ring"
-    assert "kept in memory only" in caplog.text
 
 
 def test_nobody_weighs_more_than_his_ports_can_send(world: World) -> None:
@@ -136,14 +117,3 @@ def test_hints_on_jobs_that_nobody_has_seen_are_few(world: World) -> None:
     assert len(world.hints._hints) == MOST + 1000, "of all users"
     world.hints.add([JobReport("50000", ROOT, "ring")])
     assert len(world.hints._hints) == MOST + 1001
-
-
-def test_a_clock_that_was_ahead(world: World) -> None:
-    world.now = 9e9
-    world.hints.add([JobReport("7", ALICE, "ring")])
-    world.look(job("7"))
-    world.now = 1000.0
-    world.restart()
-    world.now += PATIENCE + 1
-    world.look()
-    assert not world.hints._hints

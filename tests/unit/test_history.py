@@ -8,27 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from sar_agent.agent import history
-from sar_agent.agent.history import History, Row
+from sar_agent.agent.history import History
 from sar_agent.commands.ask import _line
 from sar_agent.errors import SarError
-
-ROW = Row(
-    at=1.5,
-    who="agent",
-    reason="jobs_changed",
-    why="1 multi-switch jobs started, 0 ended",
-    result="installed",
-    message="",
-    engine="sar",
-    generation=7,
-    jobs=3,
-    seconds=0.25,
-    entries_changed=12,
-    before={"effective_efi_max": 4},
-    predicted={"effective_efi_max": 2},
-    achieved=None,
-)
+from tests.worlds.agent_world import ROW
 
 
 def test_newest_first(tmp_path: Path) -> None:
@@ -37,18 +20,6 @@ def test_newest_first(tmp_path: Path) -> None:
         History(tmp_path).add(row)
     assert History(tmp_path).last(3) == rows[:1:-1]
     assert History(tmp_path).last(99) == rows[::-1]
-
-
-def test_none_yet_creates_nothing(tmp_path: Path) -> None:
-    assert History(tmp_path).last(5) == []
-    assert not list(tmp_path.iterdir())
-
-
-def test_the_oldest_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "KEPT", 3)
-    for i in range(5):
-        History(tmp_path).add(replace(ROW, generation=i))
-    assert [row.generation for row in History(tmp_path).last(9)] == [4, 3, 2]
 
 
 def test_a_broken_file_is_one_sentence(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from sar_agent.fabric.by_host import ByHost
-from tests.fabric_texts import SMALL
-from tests.unit.test_cli import sar_agent
+from tests.worlds.command_line import sar_agent
+from tests.worlds.fabric_texts import SMALL
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sar_agent.errors import InputError
-from sar_agent.fabric.hostnames import HostMapper, hca_order
+from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.model import Kind
 
 
@@ -31,31 +31,9 @@ def test_default(description: str, host: str | None, hca: str) -> None:
     assert HostMapper()(description) == (host, hca, Kind.COMPUTE)
 
 
-def test_aggregation_node() -> None:
-    assert HostMapper()("Mellanox Technologies Aggregation Node") == (None, "", Kind.IN_SWITCH)
-
-
-def test_kinds() -> None:
-    mapper = HostMapper(storage_hosts=("ai400x-*", "both"), other_hosts=("login*", "both"))
-    assert mapper("ai400x-12 HCA-1").kind == Kind.STORAGE
-    assert mapper("login3 HCA-1").kind == Kind.OTHER
-    assert mapper("both HCA-1").kind == Kind.STORAGE
-    assert mapper("n1 HCA-1").kind == Kind.COMPUTE
-
-
 def test_lists_as_config_files_give_them() -> None:
     mapper = HostMapper(storage_hosts=["a*"])  # type: ignore[arg-type]
     assert hash(mapper) == hash(HostMapper(storage_hosts=("a*",)))
-
-
-def test_long_names() -> None:
-    assert HostMapper(short_names=False)("n001.cluster.org HCA-2").host == "n001.cluster.org"
-
-
-def test_own_pattern() -> None:
-    mapper = HostMapper(host_pattern=r"\[(?P<host>\w+)\].*")
-    assert mapper("[n7] HCA-1") == ("n7", "", Kind.COMPUTE)
-    assert mapper("n7 HCA-1").host is None
 
 
 @pytest.mark.parametrize("pattern", ["(?P<host>", r"(\w+) .*"])
@@ -63,8 +41,3 @@ def test_bad_pattern(pattern: str) -> None:
     with pytest.raises(InputError) as caught:
         HostMapper(host_pattern=pattern)
     assert str(caught.value).startswith(f"host_pattern: {pattern!r}")
-
-
-def test_hca_order() -> None:
-    names = ["mlx5_10", "HCA-2", "mlx5_2", "", "mlx5_2"]
-    assert sorted(names, key=hca_order) == ["", "HCA-2", "mlx5_2", "mlx5_2", "mlx5_10"]

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
-import random
 from pathlib import Path
 
 import pytest
 
 from sar_agent.errors import InputError
-from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.model import Kind
 from sar_agent.fabric.spec import parse_fabric
-from sar_agent.fabric.xgft import xgft_fabric
-from tests.fabric_texts import SMALL, differences, ibnetdiscover_text
+from tests.worlds.fabric_texts import SMALL, differences
 
 
 def test_small_fabric() -> None:
@@ -42,60 +38,6 @@ def test_small_fabric() -> None:
     assert fabric.notes == ()
 
 
-def test_captures_read_the_same(tmp_path: Path) -> None:
-    """Tabs lost, Windows and PuTTY line ends, byte-order marks, gzip, a prompt at the end."""
-    whole = read_ibnetdiscover(SMALL)
-    captures = {
-        "notabs": SMALL.replace("\t", ""),
-        "windows": SMALL.replace("\n", "\r\n"),
-        "putty": "=~=~= PuTTY log =~=~=\r\n" + SMALL.replace("\n", "\r\r\n") + "host # ",
-        "bom": "\ufeff" + SMALL,
-        "full": SMALL.replace("4xHDR\n", "4xHDR s=4 w=2 v=4\n"),
-        "grouped": SMALL.replace("[30]\t", "[30][ext 5]\t").replace(
-            "(5001)\n", "(5001)\t# Leaf 1 Chip 1\n"
-        ),
-    }
-    for name, text in captures.items():
-        path = tmp_path / name
-        path.write_text(text, encoding="utf-8", newline="")
-        assert differences(read_ibnetdiscover(path), whole) == [], name
-    (tmp_path / "utf16").write_text(SMALL, encoding="utf-16")
-    assert differences(read_ibnetdiscover(tmp_path / "utf16"), whole) == []
-    (tmp_path / "gz").write_bytes(gzip.compress(SMALL.encode()))
-    assert differences(read_ibnetdiscover(str(tmp_path / "gz")), whole) == []
-
-
-def test_foreign_lines_are_noted() -> None:
-    fabric = read_ibnetdiscover("Last login: today\n" + SMALL + "Switch1 [standalone] > ")
-    assert fabric.notes == ("2 lines were not understood, the first is line 1",)
-
-
-def test_lid_65535_is_none() -> None:
-    fabric = read_ibnetdiscover(SMALL.replace("lid 12 ", "lid 65535 "))
-    assert fabric.terminal_lid[0] == 0
-
-
-def test_configured_kinds() -> None:
-    fabric = read_ibnetdiscover(SMALL, HostMapper(storage_hosts=("n0*",)))
-    assert fabric.terminal_kind[:2].tolist() == [Kind.STORAGE, Kind.STORAGE]
-
-
-def test_every_truncation_is_refused_or_harmless() -> None:
-    """Cut after each byte: no traceback, and never a fabric with something missing."""
-    whole = read_ibnetdiscover(SMALL)
-    accepted = 0
-    for end in range(len(SMALL)):
-        try:
-            cut = read_ibnetdiscover(SMALL[:end] or "\n", name="cut")
-        except InputError as error:
-            assert "\n" not in str(error)
-            continue
-        accepted += 1
-        assert differences(cut, whole) in ([], ["lmc"]), end
-    # Only what follows the last line that matters: the end of the last HCA's section.
-    assert 0 < accepted < 150
-
-
 def test_cut_file_names_line_and_remedy() -> None:
     text = SMALL[: SMALL.index('Ca\t2 "H-00000000000a0030"') + 20]
     with pytest.raises(InputError) as caught:
@@ -105,13 +47,6 @@ def test_cut_file_names_line_and_remedy() -> None:
     assert str(caught.value).endswith("; run ibnetdiscover again")
 
 
-def test_peer_without_section() -> None:
-    start = SMALL.index("vendid=0x2c9\ndevid=0x101b\nsysimgguid=0xa0040")
-    end = SMALL.index("vendid=0x2c9\ndevid=0xcf09")
-    with pytest.raises(InputError, match=r'f:24: "R-00000000000a0040" is cabled here but has no'):
-        read_ibnetdiscover(SMALL[:start] + SMALL[end:], name="f")
-
-
 def test_one_sided_cable_is_believed_and_noted() -> None:
     line = SMALL.split("\n")[12]
     assert line.startswith("[3]")
@@ -119,20 +54,6 @@ def test_one_sided_cable_is_believed_and_noted() -> None:
     fabric = read_ibnetdiscover(SMALL.replace(line + "\n", ""))
     assert differences(fabric, whole) == []
     assert fabric.notes == ("1 cable is mentioned at one side only, the first at line 46",)
-
-
-def test_slower_side_counts() -> None:
-    fabric = read_ibnetdiscover(SMALL.replace("lid 2 4xHDR\n[31]", "lid 2 1xSDR\n[31]"))
-    assert fabric.channel_rate.tolist() == [2.0, 200.0, 2.0, 200.0]
-
-
-def test_unreadable_rate_is_noted() -> None:
-    fabric = read_ibnetdiscover(SMALL.replace("4xFDR10", "4x??"))
-    assert fabric.terminal_rate[4] == 200.0
-    assert fabric.notes == (
-        "1 cable has no readable width and speed and is taken to be as fast as the fastest, "
-        "200 Gbit/s; the first at line 24",
-    )
 
 
 def test_contradicting_sides() -> None:
@@ -171,25 +92,6 @@ def test_node_given_twice() -> None:
 def test_port_beyond_the_last() -> None:
     with pytest.raises(InputError, match='f:16: "S-0000000000005001" has no port 37'):
         read_ibnetdiscover(SMALL.replace('[36]\t"H', '[37]\t"H'), name="f")
-
-
-def test_no_ibnetdiscover_output() -> None:
-    with pytest.raises(InputError, match="not ibnetdiscover output"):
-        read_ibnetdiscover("hello\nworld\n")
-
-
-def test_order_of_sections_is_no_part_of_the_digest() -> None:
-    head, *sections = SMALL.rstrip("\n").split("\n\n")
-    whole = read_ibnetdiscover(SMALL)
-    for seed in range(5):
-        random.Random(seed).shuffle(sections)
-        assert read_ibnetdiscover("\n\n".join([head, *sections]) + "\n").digest == whole.digest
-
-
-def test_printed_back() -> None:
-    """The helper that other tests print fabrics with agrees with the reader."""
-    fabric = xgft_fabric("xgft:2;3,3;1,2")
-    assert differences(read_ibnetdiscover(ibnetdiscover_text(fabric)), fabric) == []
 
 
 @pytest.mark.parametrize(
@@ -250,3 +152,8 @@ def test_the_quoted_id_names_the_node(tmp_path: Path) -> None:
         f"{text[: text.index('Switch', text.index('0x5001(5001)', 300))].count(chr(10)) + 1}; "
         "the quoted one is used",
     )
+
+
+def test_slower_side_counts() -> None:
+    fabric = read_ibnetdiscover(SMALL.replace("lid 2 4xHDR\n[31]", "lid 2 1xSDR\n[31]"))
+    assert fabric.channel_rate.tolist() == [2.0, 200.0, 2.0, 200.0]

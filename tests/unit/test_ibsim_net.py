@@ -8,31 +8,10 @@ import pytest
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.builder import FabricBuilder
-from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
-from sar_agent.fabric.ibsim_net import net_ids, read_ibsim_net, write_ibsim_net
+from sar_agent.fabric.ibsim_net import read_ibsim_net, write_ibsim_net
 from sar_agent.fabric.model import Fabric
-from sar_agent.fabric.xgft import xgft_fabric
-from tests.fabric_texts import SMALL, differences
-
-HAND_WRITTEN = """# two switches, parallel cables
-Switch\t8 "Switch1"
-[1]\t"Hca1"[1]
-[2]\t"H-2"
-[3]\t"Switch2"[3]\tw=12 s=4
-# the second of the pair
-[5]\t"Switch2"[5]
-
-Switch 8 "Switch2"
-[3]\t"Switch1"[3]\tw=12 s=4
-[5]\t"Switch1"[5]
-
-Hca\t2 "Hca1"
-[1]\t"Switch1"[1]
-
-Hca 2 "H-2" # "n002 mlx5_0"
-[1]\t"Switch1"[2]
-"""
+from tests.worlds.fabric_texts import HAND_WRITTEN, SMALL, differences
 
 
 def round_trip(fabric: Fabric, path: Path) -> Fabric:
@@ -53,24 +32,10 @@ def test_hand_written() -> None:
     assert fabric.notes == ()
 
 
-def test_guid_lines_count_as_in_ibsim() -> None:
-    text = HAND_WRITTEN.replace("Hca\t2", "hcaguids=0x9000\nHca\t2").replace(
-        "Switch 8", "switchguid+16\nSwitch 8"
-    )
-    fabric = read_ibsim_net(text)
-    assert fabric.switch_guid.tolist() == [0x200000, 0x200010]
-    assert fabric.terminal_guid.tolist() == [0x9001, 0x9004]
-
-
 @pytest.mark.parametrize("line", ['include "other.net"', 'module="a"', '@[1] "alias"'])
 def test_refused(line: str) -> None:
     with pytest.raises(InputError, match="net:1: aliases, include and module are not read here"):
         read_ibsim_net(f"{line}\n{HAND_WRITTEN}", name="net")
-
-
-def test_bad_port_line() -> None:
-    with pytest.raises(InputError, match="net:4: cannot read this port"):
-        read_ibsim_net(HAND_WRITTEN.replace('"H-2"\n', '"H-2\n'), name="net")
 
 
 def test_damaged_comment(tmp_path: Path) -> None:
@@ -78,28 +43,6 @@ def test_damaged_comment(tmp_path: Path) -> None:
     text = (tmp_path / "net").read_text().replace("#sar {", "#sar [", 1)
     with pytest.raises(InputError, match="bad #sar comment"):
         read_ibsim_net(text)
-
-
-@pytest.mark.parametrize("spec", ["xgft:2;4,4;1,2", "xgft:2;2,2;2,2", "xgft:3;2,2,2;1,2,2"])
-def test_xgft_round_trip(spec: str, tmp_path: Path) -> None:
-    fabric = xgft_fabric(spec)
-    assert differences(round_trip(fabric, tmp_path / "net"), fabric) == []
-
-
-def test_links_down_round_trip(tmp_path: Path) -> None:
-    fabric = xgft_fabric("xgft:2;4,4;1,2").with_links_down([0, 3], [1, 5])
-    back = round_trip(fabric, tmp_path / "net")
-    assert differences(back, fabric) == []
-    assert not back.terminal_up[[1, 5]].any()
-    # For ibsim those cables are not there.
-    lines = (tmp_path / "net").read_text().splitlines()
-    assert sum(line.startswith("[") for line in lines) == 2 * (8 + 16) - 2 * 4
-
-
-def test_small_round_trip(tmp_path: Path) -> None:
-    """Two HCAs a host, port GUIDs that are node GUIDs, a router, a configured kind."""
-    fabric = read_ibnetdiscover(SMALL, HostMapper(storage_hosts=("n001",)))
-    assert differences(round_trip(fabric, tmp_path / "net"), fabric) == []
 
 
 def test_lines_fit_into_ibsims_buffer(tmp_path: Path) -> None:
@@ -111,24 +54,6 @@ def test_lines_fit_into_ibsims_buffer(tmp_path: Path) -> None:
     assert max(map(len, (tmp_path / "net").read_bytes().split(b"\n"))) < 255
 
 
-def test_ids() -> None:
-    """Names where they are legal and nobody else's, GUIDs otherwise."""
-    builder = FabricBuilder("names")
-    for index, name in enumerate(["S1-0", "twice", "twice", "n1", "a b", "S-" + "0" * 16]):
-        builder.add_switch(0x10 + index, name, 8)
-    builder.add_terminal(0x101, "n1", "n1", 0, 1, node_guid=0x100)
-    builder.add_terminal(0x201, "n2 HCA-1", "n2", 0, 2, node_guid=0x200)
-    builder.add_terminal(0x301, "n2 HCA-2", "n2", 0, 3, node_guid=0x300)
-    builder.add_terminal(0x401, "n3", "n3", 0, 4, node_guid=0x400)
-    builder.add_terminal(0x409, "n3", "n3", 0, 5, node_guid=0x400, port_number=2)
-    switches, terminals = net_ids(builder.build())
-    assert switches == ["S1-0", *(f"S-{guid:016x}" for guid in range(0x11, 0x16))]
-    assert terminals == [
-        "n1", "H-0000000000000200", "H-0000000000000300", "P-0000000000000401",
-        "P-0000000000000409",
-    ]  # fmt: skip
-
-
 def test_guid_of_another_node(tmp_path: Path) -> None:
     """`caguid` would be the switch's GUID: another port number gets the port's GUID right."""
     builder = FabricBuilder("clash")
@@ -136,13 +61,3 @@ def test_guid_of_another_node(tmp_path: Path) -> None:
     fabric = builder.build()
     assert differences(round_trip(fabric, tmp_path / "net"), fabric) == []
     assert 'caguid=0x4fff\nCa 2 "n1" # "n1"\n[2](5001)' in (tmp_path / "net").read_text()
-
-
-def test_nothing_half_written(tmp_path: Path) -> None:
-    fabric = xgft_fabric("xgft:2;2,2;1,2")
-    with pytest.raises(InputError, match="cannot be written"):
-        write_ibsim_net(fabric, tmp_path / "none" / "net")
-    (tmp_path / "folder").mkdir()
-    with pytest.raises(InputError, match="cannot be written"):
-        write_ibsim_net(fabric, tmp_path / "folder")
-    assert list(tmp_path.iterdir()) == [tmp_path / "folder"]

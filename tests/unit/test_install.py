@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sar_agent.errors import InputError, Unavailable
+from sar_agent.errors import InputError
 from sar_agent.formats.conversion import routes_to_file
 from sar_agent.formats.routes_file import (
     RoutesFile,
@@ -26,9 +25,8 @@ from sar_agent.install.generations import Generations
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.install.subnet_manager import NotYet
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.opensm import plugin_install as install_module
-from sar_agent.opensm.plugin_client import DumpAnswer, LoadAnswer, PluginRefused
+from sar_agent.opensm.plugin_client import LoadAnswer, PluginRefused
 from sar_agent.opensm.plugin_install import (
     ReadBackDiffers,
     finish_or_restore,
@@ -37,9 +35,9 @@ from sar_agent.opensm.plugin_install import (
     read_in_force,
 )
 from sar_agent.routing import Options, load_engine
-from tests.fake_opensm import FakeBridge, State
-from tests.unit.routes_vectors import small_routes
-from tests.unit.small_plan import SMALL_TREE, small_plan
+from tests.worlds.fake_opensm import FakeBridge, State
+from tests.worlds.routes_vectors import small_routes
+from tests.worlds.small_plan import SMALL_TREE, small_plan
 
 
 @pytest.fixture
@@ -57,26 +55,12 @@ def file(plan: Plan) -> RoutesFile:
     return plan.routes_file
 
 
-def test_what_is_read_back_is_returned(bridge: FakeBridge, plan: Plan) -> None:
+def test_the_tables_read_back_are_returned(bridge: FakeBridge, plan: Plan) -> None:
     path = bridge.folder / "routes.sar"
     found = put_in_force(bridge, plan, path, bridge.digest)
     assert differences(plan.routes_file, found.file) == 0 and bridge.generation == 5
     assert found.confirmed and found.digest == bridge.digest and found.generation == 5
     assert read_generation(path) == 5 and not next_path(path).exists()
-
-
-def test_a_plan_does_not_depend_on_the_plan_before(plan: Plan) -> None:
-    mix = synthetic_mix(SMALL_TREE, 1)
-    cut = SMALL_TREE.with_links_down([0])
-    for fabric, engine in ((SMALL_TREE, "sar"), (cut, "sar"), (SMALL_TREE, "minhop")):
-        routes = load_engine(engine).route(fabric, mix, Options())
-        alone, after = (
-            make_plan(6, fabric, mix, routes),
-            make_plan(6, fabric, mix, routes, before=plan),
-        )
-        assert alone.verdict == after.verdict and alone.measures.json() == after.measures.json()
-        assert alone.measures.channel_load.tobytes() == after.measures.channel_load.tobytes()
-        plan = after
 
 
 def test_nobody_can_write_to_what_was_proved(plan: Plan) -> None:
@@ -89,13 +73,6 @@ def test_nobody_can_write_to_what_was_proved(plan: Plan) -> None:
         made.routes.egress[0, 0, 0] = 0
 
 
-def test_nobody_there_nothing_is_written(bridge: FakeBridge, plan: Plan) -> None:
-    bridge.away = True
-    with pytest.raises(Unavailable):
-        put_in_force(bridge, plan, bridge.folder / "routes.sar", None)
-    assert not list(bridge.folder.glob("routes*"))
-
-
 def test_a_refusal_leaves_the_former_file(bridge: FakeBridge, plan: Plan) -> None:
     path = bridge.folder / "routes.sar"
     put_in_force(bridge, plan, path, None)
@@ -105,19 +82,6 @@ def test_a_refusal_leaves_the_former_file(bridge: FakeBridge, plan: Plan) -> Non
         put_in_force(bridge, replace(plan, generation=6), path, None)
     assert path.stat() == before, "not even written again"
     assert not next_path(path).exists()
-
-
-def test_tables_that_changed_while_the_load_waited_are_not_replaced(
-    bridge: FakeBridge, plan: Plan
-) -> None:
-    """A fallback engine rewrites all tables after they were read, before the load's turn."""
-    read, cut = bridge.digest, SMALL_TREE.with_links_down([0])
-    bridge.fabric = cut
-    bridge.on_load = [bridge.fall_back]
-    with pytest.raises(PluginRefused, match="is in force") as refused:
-        put_in_force(bridge, plan, bridge.folder / "routes.sar", read)
-    assert refused.value.code == "changed" and bridge.generation == 0
-    assert not list(bridge.folder.glob("routes*"))
 
 
 @pytest.mark.parametrize("state", ["starting", "asked", "building", "sending"])
@@ -133,36 +97,8 @@ def test_nothing_is_written_while_opensm_is_at_work(
     assert bridge.loads == [] and not next_path(path).exists()
 
 
-def test_what_is_read_waits_for_an_opensm_that_sends(
-    bridge: FakeBridge, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bridge.state = "sending"
-
-    def done(seconds: float) -> None:
-        bridge.state = "built"
-
-    monkeypatch.setattr(time, "sleep", done)
-    assert read_in_force(bridge, SMALL_TREE).confirmed
-
-
-def test_tables_that_change_while_they_are_read_are_read_again(
-    bridge: FakeBridge, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    dump, left = bridge.dump, [1, 1]
-
-    def slow() -> DumpAnswer:
-        found = dump()
-        if left and left.pop():
-            bridge.lids += 1
-            bridge.routings += 1
-        return found
-
-    monkeypatch.setattr(bridge, "dump", slow)
-    assert read_in_force(bridge, SMALL_TREE).digest == bridge.digest and not left
-
-
 def test_a_switch_that_did_not_confirm_is_known_as_that(bridge: FakeBridge, plan: Plan) -> None:
-    """Not as a switch without routes: the review's e10."""
+    """It is not taken for a switch without routes."""
     path, old = bridge.folder / "routes.sar", read_in_force(bridge, SMALL_TREE)
     assert old.confirmed and old.had is None
     bridge.deaf = (0,)
@@ -184,7 +120,7 @@ def test_a_switch_that_did_not_confirm_is_known_as_that(bridge: FakeBridge, plan
 
 
 def test_a_load_past_its_deadline_is_still_under_way(bridge: FakeBridge, plan: Plan) -> None:
-    """The review's e9: the file is neither taken back nor written again before OpenSM is done."""
+    """The file is neither taken back nor written again before OpenSM is done."""
     path = bridge.folder / "routes.sar"
     put_in_force(bridge, plan, path, None)
 
@@ -290,7 +226,7 @@ def killed_at(point: str, bridge: Outlives, plan: Plan, path: Path) -> None:
 def test_kill_9_leaves_the_old_routes_or_confirmed_ones(
     tmp_path: Path, plan: Plan, point: str, deaf: bool, restarts: str
 ) -> None:
-    """The review's e8: the agent is killed at each point between writing and confirming. `deaf`:
+    """The agent is killed at each point between writing and confirming. `deaf`:
     a switch does not confirm; `restarts`: who comes first."""
     bridge, path = Outlives(tmp_path, SMALL_TREE), tmp_path / "routes.sar"
     old = load_engine("updn").route(SMALL_TREE, JobMix.of([]), Options())
@@ -323,21 +259,6 @@ def test_another_table_than_planned(bridge: FakeBridge, plan: Plan) -> None:
     with pytest.raises(ReadBackDiffers, match="1 entries differ"):
         put_in_force(bridge, plan, bridge.folder / "routes.sar", None)
     assert not (bridge.folder / "routes.sar").exists()
-
-
-def test_differences_are_counted_by_guid_and_offset(file: RoutesFile) -> None:
-    two = file.forwarding.repeat(2, axis=0)
-    assert differences(file, replace(file, forwarding=two)) == 0, "later offsets repeat the first"
-    two[1, 0, 3] = 1 + two[1, 0, 3] % 2
-    assert differences(file, replace(file, forwarding=two)) == 1
-    assert differences(replace(file, forwarding=two), replace(file, forwarding=two)) == 0
-    fewer = replace(
-        file,
-        terminal_guids=file.terminal_guids[1:],
-        terminal_leaf=file.terminal_leaf[1:],
-        forwarding=file.forwarding[:, :, 1:],
-    )
-    assert differences(file, fewer) == differences(fewer, file) == 0
 
 
 def test_service_levels_count() -> None:

@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.hostnames import HostMapper
-from sar_agent.fabric.model import Kind
 from sar_agent.fabric.opensm_file import decode_opensm_fabric
 from sar_agent.fabric.spec import parse_fabric
 from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.jobs.record import JobRecord
-from tests.fabric_texts import SMALL
-from tests.opensm_files import image_of_text
-from tests.unit.test_cli import sar_agent
+from tests.worlds.command_line import sar_agent
+from tests.worlds.fabric_texts import SMALL
+from tests.worlds.opensm_files import image_of_text
 
 EXAMPLE = Path(__file__).parents[2] / "docs/examples/cluster.ibnetdiscover"
 ROUTES = ("--routes", EXAMPLE.parent / "opensm-lfts.dump")
@@ -55,12 +53,6 @@ def test_both_readers_choose_the_same_ports(
         assert fabric.digest == parse_fabric(TWO_RAILS, "test").digest, "it is the same fabric"
 
 
-def test_an_hca_without_a_name_is_chosen_by_its_port() -> None:
-    fabric = parse_fabric(SMALL, "test", HostMapper(job_hcas=("/2",)))
-    chosen = fabric.job_ports["H-00000000000a0030"]
-    assert fabric.terminal_port_number[list(chosen)].tolist() == [2]
-
-
 def test_a_job_has_the_ports_that_were_chosen() -> None:
     record = JobRecord("7", ("n001", "n002"), "RUNNING")
     mapper = HostMapper(job_hcas=("mlx5_2/2", "mlx5_2/1"))
@@ -70,13 +62,6 @@ def test_a_job_has_the_ports_that_were_chosen() -> None:
     assert sorted(names) == ["n001 mlx5_2", "n002 mlx5_2", "n002 mlx5_2"]
     leaf = parse_fabric(TWO_RAILS, "test", HostMapper(job_hcas=("*/1",)))
     assert mix_of_records(leaf, [record]).mix.jobs == (), "all port 1 are on one leaf switch"
-
-
-def test_storage_stays_storage() -> None:
-    mapper = HostMapper(storage_hosts=("n002",), job_hcas=("mlx5_10",))
-    fabric = parse_fabric(TWO_RAILS, "test", mapper)
-    kinds = fabric.terminal_kind[list(fabric.hosts["n002"])]
-    assert np.all(kinds == Kind.STORAGE)
 
 
 def test_the_option(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import os
 import re
 import threading
 from pathlib import Path
@@ -46,11 +45,6 @@ def test_read_back(tmp_path):
     assert parse_jobmap((tmp_path / "map").read_text()) == JOBS
 
 
-def test_others_maps():
-    jobs = parse_jobmap("#\n\n  n1\t123_4 # x\nn2 9+0\nn3 9+1\nn1 123_4\n")
-    assert [(job.id, job.hosts) for job in jobs] == [("123_4", ("n1",)), ("9", ("n2", "n3"))]
-
-
 @pytest.mark.parametrize("bad", ["n1", "n1 2 3", "n1 x", "n[1-2] 3", "n1 3_", "n1|2 3", "12 n1"])
 def test_a_broken_line_is_named(bad):
     with pytest.raises(
@@ -58,24 +52,6 @@ def test_a_broken_line_is_named(bad):
     ) as caught:
         parse_jobmap(f"n1 1\n{bad}\n", "map")
     assert caught.value.line == 2
-
-
-def test_broken_lines_among_others_are_passed_over(caplog):
-    assert parse_jobmap("n1 1\nn2 x\n# a\nn3 1\n", "map")[0].hosts == ("n1", "n3")
-    assert "1 entry was passed over, the first: map:2: 'n2 x' is not `host jobid`" in caplog.text
-
-
-def test_nothing_half_written_when_writing_fails(tmp_path, monkeypatch):
-    write_jobmap(tmp_path / "map", JOBS[:1])
-
-    def full(_: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(InputError, match=r"map: cannot be written .No space left"):
-        write_jobmap(tmp_path / "map", JOBS)
-    assert parse_jobmap((tmp_path / "map").read_text()) == JOBS[:1]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["map", "map.lock"]
 
 
 def test_a_missing_directory_is_said():

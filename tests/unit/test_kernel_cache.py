@@ -36,12 +36,14 @@ def run(folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.fixture
-def kernel(tmp_path: Path) -> Path:
-    (tmp_path / "kernel.py").write_text(KERNEL)
-    assert run(tmp_path).stdout == "42 0 1\n"
-    assert run(tmp_path).stdout == "42 1 0\n"
-    return tmp_path
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Each test leaves a cache that can be loaded."""
+    folder = tmp_path_factory.mktemp("kernel")
+    (folder / "kernel.py").write_text(KERNEL)
+    assert run(folder).stdout == "42 0 1\n"
+    assert run(folder).stdout == "42 1 0\n"
+    return folder
 
 
 def index_of_an_older_release() -> bytes:
@@ -50,17 +52,13 @@ def index_of_an_older_release() -> bytes:
     return pickle.dumps(numba.__version__, protocol=-1) + gone
 
 
-@pytest.mark.parametrize("what", ["moved module", "cut index", "cut code", "no version"])
+@pytest.mark.parametrize("what", ["moved module", "cut code"])
 def test_a_cache_that_cannot_be_loaded_is_a_miss(kernel: Path, what: str) -> None:
     (index,), (code,) = (list((kernel / "cache").rglob(f"*.{end}")) for end in ("nbi", "nbc"))
     if what == "moved module":
         index.write_bytes(index_of_an_older_release())
-    elif what == "cut index":
-        index.write_bytes(index.read_bytes()[:-20])
-    elif what == "cut code":
-        code.write_bytes(code.read_bytes()[:100])
     else:
-        index.write_bytes(b"")
+        code.write_bytes(code.read_bytes()[:100])
     done = run(kernel)
     assert (done.returncode, done.stdout) == (0, "42 0 1\n"), done.stderr
     assert run(kernel).stdout == "42 1 0\n", "and it is kept again"
@@ -76,33 +74,3 @@ def test_kernels_of_the_package_serve_every_user(kernel: Path, tmp_path: Path) -
     assert run(kernel, SAR_AGENT_KERNELS=str(shared)).stdout == "42 0 1\n", (
         "anybody may write there"
     )
-
-
-OURS = """
-import sys
-from numba import njit
-from sar_agent.fabric.spec import load_fabric
-from sar_agent.routing.graph.csr import graph_of
-from sar_agent.routing.graph.hop_counts import all_hops
-
-graph = graph_of(load_fabric("torus:5"))
-print(all_hops(graph)[0].tolist(), all_hops.stats.cache_hits.total())
-print("numba.np.arrayobj" in sys.modules, "numba.np.linalg" in sys.modules)
-
-@njit
-def farthest(graph):
-    return all_hops(graph).max(), sorted([3, 1, 2])[0]
-
-print(*farthest(graph))
-"""
-
-
-def test_compiled_kernels_load_without_what_a_compiler_needs(tmp_path: Path) -> None:
-    """And a kernel that is compiled afterwards may call them."""
-    cache = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
-    printed = [
-        subprocess.run([sys.executable, "-c", OURS], env=cache, capture_output=True, text=True)
-        for _ in range(2)
-    ]
-    assert printed[0].stdout == "[0, 1, 2, 2, 1] 0\nTrue True\n2 1\n", printed[0].stderr
-    assert printed[1].stdout == "[0, 1, 2, 2, 1] 1\nFalse False\n2 1\n", printed[1].stderr

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
-import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,103 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sar_agent.agent import install_keys
 from sar_agent.agent.outcome import Result
 from sar_agent.agent.state import State
-from sar_agent.agent.status import AgentStatus
 from sar_agent.config.model import Config
 from sar_agent.errors import CheckFailed, Unserved
-from sar_agent.events.authority import Authority, KnownJob
-from sar_agent.events.message import Event, MessageRefused
-from sar_agent.fabric.ibsim_net import write_ibsim_net
-from sar_agent.fabric.spec import load_fabric
+from sar_agent.events.message import MessageRefused
 from sar_agent.formats.conversion import file_to_routes
 from sar_agent.formats.routes_file import read_routes_file
-from sar_agent.jobs import JobMix
-from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.keys import leases
 from sar_agent.keys import pool as manager
 from sar_agent.keys.description import keys_of
-from sar_agent.keys.flows import phases_of_wish, rank_hosts
-from sar_agent.keys.make_key import from_routes
-from sar_agent.keys.requests import KeyRequests
-from sar_agent.keys.tickets import TrafficWish
-from sar_agent.quality.channel_traffic import Traffic, load_besides, traffic_of
-from sar_agent.routing import Options, load_engine
-from tests.fake_opensm import job
-from tests.live.helpers.listening import with_lids
-from tests.unit.test_loop import World
-
-ROOT, ALICE, BOB = 0, 1001, 1002
-TORUS_HOSTS = ("n001", "n005", "n009", "n013")
-JOBS = (
-    job("1", *TORUS_HOSTS)._replace(uid=ALICE),
-    job("2", "n002", "n006", "n010", "n014")._replace(uid=BOB),
-)
-
-
-class Site(World):
-    """With LIDs to spare, and a desk that the test stands at."""
-
-    def __init__(self, folder: Path, lmc: int = 3, **agent: Any) -> None:
-        self.lmc = lmc
-        self.now = 0.0
-        super().__init__(folder, **agent)
-        self.bridge.fabric = self.fabric
-        self.source.records = JOBS
-
-    def restart(self, topology: str = "") -> Any:
-        fabric = with_lids(load_fabric("xgft:2;4,4;1,2"), self.lmc)
-        if not (self.folder / "cut").exists():
-            write_ibsim_net(fabric, self.net)
-        agent = super().restart(topology)
-        self.authority = Authority(frozenset({ROOT}))
-        agent.keys.pool.requests = self.desk = KeyRequests(self.authority, clock=lambda: self.now)
-        agent.keys.clock = lambda: self.now
-        agent.keys.pool.report()
-        return agent
-
-    def cut(self, spine: int = 0) -> None:
-        super().cut(spine)
-        (self.folder / "cut").touch()
-
-    def pass_(self) -> Any:
-        report = self.once()
-        self.know()
-        return report
-
-    def know(self) -> None:
-        self.authority.known = {
-            number: KnownJob(one.uid, one.traffic)
-            for one in self.agent.observer.running()
-            for number in one.numbers
-        }
-
-    def say(self, event: str, uid: int = ALICE, **keys: Any) -> dict[str, Any]:
-        given = {"v": 1, "event": event, "job": "1", "id": os.urandom(8).hex()} | keys
-        model = KeyRequests.models.get(event, Event)
-        message = model.model_validate_json(json.dumps(given))
-        if isinstance(message, Event):
-            return dict(self.desk.of_job(message, uid))
-        return dict(self.desk.take(message, uid))
-
-    def ask(self, uid: int = ALICE, phase: str = "x", **keys: Any) -> dict[str, Any]:
-        """Until there is an answer."""
-        keys = {"traffic": "ring"} | keys
-        first = self.say("key", uid, phase=phase, **keys)
-        if first.get("state") != "waiting":
-            return first
-        self.agent.serve_keys()
-        return self.say("key", uid, phase=phase, **keys)
-
-    def tables(self) -> np.ndarray:
-        assert self.bridge.tables is not None
-        return self.bridge.tables.forwarding.copy()
-
-    def changed(self, before: np.ndarray) -> list[int]:
-        """LID offsets whose tables are others."""
-        after = self.tables()
-        return [o for o in range(len(after)) if not np.array_equal(before[o], after[o])]
+from tests.worlds.key_site import ALICE, BOB, JOBS, ROOT, TORUS_HOSTS, Site
 
 
 @pytest.fixture
@@ -137,49 +49,6 @@ def test_a_key_is_in_force_and_only_its_offset_changes(site: Site) -> None:
     assert site.value("sar_agent_key_offsets_free") == 5
     assert site.value("sar_agent_key_installs_total", result="installed") == 1
     assert site.agent.installed.generations.numbers() == [2], "a rollback goes behind keys"
-
-
-@pytest.mark.parametrize("busy", [0, 1])
-def test_a_key_avoids_what_other_jobs_send_on_offset_0(
-    site: Site, busy: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One flow takes the spine that job 2 uses less."""
-    fabric = site.fabric
-    spines = np.setdiff1d(np.arange(fabric.switches), fabric.leaves)
-    asked: list[frozenset[int]] = []
-
-    def load(traffic: Traffic, terminals: frozenset[int]) -> np.ndarray:
-        asked.append(terminals)
-        return np.where(fabric.channel_target == spines[busy], 0.9, 0.1)
-
-    monkeypatch.setattr(install_keys, "load_besides", load)
-    site.ask(traffic=None, pairs=[0, 1])
-    assert asked == [frozenset(t for host in TORUS_HOSTS for t in fabric.hosts[host])]
-    made = site.agent.keys.pool.made(("1", "x"))
-    assert made is not None
-    assert set(fabric.channel_target[made.use > 0]) & set(spines) == {spines[1 - busy]}
-
-
-def test_the_load_besides_some_terminals_is_that_of_the_other_jobs() -> None:
-    fabric = load_fabric("xgft:3;4,3,3;1,2,2")
-    mix = synthetic_mix(fabric, 3)
-    routes = load_engine("dfsssp").route(fabric, mix, Options())
-    traffic = traffic_of(fabric, mix, routes)
-    assert len(mix.jobs) > 1
-    assert np.allclose(load_besides(traffic, ()), traffic.load)
-    gone = mix.jobs[1]
-    rest = JobMix.of([one for one in mix.jobs if one is not gone])
-    found = load_besides(traffic, frozenset(gone.terminals[:1].tolist()))
-    assert np.allclose(found, traffic_of(fabric, rest, routes).load)
-
-
-def test_jobs_share_an_offset_and_leave_each_other_s_rows_alone(site: Site) -> None:
-    site.ask()
-    before = site.tables()
-    assert site.ask(BOB, job="2")["offset"] == 2
-    assert site.changed(before) == [2]
-    mine = [site.fabric.hosts[host][0] for host in TORUS_HOSTS]
-    assert np.array_equal(site.tables()[2][:, mine], before[2][:, mine])
 
 
 def test_phases_have_offsets_of_their_own_until_there_are_none(site: Site) -> None:
@@ -209,19 +78,6 @@ def test_somebody_else_s_job(site: Site) -> None:
     assert site.ask(ROOT)["offset"] == 2
 
 
-def test_a_job_that_is_not_there_is_waited_for_and_then_refused(site: Site) -> None:
-    assert site.ask(job="77")["state"] == "waiting"
-    site.source.records = (*JOBS, job("77", "n003", "n007")._replace(uid=ALICE))
-    site.now += 1
-    site.agent.serve_keys()
-    assert site.say("key", job="77", phase="x", traffic="ring")["state"] == "in_force"
-    assert site.ask(job="78")["state"] == "waiting"
-    site.now += 100
-    site.agent.serve_keys()
-    answer = site.say("key", job="78", phase="x", traffic="ring")
-    assert answer["error"] == "no job 78 is running"
-
-
 @pytest.mark.parametrize(
     ("wish", "error"),
     [
@@ -243,12 +99,6 @@ def test_wishes_that_make_no_sense(site: Site, wish: dict[str, Any], error: str)
     answer = site.ask(**wish)
     assert answer["ok"] is False and error in answer["error"], answer
     assert site.bridge.generation == 1
-
-
-def test_an_all_to_all_is_the_engine_s(site: Site) -> None:
-    assert site.ask(traffic="alltoall")["state"] == "in_force"
-    answer = site.ask(phase="y", traffic="alltoall", tasks="100(x4)")
-    assert answer["sentence"].startswith("an all-to-all of 400 ranks is too much for a routing key")
 
 
 def test_a_phase_has_one_name_and_one_wish(site: Site) -> None:
@@ -285,20 +135,6 @@ def test_the_end_of_the_job_frees_the_offset(site: Site) -> None:
     assert 2 in site.changed(before), "the shelter's tables again"
     hosts = slice(site.fabric.terminals)
     assert np.array_equal(site.tables()[2][:, hosts], site.tables()[1][:, hosts])
-
-
-def test_a_restart_keeps_the_keys_byte_for_byte(site: Site) -> None:
-    site.ask(traffic="shift:2")
-    before = site.tables()
-    site.restart()
-    site.pass_()
-    assert site.ask(traffic="shift:2")["offset"] == 2, "no install: it is known"
-    assert site.ask(phase="y")["offset"] == 3
-    assert site.changed(before) == [3]
-    site.restart()
-    site.source.records = JOBS[:1]
-    site.pass_()  # a reroute for other jobs
-    assert np.array_equal(site.tables()[2][:, :16], before[2][:, :16])
 
 
 def test_a_cable_that_breaks_makes_keys_anew(site: Site) -> None:
@@ -361,14 +197,6 @@ def test_opensm_refuses_a_key(site: Site) -> None:
     assert site.ask()["offset"] == 2
 
 
-def test_a_key_that_is_not_read_back(site: Site) -> None:
-    site.bridge.on_load = [lambda: setattr(site.bridge, "spoil", True)]
-    assert "entries differ" in site.ask()["sentence"]
-    site.bridge.spoil, site.bridge.on_load = False, []
-    assert site.once().result is Result.INSTALLED, "another generation is in force than ours"
-    assert site.value("sar_agent_key_leases") == 0
-
-
 def spoiled(site: Site) -> None:
     site.bridge.spoil = True
 
@@ -388,7 +216,7 @@ def a_port_more(site: Site) -> None:
 def test_keys_are_proved_from_what_was_read_back(
     site: Site, happens: Callable[[Site], None]
 ) -> None:
-    """The review's M13: they were proved from the plan that the agent remembered."""
+    """They were once proved from the plan that the agent remembered."""
     before = list(site.bridge.loads)
     happens(site)
     assert site.ask()["state"] == "waiting"
@@ -400,25 +228,6 @@ def test_keys_are_proved_from_what_was_read_back(
     site.bridge.confirm()
     site.now += 11
     assert site.ask(phase="y")["offset"] == 2
-
-
-def test_opensm_restarts_in_the_middle(site: Site) -> None:
-    site.bridge.fall_back()
-    assert site.ask()["state"] == "waiting"
-    assert site.pass_().result is Result.INSTALLED
-    site.agent.serve_keys()
-    assert site.ask()["offset"] == 2
-    site.bridge.away = True
-    assert site.ask(phase="y")["state"] == "waiting"
-    site.now += 100
-    site.agent.serve_keys()
-    assert "does not answer" in site.ask(phase="y")["sentence"]
-    site.bridge.away = False
-    site.bridge.fall_back()
-    assert site.pass_().result is Result.INSTALLED
-    hosts = slice(site.fabric.terminals)
-    again = site.tables()
-    assert not np.array_equal(again[2][:, hosts], again[1][:, hosts]), "the key is there again"
 
 
 def test_no_lmc_no_keys_and_observing_neither(tmp_path: Path) -> None:
@@ -446,25 +255,6 @@ def test_a_job_that_names_its_traffic_has_a_key_to_its_end(site: Site) -> None:
     assert [one.tasks for one in site.agent.keys.pool.leases] == ["2(x4)"]
 
 
-def test_many_nodes_are_asked_not_to_come_all_at_once(site: Site) -> None:
-    nodes = "n[0001-1728]"
-    assert site.say("start", ROOT, traffic="ring", nodes=nodes)["wait"] == pytest.approx(3.456)
-
-
-def test_what_is_in_the_tables_is_what_was_counted(site: Site) -> None:
-    """The links that a shift says are those that packets take."""
-    for n, traffic in enumerate(("shift:1", "shift:2", "bitcomp", "ring", "butterfly")):
-        site.ask(phase=f"p{n}", traffic=traffic)
-    assert site.bridge.tables is not None
-    routes = file_to_routes(site.fabric, site.bridge.tables)
-    for lease in site.agent.keys.pool.leases:
-        phases = phases_of_wish(site.fabric, lease.hosts, lease.wish)
-        walked = from_routes(site.fabric, lease.hosts, phases, lease.offset, routes)
-        made = site.agent.keys.pool.made(lease.key)
-        assert made is not None and np.array_equal(walked.use, made.use), lease.phase
-        assert lease.own == walked.own
-
-
 def test_a_job_s_keys_in_words(site: Site) -> None:
     site.ask(traffic="shift:2", lease=100)
     site.say("start", ROOT, traffic="ring")
@@ -480,28 +270,6 @@ def test_a_job_s_keys_in_words(site: Site) -> None:
     assert keys_of(site.fabric, routes, site.agent.keys.pool.leases, ["2"]) == []
     lost = keys_of(site.fabric, None, site.agent.keys.pool.leases, ["1"])[0]
     assert "lost, the routes in force are not known" in lost.words()
-
-
-def test_status_says_what_the_lmc_gives(site: Site) -> None:
-    site.ask()
-    leases = list(site.agent.keys.pool.leases)
-    found = AgentStatus("install", "", None, site.bridge.manager.status(), "", [], leases=leases)
-    assert "keys       1 leased to 1 jobs at 1 LID offsets" in found.words()
-    assert "the largest that fits is 7" in found.words()
-    assert found.json()["keys"][0]["offset"] == 2
-
-
-def test_ranks_are_laid_in_blocks_along_the_hosts(site: Site) -> None:
-    assert rank_hosts("2(x2),1", 4).tolist() == [0, 0, 1, 1, 2]
-    hosts, fabric = TORUS_HOSTS, site.fabric
-    place = [fabric.hosts[host][0] for host in hosts]
-    [(a, b)] = phases_of_wish(
-        fabric, hosts, TrafficWish(pairs=(0, 1, 1, 2, 0, 3, 2, 0), tasks="2(x2)")
-    )
-    assert sorted(zip(a.tolist(), b.tolist(), strict=True)) == [
-        (place[0], place[1]),
-        (place[1], place[0]),
-    ], "what stays in a host is no flow, and each is one"
 
 
 def test_a_plan_that_fails_with_keys_is_made_without(

@@ -12,13 +12,12 @@ from sar_agent.errors import InputError, Unserved
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.model import Job, make_job
+from sar_agent.jobs.model import make_job
 from sar_agent.jobs.synthetic import synthetic_mix
-from sar_agent.keys.routes import choose_shift, key_tree, make_key, rows_of, unshifted
+from sar_agent.keys.routes import choose_shift, key_tree, make_key, unshifted
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.engine import PreviousRoutes, Rerouting
-from tests.data import data_path
-from tests.property.keys import most, permutation
+from tests.worlds.key_flows import most, permutation
 
 TREE = load_fabric("xgft:3;4,4,4;1,4,4")
 JOBS = [
@@ -50,13 +49,6 @@ def test_jobs_that_say_what_they_send_get_keys(engine: str) -> None:
     )
     keyed = {t for job in JOBS[:3] for t in job.terminals.tolist()}
     assert rows_that_differ(routes, route("dmodk")) <= keyed
-
-
-def test_shifts_keep_jobs_apart() -> None:
-    fabric = load_fabric("xgft:2;8,8;1,8")
-    mix = JobMix.of(make_job(str(n), range(n, 64, 8), "ring") for n in range(8))
-    for engine, flows in (("ark", 8), ("nrk", 1)):
-        assert route(engine, fabric, mix).remarks[0].endswith(f"together have at most {flows}")
 
 
 def test_a_pattern_for_all_jobs() -> None:
@@ -94,12 +86,6 @@ def test_nrk_leaves_the_keys_of_running_jobs_alone() -> None:
     assert rows_that_differ(first, said)
 
 
-def test_hosts_that_two_jobs_share_have_rows_of_one() -> None:
-    twice = [make_job("a", range(16), "ring"), make_job("b", range(8, 24), "shift:4")]
-    for engine in ("ark", "nrk"):
-        assert check_routes(TREE, route(engine, mix=JobMix.of(twice))).passed
-
-
 @pytest.mark.parametrize("spec", ["xgft:2;4,4;1,4", "xgft:3;4,4,4;1,4,4"])
 def test_trees_with_broken_cables_are_served_as_well_as_may_be(spec: str) -> None:
     fabric = load_fabric(spec)
@@ -119,39 +105,7 @@ def test_trees_with_broken_cables_are_served_as_well_as_may_be(spec: str) -> Non
         assert check_routes(broken, routes).passed and "searched for" in routes.remarks[-1]
 
 
-@pytest.mark.data
-@pytest.mark.parametrize("name", ["dgx-ndr", "selene-storage", "psmn-x5", "director-notabs"])
-def test_real_trees_are_served(name: str) -> None:
-    fabric = load_fabric(str(data_path(f"{name}.ibnetdiscover")))
-    mix = synthetic_mix(fabric, 1)
-    routes = route("nrk", fabric, mix, pattern="ring")
-    assert check_routes(fabric, routes).passed
-    assert f"{len(mix.jobs)} of {len(mix.jobs)} jobs have a routing key" in routes.remarks[0]
-
-
-def test_what_is_no_tree_is_not_served() -> None:
+def test_other_fabrics_are_not_served() -> None:
     for spec in ("torus:3x3,hosts=2", "dragonfly:a=4,p=2,h=2"):
         with pytest.raises(Unserved, match=r"routing keys need a fat tree: .* is not a fat tree"):
             key_tree(load_fabric(spec))
-
-
-def test_hosts_that_are_down_send_nothing() -> None:
-    fabric = TREE.with_links_down(terminals=[5])
-    flows = np.array([5], np.int32), np.array([60], np.int32)
-    with pytest.raises(InputError, match="is down or no host, so no flow can use it"):
-        make_key(key_tree(fabric), [flows])
-    many = np.zeros(1 << 20, np.int32)
-    with pytest.raises(InputError, match="too many for one routing key"):
-        make_key(key_tree(TREE), [(many, many + 1), (many, many)])
-
-
-def test_a_key_without_flows_between_switches() -> None:
-    key = make_key(key_tree(TREE), [(np.array([0], np.int32), np.array([1], np.int32)), ([], [])])  # type: ignore[list-item]
-    assert [tuple(one) for one in key.contention] == [(0, 0, 0), (0, 0, 0)]
-    shift = choose_shift(key, np.ones(TREE.channels))
-    assert shift.most == 0 and len(rows_of(key, shift, TREE).destinations) == 0
-
-
-def test_the_same_job_twice_gets_the_same_rows() -> None:
-    one, two = (route("nrk", mix=JobMix.of([Job(i, JOBS[0].terminals, "ring")])) for i in "ab")
-    assert not rows_that_differ(one, two)

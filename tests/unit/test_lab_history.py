@@ -13,48 +13,11 @@ import pytest
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.spec import load_fabric
-from sar_lab.history import HistoryBuilder, JobHistory, place_history, read_history
-from sar_lab.history.files import is_history
-from sar_lab.history.first_seen import ends_of as first_seen_ends
-from sar_lab.history.leonardo import leonardo_stand_in
-from tests.data import data_path
+from sar_lab.history import HistoryBuilder, place_history, read_history
+from tests.worlds.job_texts import SACCT
 
 
-def test_jobs_are_sorted_by_start_and_run_until_just_before_their_end() -> None:
-    builder = HistoryBuilder("h")
-    builder.add("2", 20.0, 30.0, ["b", "a", "b"])
-    builder.add("1", 10.0, 20.0, ["a"])
-    builder.add("3", 20.0, inf, ["c"])
-    history = builder.build()
-    assert history.ids == ("1", "2", "3")
-    assert [history.hosts[h] for h in history.hosts_of(1)] == ["b", "a"]
-    assert history.size.tolist() == [1, 2, 1]
-    assert history.running(9.9).tolist() == []
-    assert history.running(19.9).tolist() == [0]
-    assert history.running(20.0).tolist() == [1, 2]
-    assert history.running(1e12).tolist() == [2]
-    assert history.span == (10.0, 30.0)
-
-
-def test_changes_follow_what_runs_and_ends_come_first() -> None:
-    draw = np.random.default_rng(1)
-    builder = HistoryBuilder("h")
-    for i in range(200):
-        start = float(draw.integers(0, 50))
-        builder.add(str(i), start, start + float(draw.integers(1, 20)), [f"n{draw.integers(9)}"])
-    history = builder.build()
-    running: set[int] = set()
-    before = -inf
-    for change in history.changes():
-        assert change.time > before
-        before = change.time
-        assert running >= set(change.ended.tolist())
-        running = running - set(change.ended.tolist()) | set(change.started.tolist())
-        assert sorted(running) == history.running(change.time).tolist()
-    assert not running
-
-
-def test_what_cannot_have_run_is_left_out_and_counted() -> None:
+def test_impossible_jobs_are_left_out_and_counted() -> None:
     builder = HistoryBuilder("h")
     builder.add("1", 5.0, 9.0, ["a"])
     builder.add("1", 5.0, 9.0, ["a"])
@@ -67,25 +30,6 @@ def test_what_cannot_have_run_is_left_out_and_counted() -> None:
         (1, ("1",)), (1, ("2",)), (1, ("3",)), (1, ("4",))
     ]  # fmt: skip
     assert "a clock jumped" in str(history.left_out[1])
-
-
-def test_nothing_usable_is_an_error_that_says_why() -> None:
-    builder = HistoryBuilder("h")
-    builder.add("3", 5.0, 9.0, [])
-    with pytest.raises(InputError, match="1 jobs without nodes: 3"):
-        builder.build()
-
-
-def test_only_some_jobs() -> None:
-    builder = HistoryBuilder("h")
-    for i, hosts in enumerate((["a"], ["a", "b"], ["c", "d", "e"])):
-        builder.add(str(i), i, i + 5.0, hosts)
-    history = builder.build()
-    wide = history.only(history.size > 1)
-    assert wide.ids == ("1", "2")
-    assert [[wide.hosts[h] for h in wide.hosts_of(j)] for j in range(2)] == [
-        ["a", "b"], ["c", "d", "e"]
-    ]  # fmt: skip
 
 
 def test_placed_on_a_fabric_only_jobs_over_two_leaves_are_in_the_mix() -> None:
@@ -103,22 +47,6 @@ def test_placed_on_a_fabric_only_jobs_over_two_leaves_are_in_the_mix() -> None:
         "2 hosts of jobs that are not in the fabric: elsewhere, nowhere",
         "1 jobs of which no host is in the fabric: lost",
     ]
-
-
-SACCT = (
-    "JobID|Start|End|State|NodeList\n"
-    "7|2026-01-05T10:00:00|2026-01-05T11:00:00|COMPLETED|n[001-002]\n"
-    "7.batch|2026-01-05T10:00:00|2026-01-05T11:00:00|COMPLETED|n001\n"
-    "8+0|2026-01-05T10:30:00|2026-01-05T11:30:00|COMPLETED|n003\n"
-    "8+1|2026-01-05T10:30:00|2026-01-05T11:30:00|COMPLETED|n005\n"
-    "9|2026-01-05T12:00:00|2026-01-05T11:00:00|COMPLETED|n004\n"
-    "10|Unknown|Unknown|PENDING|None assigned\n"
-    "11|2026-01-05T12:00:00|Unknown|RUNNING|n[001,005]\n"
-    "12|2026-01-05T12:00:00|Unknown|NODE_FAIL|n007\n"
-    "13|2026-01-05T12:00:00|2026-01-05T12:10:00|CANCELLED by 0|None assigned\n"
-    "14|1970-01-01T00:00:01|2026-01-05T12:10:00|COMPLETED|n001\n"
-    "15|2026-01-05T12:00:00|2026-01-0"
-)
 
 
 def write(path: Path, text: str) -> Path:
@@ -144,12 +72,6 @@ def test_sacct_as_text_with_all_that_goes_wrong(tmp_path: Path) -> None:
     }
 
 
-def test_a_warning_before_the_header_of_sacct(tmp_path: Path) -> None:
-    (tmp_path / "warned").write_text("sacct: warning: Conflicting options\n" + SACCT)
-    assert read_history(tmp_path / "warned").ids == ("7", "8", "11")
-    assert is_history(tmp_path / "warned")
-
-
 def test_sacct_json_whole_and_cut_in_the_middle(tmp_path: Path) -> None:
     jobs = [
         {
@@ -168,28 +90,6 @@ def test_sacct_json_whole_and_cut_in_the_middle(tmp_path: Path) -> None:
     cut = read_history(write(tmp_path / "b.json", text[:-40]))
     assert cut.ids == ("1", "2")
     assert "truncated files" in str(cut.left_out[0])
-
-
-def trace_csv_of(history: JobHistory) -> str:
-    """The history as a trace `job,start,end,nodelist`, times in seconds."""
-    lines = ["job,start,end,nodelist"]
-    for j, id in enumerate(history.ids):
-        start, end = float(history.start[j]), float(history.end[j])
-        hosts = ",".join(history.hosts[h] for h in history.hosts_of(j))
-        until = "" if end == float("inf") else f"{end:.15g}"
-        lines.append(f'{id},{start:.15g},{until},"{hosts}"')
-    return "\n".join(lines) + "\n"
-
-
-def test_a_trace_goes_there_and_back(tmp_path: Path) -> None:
-    text = 'job,start,end,nodelist\n1,5e7,50000100,"n[1-2],n9"\n2,50000050,,n3\nx,y\n'
-    history = read_history(write(tmp_path / "trace.csv", text))
-    assert history.ids == ("1", "2")
-    assert history.size.tolist() == [3, 1]
-    assert history.left_out[0].examples == ("line 4",)
-    again = read_history(write(tmp_path / "again.csv", trace_csv_of(history)))
-    assert (again.hosts, again.ids) == (history.hosts, history.ids)
-    assert np.array_equal(again.end, history.end)
 
 
 def first_seen_folder(tmp_path: Path) -> Path:
@@ -236,12 +136,6 @@ def test_an_archive_that_ends_in_the_middle(tmp_path: Path) -> None:
     assert any("truncated archives" in str(left) for left in history.left_out)
 
 
-def test_two_jobs_first_seen_together_on_one_node_both_last() -> None:
-    assert first_seen_ends([(1.0, "a", ("n",)), (1.0, "b", ("n",)), (4.0, "c", ("n",))], 9.0) == [
-        4.0, 4.0, 9.0
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("text", "word"),
     [
@@ -252,20 +146,6 @@ def test_two_jobs_first_seen_together_on_one_node_both_last() -> None:
         ("job,start,end,nodelist\n", "no usable job"),
     ],
 )
-def test_what_is_no_history_is_said(text: str, word: str, tmp_path: Path) -> None:
+def test_other_files_are_refused(text: str, word: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=word):
         read_history(write(tmp_path / "file", text))
-
-
-@pytest.mark.data
-def test_real_records() -> None:
-    sacct = read_history(data_path("sacct-2016.log"))
-    assert sacct.jobs + sum(left.count for left in sacct.left_out) == 4285
-    text, found = (read_history(data_path(f"slurm/sacct{n}")) for n in ("_all.txt", ".json"))
-    assert np.array_equal(text.start, found.start) and np.array_equal(text.host, found.host)
-    jobs = read_history(data_path("leonardo-jobs.tar.gz"))
-    assert jobs.jobs + sum(left.count for left in jobs.left_out) == 2215
-    fabric = leonardo_stand_in(data_path("leonardo-node-switch-map.txt"))
-    assert (len(fabric.leaves), fabric.terminals, "stand-in" in fabric.name) == (392, 4992, True)
-    unknown = place_history(jobs, fabric).left_out[0]
-    assert (unknown.count, unknown.examples[0]) == (14, "viz02")

@@ -20,11 +20,10 @@ from sar_lab.research.papers.registry import (
     Experiment,
     experiment,
     experiments,
-    peer_studies,
 )
 from sar_lab.research.papers.reproduction_page import write_page
-from sar_lab.research.papers.result_store import run_row, stored_result
-from tests.unit.test_cli import lab_said, sar_lab
+from sar_lab.research.papers.result_store import stored_result
+from tests.worlds.command_line import lab_said, sar_lab
 
 
 def test_each_says_what_it_is() -> None:
@@ -110,17 +109,6 @@ def run_here(*words: str) -> None:
     app(list(words), standalone_mode=False)
 
 
-def test_figure_2_is_as_printed(tmp_path: Path) -> None:
-    row = run_row(experiment("routing-keys-fig2"), [0], tmp_path)
-    assert row["verdict"].startswith("reproduced (") and (tmp_path / row["picture"]).exists()
-
-
-def test_nrk_keeps_what_dmodk_lets_grow() -> None:
-    tree = fig4.clos(16)
-    found = [fig4.largest(tree, 16, seed) for seed in range(3)]
-    assert all(one["nrk"] <= 2 < one["dmodk"] for one in found)
-
-
 def test_the_page_is_made_of_the_stored_rows_and_verdicts_follow_from_their_claims(
     tmp_path: Path,
 ) -> None:
@@ -138,19 +126,3 @@ def test_the_page_is_made_of_the_stored_rows_and_verdicts_follow_from_their_clai
         assert not row["picture"] or (pages / row["picture"]).exists()
         for claim in claims:
             assert f"| {claim.answer} |" in row["table"]
-
-
-def test_the_page_of_run_times_adds_up() -> None:
-    """Rows may have been added since; those on the page exist, and their sums are right."""
-    page = (Path(__file__).parents[2] / "sar_lab/research/pages" / "run-times.md").read_text()
-    rows = re.findall(r"^\| (\S+) \| \S+ \| ([\d.]+|–) \| ([\d.]+|–|not run) \|$", page, re.M)
-    assert len(rows) > 25 and {name for name, *_ in rows} <= {*experiments(), *peer_studies()}
-    sums = re.search(r"In all: (\S+) s, and (\S+) s", page)
-    assert sums
-    for column, printed in enumerate(sums.groups(), 1):
-        numbers = [float(row[column]) for row in rows if row[column][0].isdigit()]
-        assert abs(sum(numbers) - float(printed.replace(",", ""))) < 1
-    for name, _, quick in rows:
-        assert (quick == "not run") == (
-            f"`{name}`" in page.partition("Not reached")[2].split("\n- ")[0]
-        )

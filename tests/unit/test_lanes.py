@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import networkx as nx
 import numpy as np
 import pytest
 
@@ -12,13 +11,9 @@ from sar_agent.check import check_routes
 from sar_agent.errors import InputError, Unserved
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs.synthetic import synthetic_mix
-from sar_agent.quality import measure
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import assign_lanes, lane_budget, routed
-from sar_agent.routing.lanes.dimensions import dimension_ordered
 from sar_agent.routing.lanes.grid import grid_of
-from sar_agent.routing.lanes.lane_assignment import LaneAssignment, LaneProblem
-from tests.property.oracles import live_graph
 
 
 def laid(spec: str, engine: str = "dfsssp", **options: object) -> Routes:
@@ -53,14 +48,6 @@ def test_a_large_torus_is_routed_dimension_by_dimension() -> None:
     assert routes.engine == "dfsssp+dimensions" and routes.virtual_lanes <= 5
     assert "dimension-ordered: the engine's own routes need" in routes.remarks[0]
     assert check_routes(load_fabric("torus:8x8x8"), routes).passed
-
-
-def test_a_torus_that_lacks_a_cable_is_routed_while_it_is_laid() -> None:
-    fabric = load_fabric("torus:8x8x8").with_links_down([0])
-    assert grid_of(fabric) is None
-    routes = routed(load_engine("dfsssp"), fabric, synthetic_mix(fabric, 1), Options(lanes="path"))
-    assert routes.engine == "dfsssp+joint" and routes.virtual_lanes <= 8
-    assert check_routes(fabric, routes).passed
 
 
 @pytest.mark.long
@@ -104,46 +91,6 @@ def test_more_groups_than_lanes() -> None:
         ("dragonfly:a=5,p=1,h=1,g=1", None),
     ],
 )
-def test_what_is_a_torus(spec: str, dims: list[int] | None) -> None:
+def test_tori_are_recognised(spec: str, dims: list[int] | None) -> None:
     found = grid_of(load_fabric(spec))
     assert (found and sorted(found.dims)) == dims
-
-
-def test_dimension_ordered_routes_are_shortest_and_share_cables() -> None:
-    fabric = load_fabric("torus:5x6,hosts=3")
-    grid = grid_of(fabric)
-    assert grid is not None
-    egress = dimension_ordered(fabric, grid)
-    routes = Routes("dimensions", fabric.digest, egress[None])
-    hops = dict(nx.all_pairs_shortest_path_length(live_graph(fabric)))
-    channels = routes.next_channel(fabric)
-    for d in range(fabric.destinations):
-        for s in range(fabric.switches):
-            v, length = s, 0
-            while v != fabric.destination_switch[d]:
-                v, length = int(fabric.channel_target[channels[d, v]]), length + 1
-            assert length == hops[s][v]
-
-
-def test_balance_moves_what_it_can() -> None:
-    """Without it nearly all is in the first lane."""
-    fabric = load_fabric("dragonfly:a=4,p=2,h=2")
-    mix = synthetic_mix(fabric, 1)
-    plain = load_engine("dfsssp").route(fabric, mix, Options(lanes="path"))
-    assignment = LaneAssignment(LaneProblem(fabric, None, 1), plain.egress[0])
-    assignment.assign()
-    before = (assignment.level[: fabric.terminals] == 0).mean()
-    routes = assign_lanes(fabric, plain, Options(lanes="path"))
-    assert routes.service_level is not None
-    after = (routes.service_level[0, : fabric.terminals] == 0).mean()
-    assert abs(after - 1 / routes.virtual_lanes) < before - 1 / routes.virtual_lanes
-
-
-def test_measures_do_not_mind() -> None:
-    fabric = load_fabric("dragonfly:a=4,p=2,h=2")
-    mix = synthetic_mix(fabric, 1)
-    plain = load_engine("sar-plus").route(fabric, mix, Options(lanes="path"))
-    routes = assign_lanes(fabric, plain, Options(lanes="path"), mix=mix)
-    found = measure(fabric, mix, routes)
-    assert found.virtual_lanes == routes.virtual_lanes > 1
-    assert found.load_max == measure(fabric, mix, plain).load_max

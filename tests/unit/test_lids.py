@@ -8,18 +8,8 @@ import numpy as np
 import pytest
 
 from sar_agent.errors import InputError
-from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.lids import assign_lids
 from sar_agent.fabric.xgft import xgft_fabric
-from tests.fabric_texts import SMALL
-
-
-def test_the_sources_are_kept() -> None:
-    fabric = read_ibnetdiscover(SMALL)
-    switches, terminals = assign_lids(fabric)
-    assert switches.tolist() == [1, 2]
-    assert terminals.tolist() == [12, 11, 13, 15, 16, 14]
-    assert switches.dtype == terminals.dtype == np.int32
 
 
 def test_all_unknown_go_by_place_in_the_file() -> None:
@@ -29,26 +19,11 @@ def test_all_unknown_go_by_place_in_the_file() -> None:
     assert terminals.tolist() == [*range(fabric.switches + 1, fabric.destinations + 1)]
 
 
-def test_partly_known_keep_theirs() -> None:
-    fabric = xgft_fabric("xgft:1;4;1")
-    lids = np.array([2, 0, 0, 4], np.int32)
-    switches, terminals = assign_lids(replace(fabric, terminal_lid=lids))
-    assert (switches.tolist(), terminals.tolist()) == ([1], [2, 3, 5, 4])
-
-
 def test_twice_the_same_lid() -> None:
     """The first in the file keeps it."""
     fabric = xgft_fabric("xgft:1;3;1")
     _, terminals = assign_lids(replace(fabric, terminal_lid=np.array([9, 9, 0xC000], np.int32)))
     assert terminals.tolist() == [9, 2, 3]
-
-
-def test_lmc() -> None:
-    """Bases are aligned, known ones only kept where they are; ranges do not overlap."""
-    fabric = xgft_fabric("xgft:1;3;1")
-    known = replace(fabric, terminal_lid=np.array([6, 8, 0], np.int32))
-    switches, terminals = assign_lids(known, lmc=2)
-    assert (switches.tolist(), terminals.tolist()) == ([1], [4, 8, 12])
 
 
 def test_too_many() -> None:

@@ -6,9 +6,6 @@ import gzip
 import json
 import re
 import socket
-import threading
-import urllib.error
-import urllib.request
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sar_agent.agent.build import build_daemon
 from sar_agent.agent.loop import Agent
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.live_page import LivePages, PageSnapshot, web_app
@@ -26,9 +22,10 @@ from sar_agent.live_page.pages import STATIC
 from sar_agent.live_page.web_app import Access, WebApp
 from sar_agent.telemetry import http_server
 from sar_lab.live.process import free_port, wait_until
-from tests.counted_fabric import snapshot_of
-from tests.unit.test_loop import JOBS, World
-from tests.unit.test_reference import differences
+from tests.worlds.agent_world import JOBS, World
+from tests.worlds.counted_fabric import snapshot_of
+from tests.worlds.json_keys import differences
+from tests.worlds.live_page import ask
 
 SPEC = "xgft:2;4,4;1,2"
 STATIC_FOLDER = Path(__file__).parents[2] / "sar_agent/live_page/static"
@@ -37,15 +34,6 @@ STATIC_FOLDER = Path(__file__).parents[2] / "sar_agent/live_page/static"
 @pytest.fixture(scope="module")
 def snapshot() -> PageSnapshot:
     return snapshot_of(SPEC, 3)
-
-
-def ask(app: WebApp, path: str, query: str = "", **more: str) -> tuple[str, dict[str, str], bytes]:
-    """(status, headers, body) for a client on this machine."""
-    environ = {"REQUEST_METHOD": "GET", "PATH_INFO": path, "QUERY_STRING": query,
-               "REMOTE_ADDR": "127.0.0.1", "HTTP_HOST": "127.0.0.1:9777"} | more  # fmt: skip
-    said: list[Any] = []
-    body = b"".join(app(environ, lambda status, headers: said.extend((status, dict(headers)))))  # type: ignore[arg-type,return-value,misc]
-    return said[0], said[1], body
 
 
 def shown(snapshot: PageSnapshot, access: Access = "loopback") -> WebApp:
@@ -139,7 +127,7 @@ def test_nothing_comes_from_elsewhere_and_nothing_is_inline(snapshot: PageSnapsh
         ("any", {"REQUEST_METHOD": "DELETE"}, 405),
     ],
 )
-def test_who_may_read(
+def test_access_is_limited_to_the_configured_readers(
     access: Access,
     more: dict[str, str],
     status: int,
@@ -163,13 +151,8 @@ def test_who_may_read(
         ("/api/job.json", "a=1&b=2&c=3"), ("/../pages.py", ""), ("/static/page.js", ""), ("", ""),
     ],
 )  # fmt: skip
-def test_what_does_not_exist_is_404(path: str, query: str, snapshot: PageSnapshot) -> None:
+def test_unknown_paths_are_404(path: str, query: str, snapshot: PageSnapshot) -> None:
     assert ask(shown(snapshot), path, query)[0].startswith("404")
-
-
-def test_too_many_fields_are_refused(snapshot: PageSnapshot) -> None:
-    status, _, body = ask(shown(snapshot), "/api/job.json", "&".join(f"a{i}=1" for i in range(9)))
-    assert status.startswith("404") and b"Traceback" not in body
 
 
 def test_the_same_is_not_sent_twice_and_texts_are_packed(snapshot: PageSnapshot) -> None:
@@ -251,17 +234,6 @@ def test_the_page_follows_the_passes(tmp_path: Path) -> None:
     assert [o["since"] for o in world_state(world, agent)["wrong"]] == [o["since"] for o in first]
 
 
-def test_the_page_says_that_the_history_cannot_be_read(tmp_path: Path) -> None:
-    world = World(tmp_path)
-    (tmp_path / "state").mkdir(exist_ok=True)
-    world.agent.pass_once()
-    (tmp_path / "state/history.sqlite").write_bytes(b"no database" * 999)
-    world.agent.pass_once()
-    said = json.loads(ask(WebApp(world.agent.observers["page"].pages, "any"), "/api/state.json")[2])
-    assert any("history.sqlite" in one["sentence"] for one in said["wrong"])
-    assert world.value("sar_agent_unexpected_errors_total", where="page") == 0
-
-
 def test_an_error_in_the_page_fails_no_pass(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -273,32 +245,6 @@ def test_an_error_in_the_page_fails_no_pass(
     monkeypatch.setattr(world.agent.observers["page"].pages, "show", broken)
     assert world.agent.pass_once().ok
     assert world.value("sar_agent_unexpected_errors_total", where="page") == 1
-
-
-def test_a_crowd_waits_and_scrapes_go_on(
-    snapshot: PageSnapshot, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(http_server, "ANSWERING", 3)
-    app, port = shown(snapshot), free_port()
-    server = http_server.serve_http("127.0.0.1", port, {"/metrics": app}, app)
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    codes: list[int] = []
-
-    def read() -> None:
-        with opener.open(f"http://127.0.0.1:{port}/api/state.json", timeout=60) as answer:
-            json.loads(answer.read())
-            codes.append(answer.status)
-
-    crowd = [threading.Thread(target=read) for _ in range(20)]
-    for reader in crowd:
-        reader.start()
-    for reader in crowd:
-        reader.join()
-    assert codes == [200] * 20
-    with pytest.raises(urllib.error.HTTPError, match="404"):
-        opener.open(f"http://127.0.0.1:{port}/nothing", timeout=60)
-    server.shutdown()
-    server.server_close()
 
 
 def dripping(port: int, address: str, count: int) -> list[socket.socket]:
@@ -313,7 +259,7 @@ def dripping(port: int, address: str, count: int) -> list[socket.socket]:
 
 @pytest.mark.parametrize("addresses", [["127.0.0.1"], ["127.0.0.2", "127.0.0.3", "127.0.0.4"]])
 def test_clients_that_dawdle_keep_no_scrape_away(addresses: list[str]) -> None:
-    """slow_http.py: eight connections that sent a byte every 3 s, and /metrics was gone. Here are
+    """Eight connections that sent a byte every 3 s once kept /metrics away. Here are
     more of them than places, on the scrape's own address and on others; half send no request, and
     half read no answer."""
     port, said = free_port(), list[str]()
@@ -367,40 +313,3 @@ def test_a_request_has_a_deadline_however_it_comes(monkeypatch: pytest.MonkeyPat
     assert wait_until(ended, 60)
     server.shutdown()
     server.server_close()
-
-
-def test_pages_leave_places_for_scrapes() -> None:
-    """Every answer of a page takes as long as the test; from many addresses."""
-    port, go, at_work = free_port(), threading.Event(), threading.Semaphore(0)
-
-    def slow(environ: object, start: Any) -> list[bytes]:
-        at_work.release()
-        go.wait(60)
-        start("200 OK", [])
-        return []
-
-    def quick(environ: object, start: Any) -> list[bytes]:
-        start("200 OK", [])
-        return [b"scraped"]
-
-    server = http_server.serve_http("127.0.0.1", port, {"/metrics": quick}, slow)
-    clients = []
-    for n in range(20):
-        address = (f"127.0.0.{2 + n}", 0)
-        clients.append(socket.create_connection(("127.0.0.1", port), 60, address))
-        clients[-1].sendall(b"GET / HTTP/1.1\r\n\r\n")
-    for _ in range(6):
-        assert at_work.acquire(timeout=60)
-    assert scrape(port).endswith(b"scraped")
-    go.set()
-    for client in clients:
-        assert client.recv(20).startswith(b"HTTP/1.0 200 OK")
-        client.close()
-    server.shutdown()
-    server.server_close()
-
-
-def test_an_agent_of_single_passes_serves_nothing(tmp_path: Path) -> None:
-    world = World(tmp_path)
-    daemon = build_daemon(world.agent.config, world.bridge.manager, world.source, listens=False)
-    assert daemon.agent.observers["page"].pages is not world.agent.observers["page"].pages

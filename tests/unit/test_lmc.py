@@ -1,4 +1,4 @@
-"""How many LIDs a port may have. Against a real OpenSM: tests/live/test_lmc_live.py."""
+"""The number of LIDs that a port may have."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def first_fit(needs: list[int]) -> bool:
 
 
 @pytest.mark.parametrize("lmc", [0, 3, 5, 7])
-def test_what_fits_is_what_first_fit_finds_in_any_order(lmc: int) -> None:
+def test_the_largest_lmc_is_that_of_first_fit(lmc: int) -> None:
     draw = random.Random(lmc)
     for switches in (1, 127, 128, 1000):
         most = max(n for n in range(MAX_LID + 1) if _fits(n, switches, lmc))

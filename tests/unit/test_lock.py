@@ -44,14 +44,6 @@ def test_the_second_says_who_has_it_and_a_kill_frees_it(tmp_path: Path) -> None:
             assert holder(tmp_path, "agent.lock").startswith(f"process {os.getpid()} ")
 
 
-def test_another_name_is_another_lock(tmp_path: Path) -> None:
-    with Lock(tmp_path, "a.lock"), Lock(tmp_path, "b.lock", patience=0.0):
-        pass
-    with Lock(tmp_path, "a.lock", patience=0.0):
-        pass
-    assert holder(tmp_path, "never.lock") == ""
-
-
 def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(SarError, match="state_dir"), Lock(tmp_path / "file", "agent.lock"):

@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 
 from sar_agent.agent.outcome import Result
-from sar_agent.formats.routes_file import RoutesFile, read_generation, read_routes_file
-from sar_agent.opensm import plugin_install as install_module
-from sar_agent.opensm.plugin_install import next_path
-from tests.fake_opensm import job
-from tests.unit.test_loop import JOBS, World
+from sar_agent.formats.routes_file import RoutesFile, read_generation
+from tests.worlds.agent_world import JOBS, World
+from tests.worlds.fake_opensm import job
 
 OTHERS = (
     job("8", "n003", "n004", "n006", "n012", "n014", "n015"),
@@ -28,7 +26,7 @@ def world(tmp_path: Path) -> World:
 
 
 def test_nothing_is_installed_from_what_is_not_confirmed(world: World) -> None:
-    """The review's e19: generation 3 was sent while a switch had not confirmed generation 2, and
+    """Generation 3 was sent while a switch had not confirmed generation 2, and
     the history said that any mixture was safe."""
     world.once()
     world.bridge.deaf = (0,)
@@ -55,33 +53,6 @@ def test_nothing_is_installed_from_what_is_not_confirmed(world: World) -> None:
     assert world.bridge.generation == read_generation(world.folder / "run/routes.sar") == 3
 
 
-def test_a_pass_installs_nothing_while_opensm_is_at_work(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A load past its deadline: neither the next load nor the file of before, until it is done."""
-    world.once()
-
-    def late() -> None:
-        world.bridge.state = "sending"
-
-    world.bridge.refuse, world.bridge.on_refusal = [("deadline", "not within 60 s (test)")], [late]
-    world.source.records = JOBS[:1]
-    assert world.once().result is Result.FAILED
-    path = world.folder / "run/routes.sar"
-    sent = read_routes_file(next_path(path))
-    monkeypatch.setattr(install_module, "PATIENCE", 0.0)
-    world.source.records = ()
-    for _ in range(3):
-        report = world.once()
-        assert report.result is Result.LATER and "still at work" in report.sentence
-        assert world.bridge.loads == [1, 2] and read_generation(path) == 1
-        world.restart()
-    world.bridge._send(sent)
-    world.bridge.state = "built"
-    assert world.once().result is Result.INSTALLED
-    assert world.bridge.loads == [1, 2, 3] and read_generation(path) == 3
-
-
 def test_the_history_tells_what_really_changed(world: World) -> None:
     """Found live: a fallback engine was in force when the load had its turn, and the history
     counted from the tables before."""
@@ -100,17 +71,3 @@ def test_the_history_tells_what_really_changed(world: World) -> None:
     row, now = world.agent.rerouter.committer.decisions.history.last(1)[0], world.bridge.tables
     assert now and row.generation == world.bridge.generation == 2
     assert row.entries_changed == int((now.forwarding != rewritten[0].forwarding).sum())
-
-
-def test_assigned_lids_are_another_fabric(world: World) -> None:
-    """LIDs that OpenSM assigned again while the load waited: tables are read again."""
-    world.once()
-    world.source.records = JOBS[:1]
-
-    def again() -> None:
-        if world.bridge.lids == 0:
-            world.bridge.lids = 1
-
-    world.bridge.on_load = [again]
-    assert world.once().result is Result.INSTALLED
-    assert world.bridge.loads == [1, 2, 2]

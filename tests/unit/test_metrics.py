@@ -1,4 +1,4 @@
-"""What Prometheus sees."""
+"""The metrics as Prometheus reads them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from prometheus_client import generate_latest
-from prometheus_client.parser import text_string_to_metric_families
 
 import sar_agent
 from sar_agent.agent.update_strategy import UpdateMethod
@@ -58,43 +56,6 @@ def test_measures_appear_and_go(metrics: Metrics, measures: Measures) -> None:
         assert value(metrics, name, routes="planned") is None
 
 
-def test_the_distribution_is_of_now_and_its_buckets_are_right(
-    metrics: Metrics, measures: Measures
-) -> None:
-    for _ in range(3):  # not added up
-        metrics.show_measures("planned", measures)
-    efi = [job.efi_max for job in measures.jobs_detail]
-    for bound in (1, 2, 5, 10, 20, 50):
-        found = value(
-            metrics,
-            "sar_agent_job_effective_efi_max_bucket",
-            routes="planned",
-            le=str(float(bound)),
-        )
-        assert found == sum(one <= bound for one in efi)
-
-
-def test_one_engine_is_in_force(metrics: Metrics) -> None:
-    assert value(metrics, "sar_agent_engine_in_force", engine="sar") == 0, "alerts need the series"
-    metrics.show_sm("sar", 7)
-    metrics.show_sm("dfsssp", 0, 3)
-    assert value(metrics, "sar_agent_engine_in_force", engine="sar") == 0
-    assert value(metrics, "sar_agent_engine_in_force", engine="dfsssp") == 1
-    assert value(metrics, "sar_agent_unknown_terminals") == 3
-    metrics.show_sm(None)
-    assert value(metrics, "sar_agent_sm_reachable") == 0
-    assert value(metrics, "sar_agent_engine_in_force", engine="dfsssp") == 1
-
-
-def test_a_stage_that_fails_is_timed_too(metrics: Metrics) -> None:
-    with pytest.raises(ZeroDivisionError), metrics.timed("load"):
-        raise ZeroDivisionError
-    assert value(metrics, "sar_agent_stage_seconds_count", stage="load") == 1
-    assert value(metrics, "sar_agent_stage_seconds_count", stage="route") == 0
-    for stage in STAGES:
-        assert value(metrics, "sar_agent_stage_seconds_count", stage=stage) is not None
-
-
 def test_labels_that_are_listed_here_are_those_of_the_code() -> None:
     """Types above telemetry cannot be imported there: their values are compared here."""
     code = "\n".join(path.read_text() for path in Path(sar_agent.__file__).parent.rglob("*.py"))
@@ -112,41 +73,6 @@ def test_each_reason_to_refuse_a_message_has_its_series_from_the_start(metrics: 
     assert value(metrics, "sar_agent_events_total", event="start", transport="tcp") is None
     metrics.expect_messages(["start"])
     assert value(metrics, "sar_agent_events_total", event="start", transport="tcp") == 0
-
-
-def test_events_and_updates_do_not_depend_on_telemetry() -> None:
-    """They report to protocols; telemetry is above them and labels with their enums."""
-    for room in ("events", "five_phase"):
-        for path in (Path(sar_agent.__file__).parent / room).glob("*.py"):
-            assert "sar_agent.telemetry" not in path.read_text(), path
-
-
-def test_names_help_and_labels(metrics: Metrics, measures: Measures) -> None:
-    metrics.show_measures("in_force", measures)
-    metrics.show_sm("sar", 1)
-    metrics.reroutes.labels("first", "installed").inc()
-    allowed = {
-        "event",
-        "transport",
-        "kind",
-        "routes",
-        "reason",
-        "result",
-        "stage",
-        "engine",
-        "le",
-        "version",
-        "mode",
-        "where",
-        "method",
-        "phase",
-        "keys",
-    }
-    for family in text_string_to_metric_families(generate_latest(metrics.registry).decode()):
-        assert family.name.startswith(("sar_agent_", "process_"))
-        assert family.documentation.endswith((".", ")")), family.name
-        for sample in family.samples:
-            assert set(sample.labels) <= allowed, sample
 
 
 def test_served_on_the_address_and_a_taken_port_is_one_sentence(metrics: Metrics) -> None:

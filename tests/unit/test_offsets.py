@@ -14,7 +14,6 @@ from sar_agent.config.model import AgentConfig, Config
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.formats.conversion import file_to_routes, routes_to_file
 from sar_agent.install.plan import make_plan
 from sar_agent.install.transit import transition_to
 from sar_agent.jobs import JobMix
@@ -22,7 +21,7 @@ from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.opensm.plugin_install import put_in_force, read_in_force
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lid_offsets import KeyRows, base_of, stack
-from tests.fake_opensm import FakeBridge
+from tests.worlds.fake_opensm import FakeBridge
 
 TREE = replace(load_fabric("xgft:2;4,4;1,4"), lmc=2)
 
@@ -38,22 +37,6 @@ def planner_of(**settings: object) -> Planner:
 
 def key_of(routes: Routes, terminals: list[int]) -> KeyRows:
     return KeyRows(np.array(terminals, np.int32), routes.egress[0, terminals])
-
-
-def test_each_offset_has_what_it_is_for() -> None:
-    base, shelter, key = routes_of("sar"), routes_of("updn"), key_of(routes_of("dmodk"), [0, 5])
-    routes = stack(base, shelter, 2, {3: key})
-    assert routes.egress.shape == (4, *base.egress.shape[1:])
-    assert (routes.egress[0] == base.egress[0]).all()
-    hosts = slice(TREE.terminals)
-    assert (routes.egress[1:3, hosts] == shelter.egress[0, hosts]).all()
-    assert (routes.egress[3, [0, 5]] == key.egress).all()
-    others = np.setdiff1d(np.arange(TREE.terminals), [0, 5])
-    assert (routes.egress[3, others] == shelter.egress[0, others]).all()
-    assert routes.virtual_lanes == 2 and routes.service_level is not None
-    assert (routes.service_level[0] == 0).all() and (routes.service_level[1:3, hosts] == 1).all()
-    assert (routes.service_level[3, [0, 5]] == 0).all()
-    assert (routes.service_level[3, others] == 1).all()
 
 
 @pytest.mark.parametrize("esp0", [False, True])
@@ -82,27 +65,6 @@ def test_a_switch_is_led_to_by_its_first_lid_or_by_all_in_one_way(
         assert transition_to(plan, found).transition.way is Way.SAME  # type: ignore[union-attr]
 
 
-def test_the_base_comes_out_again_from_what_a_plugin_dumps() -> None:
-    base = routes_of("sar")
-    stacked = stack(base, routes_of("updn"), 2)
-    dumped = file_to_routes(TREE, routes_to_file(TREE, stacked, 1))
-    for found in (base_of(stacked), base_of(dumped)):
-        assert found.egress.shape == base.egress.shape and found.digest == base.digest
-        assert found.virtual_lanes == 1 and found.service_level is None
-
-
-def test_no_lids_no_offsets() -> None:
-    base = routes_of("sar")
-    assert stack(base, routes_of("updn"), 0) is base and base_of(base) is base
-
-
-@pytest.mark.parametrize(("lmc", "offset"), [(0, 2), (1, 2), (2, 1), (2, 0), (2, 4)])
-def test_keys_have_their_offsets(lmc: int, offset: int) -> None:
-    base = routes_of("sar")
-    with pytest.raises(InputError, match="no routing key fits at LID offset"):
-        stack(base, base, lmc, {offset: key_of(base, [0])})
-
-
 def test_no_shelter_where_no_level_says_the_lane() -> None:
     fabric = load_fabric("dragonfly:a=4,p=2,h=2")
     plan = planner_of().plan(1, fabric, synthetic_mix(fabric, 1))
@@ -111,18 +73,6 @@ def test_no_shelter_where_no_level_says_the_lane() -> None:
         stack(base_of(plan.routes), routes_of("updn", fabric), 1)
     plan = planner_of().plan(1, replace(fabric, lmc=1), plan.mix)
     assert (plan.routes.egress[0] == plan.routes.egress[1]).all()
-
-
-@pytest.mark.parametrize("spec", ["xgft:2;4,4;1,4", "torus:3x3,hosts=2", "torus:5,hosts=2"])
-def test_plans_hold_a_shelter_in_a_lane_of_its_own(spec: str) -> None:
-    fabric = replace(load_fabric(spec), lmc=1)
-    plan = planner_of(lanes="path").plan(1, fabric, synthetic_mix(fabric, 1))
-    routes = plan.routes
-    assert plan.verdict.passed and routes.service_level is not None
-    hosts = slice(fabric.terminals)
-    assert (routes.service_level[1, hosts] == routes.virtual_lanes - 1).all()
-    assert (routes.service_level[0] < routes.virtual_lanes - 1).all()
-    assert (routes.egress[1, hosts] == routes_of("updn", fabric).egress[0, hosts]).all()
 
 
 def test_without_a_lane_of_its_own_it_shares_one_where_that_closes_no_circle() -> None:

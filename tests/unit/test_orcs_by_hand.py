@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.test_cli import lab_said, sar_agent, sar_lab
+from tests.worlds.command_line import lab_said, sar_lab
 
 HOSTS = range(1, 9)
 
@@ -88,97 +88,6 @@ def found(folder: Path, *arguments: str, order: str = "1 2 3 4 5 6 7 8") -> dict
 def test_one_group(tmp_path: Path, pattern: str, order: str, metric: str, value: int) -> None:
     one = found(tmp_path, "--pattern", pattern, "--metric", metric, order=order)
     assert (one["min"], one["avg"], one["max"], one["runs"]) == (value, value, value, 1)
-
-
-def test_histograms(tmp_path: Path) -> None:
-    """Two pairs of `bisect`, all four messages at 2: half of the bandwidth each. With H2 and H8
-    exchanged, H2>H8 goes up alone from L1, H7>H6 alone from L4: 2, 2, 1, 1."""
-    pattern = "--pattern", "bisect"
-    one = found(tmp_path, *pattern, "--metric", "hist_max_cong", order="1 3 5 4 8 2 6 7")
-    assert one["counts"] == {"1": 2, "2": 2}
-    assert (one["min"], one["avg"], one["max"]) == (1, 1.5, 2)
-    assert one["bandwidth"] == 0.75
-    one = found(tmp_path, *pattern, "--metric", "hist_acc_band", order="1 3 5 4 2 8 6 7")
-    assert (one["min"], one["avg"], one["max"]) == (0.5, 0.5, 0.5)
-    # ORCS's bins are 1.01 / 20 wide: 0.5 is in the tenth.
-    assert one["histogram"] == [0] * 9 + [1] + [0] * 10
-
-
-@pytest.mark.parametrize(
-    ("pattern", "first", "order", "value"),
-    [
-        # First group H1, H3, H5, H7, noise among H2, H4, H6, H8. Gather to H1: 3 on its link. The
-        # noise gathers to H2 by T, while the first group's goes by S: 3 without and with noise.
-        ("gather::null", "4", "1 3 5 7 2 4 6 8", 3),
-        ("gather::gather", "4", "1 3 5 7 2 4 6 8", 3),
-        # First group H1, H2, H3; noise H4 … H8, gathered to H5. H2>H1 is inside a leaf. H3>H1 goes
-        # up from L2 by S, and so does H4>H5: 2 there; but H1's own link has 2 anyhow: 2.
-        ("gather::gather", "3", "1 2 3 5 4 6 7 8", 2),
-        # First group H3, H1 (rank 1 sends to rank 0): H1>H3 goes up from L1 by S, as do three of
-        # the noise: H2 sends to H5 and H7, and H4 … do not start there: 2 + 1.
-        ("bisect::alltoall", "2", "3 1 2 4 5 6 7 8", 3),
-        # First group of six gathers to H1: 5 on its link, one of them from H2. Noise H7, H8.
-        ("gather::neighbor:5", "6", "1 2 3 4 5 6 7 8", 5),
-        # Noise into the spine's way to L1: first group H3>H1 (bisect of ranks H1, H3 …): 1 on
-        # S>L1. Noise has no host there. Up from L2: H3 and H4; H4 gathers to H5 by S: 2.
-        ("bisect::gather", "2", "1 3 5 4 6 7 8 2", 2),
-        # Two levels of tree in the first group of 3 (0>1, then 0>2): H1>H3, then H1>H5. No chain,
-        # since H1 never received. Noise scatter from H2 over the other cable, T, to H4, H6, H8,
-        # and by S to H7: with H1's message 2 on L1>S. It starts again in level 1.
-        ("tree::scatter", "3", "1 3 5 2 4 6 7 8", 2),
-        # Ring of 3: H1>H3, H3>H5, H5>H1. The noise, a gather of one level to H7, is there in all of
-        # them. H1>H3: up L1 with H2>H7: 2. H3>H5: up L2 with H4>H7: 2. H5>H1: up L3 with H6>H7: 2.
-        # All chained: 6.
-        ("ring::gather", "3", "1 3 5 7 2 4 6 8", 6),
-    ],
-)
-def test_two_groups(tmp_path: Path, pattern: str, first: str, order: str, value: int) -> None:
-    one = found(
-        tmp_path, "--pattern", pattern, "-z", first, "--metric", "dep_max_delay", order=order
-    )
-    assert (one["min"], one["avg"], one["max"]) == (value, value, value)
-
-
-def test_the_fabric_says_the_same_as_its_dot(tmp_path: Path) -> None:
-    tree, rest = "xgft:2;4,4;1,2", ["--pattern", "gather::neighbor:5", "-z", "6", "--runs", "70"]
-    sar_agent(
-        "route", "--fabric", tree, "--jobs", "mix:1", "--engine", "dmodk", "--out", tmp_path,
-        "--export", "orcs",
-    )  # fmt: skip
-    rest += ["--metric", "dep_max_delay", "--json"]
-    dot = lab_said("count-congestion", "--orcs-dot", tmp_path / "network.dot", *rest)
-    both = lab_said(
-        "count-congestion", "--fabric", tree, "--engine", "dmodk", "--routes", tmp_path, *rest
-    )["results"]  # fmt: skip
-    assert isinstance(both, list)
-    for one in both:
-        del one["engine"]
-    del dot["orcs_dot"]
-    assert both == [dot, dot]
-    assert dot["runs"] == 70 and dot["min"] != dot["max"]
-    shown = sar_lab("count-congestion", "--orcs-dot", tmp_path / "network.dot", *rest[:-1]).stdout
-    assert str(dot["max"]) in shown and "gather::neighbor:5" in shown
-
-
-def test_a_group_is_drawn_from_among_itself(tmp_path: Path) -> None:
-    """The first group is leaf L1: bisect of its two hosts never leaves the leaf. Of any two hosts
-    it does, mostly."""
-    (tmp_path / "group").write_text("1\n2\n99\n")
-    arguments = "--pattern", "bisect::alltoall", "-z", "2", "--metric", "dep_max_delay"
-    (tmp_path / "net.dot").write_text(dot())
-    net = (
-        "count-congestion",
-        "--orcs-dot",
-        tmp_path / "net.dot",
-        *arguments,
-        "--runs",
-        "50",
-        "--json",
-    )
-    done = sar_lab(*net, "--group", tmp_path / "group")
-    assert '"max": 1,' in done.stdout and "1 GUIDs of" in done.stderr
-    one = lab_said(*net)
-    assert isinstance(one["max"], int) and one["max"] > 1
 
 
 @pytest.mark.parametrize(

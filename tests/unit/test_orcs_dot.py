@@ -16,7 +16,6 @@ from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, load_engine
 from sar_lab.research.orcs import METRICS, Network, network_of_routes, schedule_of, simulate
 from sar_lab.research.orcs.dot import read_network, read_order
-from tests.data import data_path
 
 # Two switches with a cable, a host at each; written as nobody would, but DOT allows it.
 ODD = """/* a
@@ -52,20 +51,6 @@ def test_odd_but_right(tmp_path: Path) -> None:
     assert found.head.tolist() == [0, 1, 1, 1, 3, 4, 0]
 
 
-def test_a_host_with_two_cables_chooses_by_destination(tmp_path: Path) -> None:
-    """H1 reaches H2 by S1 and H3 by S2: nothing is shared, so both arrive alone."""
-    text = """digraph n {
-        H1 -> S1 [comment="H2"]; H1 -> S2 [comment="H3"];
-        H2 -> S1 [comment="*"]; H3 -> S2 [comment="*"];
-        S1 -> H1 [comment="H1"]; S1 -> H2 [comment="H2"];
-        S2 -> H1 [comment="H1"]; S2 -> H3 [comment="H3"]; }"""
-    found = network(tmp_path, text)
-    order = np.array([0, 1, 2], np.int32)
-    for pattern in ("scatter", "gather"):
-        result = simulate(found, schedule_of(pattern, 3), "hist_max_cong", order=order)
-        assert (result.values.tolist(), result.times.tolist()) == ([1], [2])
-
-
 def same(fabric: Fabric, folder: Path, ranks: int, runs: int) -> None:
     routes = load_engine("dfsssp").route(fabric, JobMix.of([]), Options())
     export_routes(folder, fabric, routes, ["orcs"])
@@ -82,11 +67,6 @@ def same(fabric: Fabric, folder: Path, ranks: int, runs: int) -> None:
 
 def test_our_export_of_a_tree_with_dead_links(tmp_path: Path) -> None:
     same(load_fabric("xgft:2;4,5;1,3").with_links_down([0, 7], [3]), tmp_path, 18, 50)
-
-
-@pytest.mark.data
-def test_our_export_of_a_real_fabric(tmp_path: Path) -> None:
-    same(load_fabric(str(data_path("dgx-ndr.ibnetdiscover"))), tmp_path, 40, 5)
 
 
 GOOD = 'H1 -> S1 [comment="*"]\nH2 -> S1 [comment="*"]\n'
@@ -146,10 +126,3 @@ def test_bad_orders(tmp_path: Path, text: str, line: int, word: str) -> None:
     with pytest.raises(InputError, match=word) as caught:
         read_order(path, network(tmp_path, ODD))
     assert caught.value.line == line
-
-
-def test_hosts_that_are_not_there_are_counted(tmp_path: Path) -> None:
-    path = tmp_path / "order"
-    path.write_text("  0x2  # the second\n\n77\n1\n")
-    order, unknown = read_order(path, network(tmp_path, ODD))
-    assert (order.tolist(), unknown) == ([1, 0], 1)

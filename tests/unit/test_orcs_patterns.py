@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from itertools import pairwise
 
-import numpy as np
 import pytest
 
 from sar_agent.errors import InputError
 from sar_lab.research.orcs.level_schedule import schedule_of
-from sar_lab.research.orcs.orcs_patterns import NAMED, NUMBERED
-from sar_lab.research.orcs.runs import _draw
 
 
 def levels(pattern: str, ranks: int, first: int | None = None) -> list[str]:
@@ -81,27 +77,3 @@ def test_two_patterns_side_by_side(pattern: str, expected: list[str]) -> None:
 def test_wrong_words(pattern: str, first: int | None, word: str) -> None:
     with pytest.raises(InputError, match=word):
         schedule_of(pattern, 5, first)
-
-
-def test_every_pattern_of_every_size_names_only_its_ranks_and_never_oneself() -> None:
-    patterns = [*NAMED, *(f"{name}:{k}" for name in NUMBERED for k in (1, 2, 5))]
-    for pattern in patterns:
-        for ranks in range(1, 20):
-            schedule = schedule_of(pattern, ranks)
-            assert (schedule.source != schedule.destination).all(), (pattern, ranks)
-            assert max(schedule.source.max(initial=0), schedule.destination.max(initial=0)) < ranks
-            assert (np.diff(schedule.level) > 0).all()
-
-
-def test_drawn_receivers_are_everybody_once_and_never_the_sender() -> None:
-    """Three senders have two ways. Half of the draws begin 0>2, which leaves only 1>0, 2>1. Half
-    begin 0>1; half of these go on 1>0, and 2, left with itself, swaps with 0 or 1. So the second
-    way has 1/2 + 1/2 · 1/2 · 1/2 of the draws."""
-    random = np.random.default_rng(1)
-    found = Counter[tuple[int, ...]]()
-    receiver, scratch = np.empty(3, np.uint32), np.empty(3, np.uint32)
-    for _ in range(4000):
-        _draw(receiver, np.uint32(4), random.random(3), scratch)
-        found[tuple(receiver.tolist())] += 1
-    assert set(found) == {(5, 6, 4), (6, 4, 5)}
-    assert found[6, 4, 5] / 4000 == pytest.approx(5 / 8, abs=0.03)

@@ -1,4 +1,4 @@
-"""What the pacer let a pass do, and what they put off."""
+"""Reroutes that the pacer allows or postpones."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 
 from sar_agent.agent.decide import Reason
-from sar_agent.agent.observe_site import EMPTY_AGAIN
 from sar_agent.agent.outcome import Result
-from sar_agent.agent.reroute_pacer import AS_GOOD, TOO_LITTLE, PaceLimits, ReroutePacer
+from sar_agent.agent.reroute_pacer import AS_GOOD, PaceLimits, ReroutePacer
 from sar_agent.routing.template import template_of
-from tests.fake_opensm import job
-from tests.unit.test_loop import JOBS, World
+from tests.worlds.agent_world import JOBS, World
+from tests.worlds.fake_opensm import job
 
 
 def paced(folder: Path, **pace: float) -> tuple[World, ReroutePacer]:
@@ -56,7 +55,7 @@ def planning(world: World, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return plans
 
 
-def test_what_brings_too_little_is_planned_once_and_waits(
+def test_a_plan_with_too_little_gain_is_made_once_and_waits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world, pacer = paced(tmp_path, min_install=0, min_gain=0.9, max_staleness=1000)
@@ -141,29 +140,3 @@ def test_no_plan_without_a_gain(before: Found, after: Found, held: str, tmp_path
 
     assert why(Reason.JOBS) == held
     assert why(Reason.FABRIC) == "", "a repair never waits"
-
-
-@pytest.mark.parametrize("min_gain", [0.1, 0.3])
-@pytest.mark.parametrize("after", [Found(1.6, 1.5), Found(2.0, 1.2)])
-def test_either_measure_is_a_gain(after: Found, min_gain: float, tmp_path: Path) -> None:
-    world, _ = paced(tmp_path, min_install=0, min_gain=min_gain, max_staleness=1000)
-    site, before = world.agent.observer.observe(), Found(2.0, 1.5)
-    plan: Any = SimpleNamespace(measures=after, mix=SimpleNamespace(jobs=JOBS))
-    world.agent.pacing.pacer.hold_back(time.monotonic(), Reason.JOBS)  # type: ignore[union-attr]
-    for reason in (Reason.JOBS, Reason.ENGINE):
-        why = world.agent.pacing.held_back(reason, site, before, plan)  # type: ignore[arg-type]
-        assert why == ("" if min_gain < 0.2 else TOO_LITTLE)
-
-
-def test_a_queue_that_has_become_empty_is_read_again_soon(tmp_path: Path) -> None:
-    """It is believed only then, and keys of ended jobs must not wait for the next poll."""
-    world, pacer = paced(tmp_path, interval=1000, min_install=0, max_staleness=1000)
-    world.source.records = ()
-    left = []
-    for _ in range(3):
-        begun = time.monotonic()
-        pacer.begin(begun)
-        world.once()
-        pacer.end(begun)
-        left.append(pacer.look_at() - time.monotonic())
-    assert left[0] <= EMPTY_AGAIN and min(left[1:]) > 100

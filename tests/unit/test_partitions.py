@@ -8,28 +8,14 @@ import numpy as np
 import pytest
 
 from sar_agent.errors import InputError
-from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.jobs.partition_policy import read_partitions
 from sar_agent.jobs.partitions import Policy, weights_from_counters
 from sar_agent.jobs.partitions_conf import read_partitions_conf
+from tests.worlds.partition_texts import CONF, FABRIC, GUID, POLICY
 
-FABRIC = load_fabric("xgft:2;4,4;1,2")
-GUID = [f"0x{guid:016x}" for guid in FABRIC.terminal_guid]
 NOBODY = JobMix(())
-
-CONF = f"""\
-# Everybody may talk to the subnet manager.
-Default=0x7fff, ipoib : ALL=limited, SELF=full ;
-gold=0x8001, ipoib, defmember=full : {GUID[0]}, {GUID[5]}=full,
-    {GUID[9]}=limited ;  # over two lines
-silver=0x0002 :
-  mgid=ff12:401b::0707,sl=1 # a multicast group
-  {GUID[1]}, 0x123 ;
-silver=0x0002 : {int(GUID[2], 16)}=both ;
-=0x3 : ALL_CAS, ALL_SWITCHES ;
-"""
 
 
 def write(folder: Path, text: str, name: str = "partitions.conf") -> Path:
@@ -66,22 +52,6 @@ def test_wrong_lines(tmp_path: Path, text: str, line: int, said: str) -> None:
     with pytest.raises(InputError) as caught:
         read_partitions_conf(write(tmp_path, text), FABRIC)
     assert said in str(caught.value) and caught.value.line == line
-
-
-POLICY = """\
-conf = "partitions.conf"
-mode = "best-effort"
-phy_links_most = 0.5
-weights = { n003 = 7 }
-[partition.gold]
-policy = "phy"
-weights = { n001 = 100.0 }
-[partition.silver]
-policy = "vlane"
-group = "metals"
-[partition.night]
-hosts = ["n015", "n016"]
-"""
 
 
 def test_a_policy_file(tmp_path: Path) -> None:

@@ -18,8 +18,7 @@ from sar_agent.agent.history import History
 from sar_agent.agent.outcome import Report, Result
 from sar_agent.install.generations import Generations
 from sar_agent.opensm import plugin_install
-from tests.unit.test_amendments import Repaired
-from tests.unit.test_loop import JOBS, World
+from tests.worlds.agent_world import JOBS, Repaired, World
 
 
 class Killed(BaseException):
@@ -92,7 +91,7 @@ def test_the_tables_of_now_decide_and_not_those_of_the_pass_before(world: World)
     assert world.once().reason is Reason.FALLBACK
 
 
-def test_what_was_left_behind_is_finished_before_anything_is_planned(
+def test_an_interrupted_install_is_finished_before_a_plan_is_made(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Died after OpenSM had the routes, before `routes.sar` was them: an OpenSM that starts now

@@ -1,4 +1,4 @@
-"""What the planner makes of the engine's routes."""
+"""The planner's limits on an engine's routes."""
 
 from __future__ import annotations
 

@@ -76,17 +76,6 @@ def test_a_cable_less(laid: list[str]) -> None:
         assert plan.verdict.passed
 
 
-def test_trees_pay_nothing_after_the_first_plan(laid: list[str]) -> None:
-    tree = load_fabric("xgft:3;4,4,4;1,4,4")
-    plans = planner_of()
-    plan = plans.plan(1, tree, synthetic_mix(tree, 1))
-    laid.clear()
-    for n in range(2, 5):
-        plan = plans.plan(n, tree, synthetic_mix(tree, n), plan)
-        assert plan.routes.virtual_lanes == 1
-    assert not laid
-
-
 def test_a_line_that_becomes_a_ring_gets_lanes(laid: list[str]) -> None:
     fabric = load_fabric("torus:5")
     plans = planner_of()

@@ -20,7 +20,7 @@ def test_parts_of_one_of_all_and_of_those_who_are_trusted() -> None:
     assert not quota.of, "nobody is remembered who has nothing"
 
 
-def test_who_waits_is_served_when_somebody_gives_back() -> None:
+def test_a_waiting_client_gets_the_next_free_place() -> None:
     quota = Quota(1, 1)
     assert quota.take("a") is None and quota.take("b", patience=0.01) is Bound.ALL
     threading.Timer(0.05, quota.give, ("a",)).start()

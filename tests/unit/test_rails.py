@@ -10,16 +10,14 @@ import pytest
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.builder import FabricBuilder
-from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.jobs.rails import rails_for
 from sar_agent.quality.measures import measure
 from sar_agent.routing import Options, load_engine
 from sar_lab.assess.site_data import read_site_data
-from tests.data import data_path
-from tests.fabric_texts import ibnetdiscover_text
-from tests.unit.test_cli import sar_agent
+from tests.worlds.command_line import sar_agent
+from tests.worlds.fabric_texts import ibnetdiscover_text
 
 
 def pod(hosts: int = 8, rails: int = 4, *, mixed: int = 0, missing: int = -1) -> Fabric:
@@ -69,25 +67,12 @@ def test_a_rail_optimised_pod_is_recognised_and_its_load_is_that_of_rails() -> N
     assert rails_for(fabric, "alltoall") is None
 
 
-def test_jobs_within_a_pod_send_nothing_between_switches() -> None:
-    fabric = pod()
-    rails = rails_for(fabric, None)
-    assert rails is not None
-    ports = [t for t, host in enumerate(fabric.terminal_host) if host in ("n0", "n1", "n2")]
-    assert rails.split(JobMix.of([make_job("7", ports)])).jobs == ()
-
-
 def test_a_host_without_its_first_port_has_the_others_on_their_rails() -> None:
     fabric = pod(missing=2)
     rails = rails_for(fabric, None)
     assert rails is not None
     for t in range(fabric.terminals):
         assert rails.rail[t] == fabric.terminal_switch[t] % 4
-
-
-@pytest.mark.parametrize("spec", ["xgft:3;4,4,4;1,2,2", "torus:3x3,hosts=2"])
-def test_other_fabrics_have_no_rails(spec: str) -> None:
-    assert rails_for(load_fabric(spec), None) is None
 
 
 def test_hosts_with_all_ports_on_one_switch_are_no_rails() -> None:
@@ -98,17 +83,6 @@ def test_hosts_with_all_ports_on_one_switch_are_no_rails() -> None:
     assert rails_for(pod(mixed=8), None) is None
     with pytest.raises(InputError, match="--traffic 'rails' is neither rail nor alltoall"):
         rails_for(pod(), "rails")
-
-
-@pytest.mark.data
-@pytest.mark.parametrize(
-    ("name", "ports"), [("dgx-ndr", 4), ("selene-storage", 0), ("director-notabs", 0)]
-)
-def test_real_fabrics(name: str, ports: int) -> None:
-    rails = rails_for(load_fabric(data_path(f"{name}.ibnetdiscover")), None)
-    assert (rails is not None) == bool(ports)
-    if rails:
-        assert int(rails.rail.max()) + 1 == ports
 
 
 def test_a_history_has_rails_at_every_moment(tmp_path: Path) -> None:

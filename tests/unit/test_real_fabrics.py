@@ -13,14 +13,12 @@ import numpy as np
 import pytest
 
 from sar_agent.fabric.components import connected_components
-from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.lids import assign_lids
-from sar_agent.fabric.model import Kind
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.fabric.subnet_lst import read_subnet_lst, write_subnet_lst
 from tests.data import data_path
-from tests.fabric_texts import differences
+from tests.worlds.fabric_texts import differences
 
 pytestmark = pytest.mark.data
 
@@ -58,34 +56,3 @@ def test_round_trips(name: str, tmp_path: Path) -> None:
     back = read_subnet_lst(tmp_path / "subnet.lst")
     assert back.digest == fabric.digest
     assert np.array_equal(back.terminal_lid, lids[1])
-
-
-def test_rails() -> None:
-    """`grep '^Ca.*"luna-0560 '`: mlx5_4 and mlx5_10, which text order would turn round."""
-    fabric = load_fabric(data_path("selene-storage.ibnetdiscover"))
-    ports = fabric.hosts["luna-0560"]
-    assert [fabric.terminal_description[t] for t in ports] == [
-        "luna-0560 mlx5_4",
-        "luna-0560 mlx5_10",
-    ]
-    assert fabric.terminal_rail[list(ports)].tolist() == [0, 1]
-
-
-def test_kinds() -> None:
-    """320 HCAs `ai…`, one aggregation node a switch in dgx-ndr."""
-    mapper = HostMapper(storage_hosts=("ai*",))
-    storage = load_fabric(data_path("selene-storage.ibnetdiscover"), mapper)
-    assert (storage.terminal_kind == Kind.STORAGE).sum() == 320
-    dgx = load_fabric(data_path("dgx-ndr.ibnetdiscover"))
-    assert (dgx.terminal_kind == Kind.IN_SWITCH).sum() == 40
-
-
-def test_lids_of_the_capture() -> None:
-    """director: `grep '^\\[[0-9]*\\](' | grep -c '# lid \\(65535\\|0\\) '` is 631 ports without."""
-    fabric = load_fabric(data_path("director-notabs.ibnetdiscover"))
-    assert (fabric.terminal_lid == 0).sum() == 631
-    switches, terminals = assign_lids(fabric)
-    known = fabric.terminal_lid > 0
-    assert np.array_equal(terminals[known], fabric.terminal_lid[known])
-    known = fabric.switch_lid > 0
-    assert np.array_equal(switches[known], fabric.switch_lid[known])

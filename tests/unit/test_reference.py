@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +12,18 @@ import pytest
 from sar_agent.reference.command_entries import command_entries
 from sar_agent.reference.config_entries import config_entries
 from sar_agent.reference.error_entries import error_entries
-from sar_agent.reference.json_objects import JsonKey, json_objects
 from sar_agent.reference.metric_entries import alert_expressions, metric_entries
 from sar_agent.reference.pages import reference_pages
-from tests.unit.test_cli import sar_agent, sar_lab
+from tests.worlds.command_line import sar_agent, sar_lab
+from tests.worlds.json_keys import OBJECTS, differences
 
+PROGRAM_OF = {entry.words: entry.program for entry in command_entries()}
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "reference"
 RULES = (ROOT / "deploy/prometheus/sar-agent.rules.yml").read_text()
 EXAMPLES = ROOT / "docs" / "examples"
 FABRIC = ("--fabric", EXAMPLES / "cluster.ibnetdiscover")
 INPUT = (*FABRIC, "--jobs", EXAMPLES / "squeue.txt")
-OBJECTS = json_objects()
-PROGRAM_OF = {entry.words: entry.program for entry in command_entries()}
 
 
 @pytest.mark.parametrize("name", list(reference_pages(RULES)))
@@ -176,25 +174,6 @@ def test_every_command_has_json_or_a_reason() -> None:
         if not any("--json" in option.names for option in entry.options)
     }
     assert without == set(WITHOUT_JSON)
-
-
-def differences(name: str, found: dict[str, Any]) -> Iterator[str]:
-    """What the file and the output do not have in common."""
-    listed = {key.name: key for key in OBJECTS[name]}
-    yield from (f"{name}.{key} has no line" for key in found.keys() - listed.keys())
-    for key in listed.values():
-        if key.name not in found:
-            if not key.optional:
-                yield f"{name}.{key.name} is not printed"
-        elif key.object:
-            yield from _inside(key, found[key.name])
-
-
-def _inside(key: JsonKey, value: Any) -> Iterator[str]:
-    values = value if isinstance(value, list) else [value]
-    for each in values:
-        if each is not None:
-            yield from differences(key.object, each)
 
 
 def test_a_missing_line_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,7 +97,7 @@ def test_all_else_works_without_an_observer(observer: str, tmp_path: Path) -> No
     without_observer(observer, tmp_path)
     own = (f"observers.{observer} ", f'observers["{observer}"]')
     files = rest_of_tests(
-        tmp_path, lambda text: "fake_opensm" in text or "test_loop import" in text, own
+        tmp_path, lambda text: "fake_opensm" in text or "agent_world import" in text, own
     )
     assert len(files) > 10
     assert_pass(tmp_path, files)

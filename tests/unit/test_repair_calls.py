@@ -9,7 +9,7 @@ from typing import Any
 from sar_agent.agent.repair_calls import RepairCalls
 from sar_agent.errors import SarError, Unavailable
 from sar_lab.live.process import wait_until
-from tests.unit.test_loop import World
+from tests.worlds.agent_world import World
 
 
 class Manager:
@@ -56,19 +56,6 @@ def test_a_call_wakes_the_agent_and_is_taken_once(monkeypatch: Any) -> None:
     assert manager.declined == [4]
     calls.stop()
     manager.silent.set()
-
-
-def test_a_call_that_is_over_is_no_error(monkeypatch: Any) -> None:
-    calls, woken = listening(Manager(9), monkeypatch)
-    assert woken.wait(30)
-    calls.end(calls.take())
-
-
-def test_a_manager_that_does_not_call_is_not_listened_to(monkeypatch: Any) -> None:
-    manager = Manager(1)
-    manager.calls = False
-    calls, woken = listening(manager, monkeypatch)
-    assert not woken.wait(0.05) and not calls.pending and not manager.heard
 
 
 def test_a_pass_that_is_called_for_does_not_wait_for_slurm(tmp_path: Path) -> None:

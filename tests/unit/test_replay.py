@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -13,13 +12,13 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from sar_agent.errors import InputError, Unserved
+from sar_agent.errors import InputError
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs.model import JobMix
 from sar_agent.quality import measure
 from sar_agent.routing import Options, load_engine
 from sar_lab.history import HistoryBuilder, place_history
-from sar_lab.replay.pools import here, on_cores
+from sar_lab.replay.pools import here
 from sar_lab.replay.replay_plan import ReplayPlan
 from sar_lab.replay.replay_run import run_replay
 from sar_lab.replay.samples import samples_of
@@ -91,103 +90,6 @@ def test_every_sample_has_the_numbers_that_measure_gives(tmp_path):
             before = routes
 
 
-@pytest.mark.long
-def test_engines_go_on_as_in_the_agent(tmp_path):
-    """Then fewer entries change than where every state is computed from_scratch."""
-    history = churn()
-    changed = {}
-    for from_scratch in (False, True):
-        work = work_of(history, ("sar-plus",), from_scratch=from_scratch)
-        found = run_replay(history, work, tmp_path / str(from_scratch), here, "x")
-        changed[from_scratch] = found["engines"]["sar-plus"]["entries_changed"]
-    assert changed[False] < changed[True]
-
-
-@pytest.mark.long
-def test_two_processes_are_one(tmp_path):
-    history = churn()
-    work = work_of(history, ("sar", "sar-plus"))
-    for name, pool in (("one", here), ("two", on_cores(2))):
-        run_replay(history, work, tmp_path / name, pool, "x")
-    assert contents(tmp_path / "one") == contents(tmp_path / "two")
-
-
-def test_chunks_matter_only_to_engines_that_go_on(tmp_path):
-    history = churn()
-    tables = {}
-    for chunk in (5, 1000):
-        out = tmp_path / str(chunk)
-        run_replay(
-            history,
-            work_of(history, ("dfsssp", "sar"), chunk=chunk, from_scratch=True),
-            out,
-            here,
-            "x",
-        )
-        tables[chunk] = pq.read_table(out / "replay.parquet")
-    assert tables[5].equals(tables[1000])
-
-
-@pytest.mark.long
-def test_order_in_which_pieces_are_done_does_not_matter(tmp_path):
-    history = churn()
-    work = work_of(history, ("sar-plus",))
-    run_replay(history, work, tmp_path / "a", here, "x")
-    run_replay(history, work, tmp_path / "b", lambda w, p: here(w, list(reversed(p))), "x")
-    assert contents(tmp_path / "a") == contents(tmp_path / "b")
-
-
-def test_at_every_change(tmp_path):
-    history = make_history(
-        "few",
-        [
-            ("a", 100.0, 500.0, hosts(1, 5)),
-            ("b", 200.0, 300.0, hosts(2, 6)),
-            ("same", 500.0, 600.0, hosts(1, 5)),  # takes over a's hosts: no change
-            ("one", 250.0, 260.0, hosts(1, 2)),  # one leaf switch
-        ],
-    )
-    samples = samples_of(load_fabric(FABRIC), history, None)
-    assert samples.at.tolist() == [100.0, 200.0, 300.0, 500.0]
-    assert samples.state.tolist() == [0, 1, 2, 2]
-    assert samples.single_switch == 1
-
-
-def test_what_is_odd_is_counted_and_named(tmp_path):
-    builder = HistoryBuilder("odd")
-    builder.leave_out("lines that end early", "line 7")
-    for row in (
-        ("good", 0.0, 1000.0, hosts(1, 5)),
-        ("backwards", 500.0, 400.0, hosts(2, 6)),
-        ("nodeless", 0.0, 10.0, []),
-        ("partly", 0.0, 1000.0, [*hosts(3, 7), "ghost1"]),
-        ("elsewhere", 0.0, 10.0, ["ghost1", "ghost2"]),
-    ):
-        builder.add(*row)
-    history = builder.build()
-    found = run_replay(history, work_of(history), tmp_path, here, "x")
-    left = {each["reason"]: (each["count"], each["examples"]) for each in found["left_out"]}
-    assert left == {
-        "lines that end early": (1, ["line 7"]),
-        "jobs that end before they start (a clock jumped)": (1, ["backwards"]),
-        "jobs without nodes": (1, ["nodeless"]),
-        "hosts of jobs that are not in the fabric": (2, ["ghost1", "ghost2"]),
-        "jobs of which no host is in the fabric": (1, ["elsewhere"]),
-    }
-    assert found["multi_switch_jobs"] == 2
-    assert json.loads((tmp_path / "replay.json").read_text()) == found
-
-
-def test_moments_without_jobs_are_not_in_table_1(tmp_path):
-    history = make_history(
-        "gap", [("a", 0.0, 600.0, hosts(1, 5)), ("b", 1800.0, 3000.0, hosts(2, 6, 10))]
-    )
-    found = run_replay(history, work_of(history), tmp_path, here, "x")
-    assert {g["samples"] for g in found["table1"]} == {3}
-    idle = {each["count"] for each in found["left_out"] if "without a multi" in each["reason"]}
-    assert idle == {2}
-
-
 def test_table_1_by_hand():
     import pyarrow as pa
 
@@ -212,25 +114,7 @@ def test_table_1_by_hand():
     assert (links.largest, links.largest_percent, links.mean_percent) == (10.0, 50.0, 25.0)
 
 
-def test_reconfigurations_a_day(tmp_path):
-    rows = [(f"d{d}-{i}", 86400.0 * d + 3600 * i, 86400.0 * d + 3600 * i + 1800,
-             hosts(1, 5)) for d, n in enumerate((2, 0, 3)) for i in range(n)]  # fmt: skip
-    rows.append(("all", 0.0, 3 * 86400.0, hosts(9, 13)))
-    history = make_history("days", rows)
-    found = run_replay(history, work_of(history, ("dfsssp",)), tmp_path, here, "x")
-    # Each start and end is a change, but the first job of all is there from the first moment on.
-    assert found["reconfigurations"]["a_day"] == [3, 0, 6]
-
-
-def test_unserved(tmp_path):
-    fabric = load_fabric("dragonfly:a=4,p=2,h=2")
-    history = make_history("h", [("a", 0.0, 600.0, [fabric.terminal_host[i] for i in (0, 9)])])
-    work = ReplayPlan(fabric, samples_of(fabric, history, 60.0), ("ftree",))
-    with pytest.raises(Unserved, match="ftree serves no moment"):
-        run_replay(history, work, tmp_path, here, "x")
-
-
-def test_what_is_done_is_not_done_again(tmp_path):
+def test_finished_pieces_are_not_computed_again(tmp_path):
     """A pool that fails after three pieces; the next is asked for the rest alone."""
     history = churn()
     work = work_of(history)
@@ -261,15 +145,6 @@ def test_another_replay_s_folder_is_refused(tmp_path):
         run_replay(history, work_of(history, chunk=6), tmp_path, here, "x")
     run_replay(history, work_of(history), tmp_path, here, "x")  # the same again: all is there
     assert contents(tmp_path) == before
-
-
-def test_nothing_to_replay():
-    fabric = load_fabric(FABRIC)
-    history = make_history("other", [("a", 0.0, 1.0, ["x1", "x2"])])
-    with pytest.raises(InputError, match="no job of other spans two leaf switches"):
-        samples_of(fabric, history, 60.0)
-    with pytest.raises(InputError, match="at most"):
-        samples_of(fabric, churn(), 1e-9)
 
 
 def _command(out, workers):
@@ -362,36 +237,3 @@ def test_bad_input_is_one_sentence(tmp_path, capsys):
     assert len(pq.read_table(tmp_path / "out" / "replay.parquet")) == 4
     code, error = _cli(capsys, *good, "--every", 15, "--out", tmp_path / "out")
     assert code == 2 and "holds another replay" in error
-
-
-def test_a_folder_that_cannot_be_made(tmp_path, capsys):
-    (tmp_path / "file").write_text("")
-    history = churn()
-    with pytest.raises(InputError, match="cannot be used as a folder"):
-        run_replay(history, work_of(history), tmp_path / "file" / "out", here, "x")
-
-
-def test_a_broken_result_is_said(tmp_path):
-    history = churn()
-    run_replay(history, work_of(history), tmp_path, here, "x")
-    (tmp_path / "replay.parquet").write_bytes(b"PAR1")
-    with pytest.raises(InputError, match="the replay cannot be read"):
-        run_replay(history, work_of(history), tmp_path, here, "x")
-
-
-@pytest.mark.data
-def test_leonardo(tmp_path):
-    """Real jobs on the stand-in of their network; what is odd in the record is told."""
-    from sar_lab.mixes.replay_inputs import fabric_of, history_of
-    from tests.data import data_path
-
-    fabric, remarks = fabric_of(str(data_path("leonardo-node-switch-map.txt")))
-    history = history_of(str(data_path("leonardo-jobs.tar.gz")))
-    assert "stand-in" in remarks[0]
-    samples = samples_of(fabric, history, 86400.0)
-    work = ReplayPlan(fabric, samples, ("updn",))
-    found = run_replay(history, work, tmp_path, here, "x")
-    assert found["moments"] == 7
-    assert any("not in the fabric" in each["reason"] for each in found["left_out"])
-    updn = found["engines"]["updn"]
-    assert updn["effective_efi_max"] >= updn["lower_bound_efi_max"] > 0

@@ -1,4 +1,4 @@
-"""What is written is the agent's and it can read it, whoever wrote it, whatever the umask."""
+"""Files are the agent's and readable for it, whoever wrote them and whatever the umask."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import pwd
 import stat
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,11 +29,9 @@ from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, load_engine
 from sar_agent.util.lock_file import Lock
 from sar_agent.util.owned_files import make_folder
-from sar_agent.util.text_files import read_text, write_text
-from tests.unit.test_cli import sar_agent
-from tests.unit.test_history import ROW
-from tests.unit.test_loop import JOBS, World
-from tests.unit.test_state import STATE
+from sar_agent.util.text_files import write_text
+from tests.worlds.agent_world import JOBS, ROW, STATE, World
+from tests.worlds.command_line import sar_agent
 
 NOBODY = 65534
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
@@ -95,7 +92,9 @@ def world_file(folder: Path) -> Path:
 
 @as_root
 @pytest.mark.parametrize("mask", [0o022, 0o027, 0o077])
-def test_what_root_writes_the_agent_can_use(theirs: Path, tmp_path: Path, mask: int) -> None:
+def test_files_that_root_writes_are_usable_by_the_agent(
+    theirs: Path, tmp_path: Path, mask: int
+) -> None:
     hold = SavedHold()
     routes = world_file(tmp_path / "world")
     with umask(mask):
@@ -158,19 +157,6 @@ def test_root_follows_no_link_in_a_folder_of_another_s(theirs: Path, tmp_path: P
 
 
 @as_root
-def test_a_lock_that_can_only_be_read_locks(theirs: Path) -> None:
-    (theirs / "pass.lock").touch(0o644)
-
-    def agent() -> object:
-        with Lock(theirs, "pass.lock", patience=0.0):
-            return "locked"
-
-    assert as_nobody(agent) == "'locked'"
-    with Lock(theirs, "pass.lock"):
-        assert as_nobody(agent).startswith("Unavailable: ")
-
-
-@as_root
 def test_a_state_that_cannot_be_read_is_an_error_with_its_remedy(theirs: Path) -> None:
     StateStore(theirs).save(STATE)
     os.chown(theirs / "state.json", 0, 0)
@@ -195,7 +181,7 @@ def unreadable(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     return begin
 
 
-def test_what_may_be_held_stays_while_the_state_cannot_be_read(
+def test_routes_stay_while_the_state_is_unreadable(
     tmp_path: Path, unreadable: Callable[[], None]
 ) -> None:
     world = World(tmp_path)
@@ -272,20 +258,6 @@ def test_a_usual_folder_that_is_not_there_is_not_made_by_root(
         rights.require_owner(folder, "once")
 
 
-def test_steps_of_the_wall_clock_end_no_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    hold = SavedHold.lasting(600)
-    real = time.time
-    for step in (0.0, 86400.0, -86400.0):
-        monkeypatch.setattr(time, "time", lambda step=step: real() + step)
-        held = STATE.model_copy(update={"hold": hold}).held
-        assert held and held.until
-        assert held.active(time.time())
-        assert not held.active(time.time() + 601)
-    monkeypatch.setattr(time, "time", real)
-    other = hold.model_copy(update={"ends": (0.0, "another boot")})
-    assert other.over_at == hold.until, "after a reboot there is only the wall clock"
-
-
 def test_a_name_is_on_the_disk_before_it_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -306,16 +278,3 @@ def test_a_name_is_on_the_disk_before_it_is_told(
     monkeypatch.setattr(Path, "replace", replace)
     write_text(tmp_path / "a", "text")
     assert order == ["file", "rename", "folder"]
-
-
-def test_a_file_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import gzip
-
-    from sar_agent.util import text_files as text
-
-    monkeypatch.setattr(text, "MOST", 2**20)
-    bomb = tmp_path / "bomb.gz"
-    bomb.write_bytes(gzip.compress(bytes(2**22)))
-    for path in (Path("/dev/zero"), bomb):
-        with pytest.raises(InputError, match="has more than 1 MiB"):
-            read_text(path)

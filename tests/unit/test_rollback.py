@@ -13,7 +13,7 @@ from sar_agent.agent.rollback import resume, rollback
 from sar_agent.errors import InputError, SarError
 from sar_agent.install import generations
 from sar_agent.util import store as store_module
-from tests.unit.test_loop import JOBS, World
+from tests.worlds.agent_world import JOBS, World
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_a_disk_that_fills_up_meanwhile_does_not_undo_it(
     assert world.restart().pass_once().result is Result.HELD
 
 
-def test_what_the_manager_refuses_leaves_all_as_it_was(world: World) -> None:
+def test_a_refused_rollback_changes_nothing(world: World) -> None:
     world.bridge.refuse = ["no (test)"]
     with pytest.raises(SarError, match=r"no \(test\)"):
         roll_back(world)

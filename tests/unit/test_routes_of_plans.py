@@ -1,18 +1,15 @@
-"""What a plan's routes become in the file that the plugin reads."""
+"""A plan's routes in the file that the plugin reads."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
-import pytest
 
 from sar_agent.fabric import Fabric
-from sar_agent.formats.conversion import EVERY_LEVEL, routes_to_file
-from sar_agent.formats.routes_file import DROPPED, NO_SWITCH, decode, encode
+from sar_agent.formats.conversion import routes_to_file
+from sar_agent.formats.routes_file import NO_SWITCH, decode, encode
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, Routes, load_engine
-from tests.grids import torus
+from tests.worlds.grids import torus
 
 RING = torus((5,))
 
@@ -32,17 +29,3 @@ def test_every_file_says_where_cables_end_and_who_sends() -> None:
     assert file.senders.tolist() == [1] * RING.switches
     proved = np.arange(RING.switches) == 2
     assert routes_to_file(RING, routed(RING), 1, senders=proved).senders.tolist() == [0, 0, 1, 0, 0]
-
-
-@pytest.mark.parametrize(
-    ("levels", "kept"),
-    [(EVERY_LEVEL, set(range(16))), (0, {0, 1}), (1 << 7, {0, 1, 7}), (1 << 1, {0, 1})],
-)
-def test_levels_that_nobody_uses_are_dropped(levels: int, kept: set[int]) -> None:
-    plain = routed(RING)
-    level = (plain.egress % 2).astype(np.uint8)
-    assert set(np.unique(level)) == {0, 1}
-    routes = replace(plain, virtual_lanes=2, service_level=level)
-    file = decode(encode(routes_to_file(RING, routes, 1, levels=levels)))
-    assert file.sl_to_vl is not None
-    assert file.sl_to_vl.tolist() == [sl % 2 if sl in kept else DROPPED for sl in range(16)]

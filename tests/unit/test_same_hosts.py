@@ -1,4 +1,4 @@
-"""What is known of hosts is kept where only cables between switches change, and nowhere else."""
+"""Knowledge of hosts is kept where only cables between switches change."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from sar_agent.fabric.same_hosts import same_hosts
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.jobs.record import JobRecord
-from tests.fabric_texts import ibnetdiscover_text
-from tests.opensm_files import image_of_text
+from tests.worlds.fabric_texts import ibnetdiscover_text
+from tests.worlds.opensm_files import image_of_text
 
 FABRIC = load_fabric("xgft:3;2,2,2;1,2,2")
 

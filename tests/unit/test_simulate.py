@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.test_cli import TREE, lab_said, sar_agent, sar_lab
+from tests.worlds.command_line import TREE, lab_said, sar_agent, sar_lab
 
 JOBS = ("--fabric", TREE, "--jobs", "mix:3")
 RESULT_KEYS = {
@@ -51,14 +51,6 @@ def test_bad_input_is_one_sentence_and_exit_code_2(arguments: list[str], word: s
     done = sar_lab("simulate-time", *JOBS, *arguments)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert word in done.stderr
-
-
-def test_jobs_that_send_nothing_between_switches(tmp_path: Path) -> None:
-    jobs = tmp_path / "jobs"
-    jobs.write_text("n001 7\nn002 7\n")
-    done = sar_lab("simulate-time", "--fabric", TREE, "--jobs", jobs, "--engine", "sar")
-    assert done.returncode == 2
-    assert "spans two leaf switches" in done.stderr
 
 
 @pytest.mark.parametrize("switch", ["S1-0", "S2-0"])

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,13 +17,9 @@ from sar_agent.commands import service
 from sar_agent.commands.status_check import MonitoringCode, judge_status
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.install.subnet_manager import SmStatus
-from sar_agent.jobs.mapping import mix_of_records
-from sar_agent.quality import measure
-from sar_agent.routing import Options, load_engine
-from sar_agent.slurm.job_files import read_jobs_file
 from sar_agent.slurm.switch_order import in_switch_order
-from tests.fake_squeue import fake_squeue
-from tests.unit.test_cli import sar_agent
+from tests.worlds.command_line import sar_agent
+from tests.worlds.fake_squeue import fake_squeue
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 FABRIC = EXAMPLES / "cluster.ibnetdiscover"
@@ -143,35 +137,6 @@ def _without_names(output: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("spec", ["xgft:3;4,4,4;1,4,4", "torus:4x4,hosts=2"])
-@pytest.mark.parametrize("engine", ["sar-plus", "dfsssp", "minhop"])
-def test_engines_compute_the_same_for_a_copy(spec: str, engine: str, tmp_path: Path) -> None:
-    """GUIDs keep their order, by which ties are broken."""
-    fabric = load_fabric(spec)
-    hosts = sorted(fabric.hosts)
-    (tmp_path / "map").write_text("".join(f"{h} {1 + i % 5}\n" for i, h in enumerate(hosts)))
-    out = tmp_path / "copy"
-    sar_agent("anonymize", "--fabric", spec, "--jobs", tmp_path / "map", "--out", out)
-    results = []
-    for network, jobs in (
-        (fabric, tmp_path / "map"),
-        (load_fabric(out / "fabric.net"), out / "jobs.txt"),
-    ):
-        mix = mix_of_records(network, read_jobs_file(jobs)).mix
-        routes = load_engine(engine).route(network, mix, Options())
-        results.append((routes.egress.tobytes(), measure(network, mix, routes).load_max))
-    assert results[0] == results[1]
-
-
-def test_one_key_gives_the_same_names_again(tmp_path: Path) -> None:
-    texts = []
-    for number, key in enumerate(("a", "a", "b")):
-        out = tmp_path / str(number)
-        sar_agent("anonymize", *BOTH, "--out", out, "--key", key)
-        texts.append((out / "jobs.txt").read_text())
-    assert texts[0] == texts[1] != texts[2]
-
-
 def test_bad_input_leaves_no_copies(tmp_path: Path) -> None:
     (tmp_path / "jobs").write_text("a b c d\n")
     out = tmp_path / "out"
@@ -240,18 +205,6 @@ def test_routes_for_nobody_are_noted(jobs: str, words: str, tmp_path: Path) -> N
     assert words in done.stderr
 
 
-def test_compiling_is_announced_where_stderr_is_no_terminal(tmp_path: Path) -> None:
-    code = "from sar_agent.cli import main; main()"
-    command = [sys.executable, "-c", code, "measure", "--fabric", str(FABRIC), "--jobs", str(JOBS)]
-    command += ["--routes", str(EXAMPLES / "opensm-lfts.dump")]
-    fresh = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    done = subprocess.run(command, env=fresh, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.count("compiling kernels") == 1
-    again = subprocess.run(command, env=fresh, capture_output=True, text=True)
-    assert "compiling" not in again.stderr
-
-
 def test_lines_of_the_journal_have_a_priority(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -283,7 +236,7 @@ def no_plugin(tmp_path: Path) -> Path:
     return file
 
 
-def test_what_a_program_said_on_stderr_is_shown_whole_and_once(no_plugin: Path) -> None:
+def test_a_program_s_stderr_is_shown_whole_and_once(no_plugin: Path) -> None:
     done = sar_agent("once", "--config", no_plugin)
     assert done.returncode == 1
     said = "sh failed with exit code 3: first no umad here"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from sar_agent.errors import InputError, Unavailable
+from sar_agent.errors import Unavailable
 from sar_agent.slurm.squeue import SqueueSource, parse_poll
-from tests.fake_squeue import fake_squeue
+from tests.worlds.fake_squeue import fake_squeue
 
 M = "mark|"
 
@@ -24,10 +24,6 @@ def test_a_good_answer(tmp_path):
     poll = source.poll()
     assert [(job.id, job.hosts) for job in poll.records] == [("7", ("n1", "n2")), ("8_1", ("n1",))]
     assert poll.skipped == 0
-
-
-def test_an_empty_queue(tmp_path):
-    assert SqueueSource([fake_squeue(tmp_path, [])]).poll().records == ()
 
 
 def test_no_shell_and_no_foreign_settings(tmp_path, monkeypatch):
@@ -51,13 +47,6 @@ def test_a_comment_cannot_pose_as_a_job():
     assert [job.id for job in poll.records] == ["7", "8"]
     assert (poll.skipped, poll.records[0].traffic) == (0, "ring")
     assert (poll.records[0].uid, poll.records[0].numbers) == (1000, ("17",))
-
-
-def test_one_broken_line_is_counted_and_skipped():
-    poll = parse_poll(M + row() + M + "nonsense\n" + M + row("8"), "mark")
-    assert [job.id for job in poll.records] == ["7", "8"]
-    assert poll.skipped == 1
-    assert "nonsense" in poll.first_skipped
 
 
 @pytest.mark.parametrize(
@@ -116,16 +105,6 @@ def test_hanging_ends_at_the_deadline_with_its_children(tmp_path):
     assert not child.exists() or "State:\tZ" in child.read_text()
 
 
-def test_a_missing_squeue_is_said_at_once():
-    with pytest.raises(Unavailable, match=r"/no/squeue cannot be started .*install"):
-        SqueueSource(["/no/squeue"]).poll()
-
-
-def test_unknown_states_are_refused():
-    with pytest.raises(InputError, match="DANCING: no Slurm job state"):
-        SqueueSource(states={"RUNNING", "DANCING"})
-
-
 def test_latin_1_comments_are_no_obstacle(tmp_path):
     binary = script(
         tmp_path,
@@ -133,16 +112,3 @@ def test_latin_1_comments_are_no_obstacle(tmp_path):
         "os.write(1, mark.encode() + b'|7|RUNNING|n1|b|r|a|1|5|caf\\xe9 sar:ring|0|7\\n')",
     )
     assert SqueueSource([binary]).poll().records[0].traffic == "ring"
-
-
-def descriptors() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
-
-
-def test_no_descriptor_is_leaked(tmp_path):
-    source = SqueueSource([fake_squeue(tmp_path, [])])
-    source.poll()
-    before = descriptors()
-    for _ in range(3):
-        source.poll()
-    assert descriptors() == before

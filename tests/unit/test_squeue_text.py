@@ -26,16 +26,6 @@ def test_a_line_becomes_a_record():
     assert job == JobRecord("7", ("n1", "n2"), "RUNNING", "root", "batch", 1795221989.0, "ring")
 
 
-def test_array_tasks_are_jobs_of_their_own():
-    jobs = parse_squeue_pipe(line("6_1") + line("6_2") + line("6_[3-50%2]", "PENDING", ""))
-    assert [job.id for job in jobs] == ["6_1", "6_2"]
-
-
-def test_components_of_a_heterogeneous_job_are_one_job():
-    jobs = parse_squeue_pipe(line("9+0", nodes="n1") + line("10") + line("9+1", nodes="n[1,3]"))
-    assert [(job.id, job.hosts) for job in jobs] == [("9", ("n1", "n3")), ("10", ("n1", "n2"))]
-
-
 @pytest.mark.parametrize("state", ["RUNNING", "CONFIGURING", "SUSPENDED", "R", "CF", "S"])
 def test_states_that_hold_the_fabric(state):
     assert len(parse_squeue_pipe(line(state=state))) == 1
@@ -46,10 +36,6 @@ def test_states_that_do_not(state):
     assert parse_squeue_pipe(line(state=state)) == ()
 
 
-def test_the_caller_can_choose_states():
-    assert len(parse_squeue_pipe(line(state="COMPLETING"), states={"COMPLETING"})) == 1
-
-
 def test_a_state_of_a_later_slurm_is_left_out_and_named(caplog):
     text = line("1") + line("2", "HOVERING", "") + line("3", "HOVERING") + line("4")
     assert [job.id for job in parse_squeue_pipe(text, "queue.txt")] == ["1", "4"]
@@ -57,25 +43,6 @@ def test_a_state_of_a_later_slurm_is_left_out_and_named(caplog):
     assert "line 2: job 2: 'HOVERING'" in caplog.text
     with pytest.raises(InputError, match="is not a Slurm job state"):
         parse_squeue_pipe(line(state="HOVERING"))
-
-
-@pytest.mark.parametrize("start", ["Ystday 14:30", "12 Jan 10:11", "yesterday", "\xb2"])
-def test_a_start_time_in_another_format_is_not_known(start, caplog):
-    (job,) = parse_squeue_pipe(line(start=start))
-    assert job.start is None
-    assert "SLURM_TIME_FORMAT=standard" in caplog.text and "line 1" in caplog.text
-
-
-def test_a_pipe_in_the_comment_stays_there():
-    (job,) = parse_squeue_pipe(line(comment="a|b;sar:alltoall|c"))
-    assert job.traffic == "alltoall"
-
-
-def test_a_tenth_column_is_the_reason():
-    text = line(comment="a|b sar:ring").replace("\n", "|None\n") + line("8").replace(
-        "\n", "|Prolog\n"
-    )
-    assert [job.traffic for job in parse_squeue_pipe(text)] == ["ring", None]
 
 
 def test_a_header_names_the_columns():
@@ -88,10 +55,6 @@ def test_a_header_names_the_columns():
     assert (job.id, job.state, job.user, job.start) == ("12", "RUNNING", "eve", None)
     assert len(job.hosts) == 6
     assert job.hosts[0] == "a-b1c08"
-
-
-def test_our_own_header_is_read():
-    assert len(parse_squeue_pipe(f"{HEADER}\n{line()}")) == 1
 
 
 def test_iso_times_are_local(monkeypatch):
@@ -139,22 +102,9 @@ def test_several_clusters(tmp_path, caplog):
         assert "queue:1: 'CLUSTER: a' is not a job line" in caplog.text
 
 
-def test_broken_jobs_of_json_are_passed_over(caplog):
-    jobs = [OLD, 7, OLD | {"job_id": 12, "nodes": "n["}, OLD | {"job_id": 13}, OLD | {"job_id": 14}]
-    found = parse_squeue_json(json.dumps({"jobs": jobs}), "f")
-    assert [job.id for job in found] == ["11", "13", "14"]
-    assert (
-        "2 entries were passed over, the first: f: job no. 2 of the list is broken" in caplog.text
-    )
-
-
 def test_a_header_without_nodes_is_refused():
     with pytest.raises(InputError, match="no node list"):
         parse_squeue_pipe("JOBID|STATE\n1|RUNNING\n", "x")
-
-
-def test_empty_text_is_no_jobs():
-    assert parse_squeue_pipe("\n\n") == ()
 
 
 @pytest.mark.parametrize(
@@ -182,11 +132,6 @@ def test_json_of_old_and_new_slurm_mean_the_same():
     assert records[0] == records[1] == (wanted,)
 
 
-def test_json_flags_after_the_base_state_count():
-    job = OLD | {"job_state": ["RUNNING", "COMPLETING"]}
-    assert parse_squeue_json(json.dumps({"jobs": [job]})) == ()
-
-
 @pytest.mark.parametrize(
     ("states", "seen"),
     [
@@ -199,11 +144,6 @@ def test_json_flags_after_the_base_state_count():
 def test_json_states_are_those_that_squeue_prints(states, seen):
     job = OLD | {"job_state": states}
     assert parse_squeue_json(json.dumps({"jobs": [job]}))[0].state == seen
-
-
-def test_json_admin_comment_wins():
-    job = OLD | {"comment": "sar:ring", "admin_comment": "sar:alltoall"}
-    assert parse_squeue_json(json.dumps({"jobs": [job]}))[0].traffic == "alltoall"
 
 
 @pytest.mark.parametrize(
@@ -276,19 +216,6 @@ def test_missing_and_empty_files(tmp_path):
 
 def by_id(records):
     return {record.id: record for record in records}
-
-
-@pytest.mark.data
-def test_real_states_in_both_forms():
-    pipe = by_id(read_jobs_file(data_path("slurm/squeue_states_pipe.txt")))
-    full = by_id(read_jobs_file(data_path("slurm/squeue_states.json")))
-    assert set(pipe) == {"3", "4", "6_1", "6_2", "8", "9", "13"}
-    assert {k: (r.hosts, r.state, r.user) for k, r in pipe.items()} == {
-        k: (r.hosts, r.state, r.user) for k, r in full.items()
-    }
-    assert pipe["9"].hosts == ("n002", "n003", "n004")
-    assert full["8"].traffic == "ring"  # stands in the admin comment alone
-    assert pipe["8"].traffic is None
 
 
 @pytest.mark.data

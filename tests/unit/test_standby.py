@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import io
-import socket
 import ssl
 import zlib
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 
-from sar_agent.errors import InputError
 from sar_agent.formats.routes_file import read_generation
-from sar_agent.install import levels
-from sar_agent.install.subnet_manager import SmStatus
 from sar_agent.standby.channel import PeerProblem
-from sar_agent.standby.numbering import NumberedAbove
 from sar_agent.standby.peer_client import PeerClient
 from sar_agent.standby.snapshot import CONNECTIONS
-from sar_agent.standby.terms import HEARD, Claim, Precedence, TermRecord, precedence
-from tests.standby_certificate import certificate
-from tests.standby_sides import Side, routes_image, two_sides
+from sar_agent.standby.terms import Claim, Precedence, precedence
+from tests.worlds.standby_sides import Side, routes_image
 
 A, B = "a" * 16, "b" * 16
 
@@ -75,33 +67,8 @@ def claim(node: str = A, **values: Any) -> Claim:
         (claim(A, master=True, term=2), claim(B, term=3), "RAISE"),
     ],
 )
-def test_which_state_counts(own: Claim, peer: Claim, expected: str) -> None:
+def test_the_state_with_precedence(own: Claim, peer: Claim, expected: str) -> None:
     assert precedence(own, peer) is Precedence[expected]
-
-
-@pytest.mark.parametrize("seed", range(200))
-def test_two_standbys_never_copy_each_other_in_turn(seed: int) -> None:
-    """Whatever both claim, at most one of them copies; and a master and a standby agree."""
-    bits = [(seed * 7919 >> shift) & 3 for shift in range(0, 16, 2)]
-    a = claim(A, term=bits[0], holder=[A, B][bits[1] & 1], generation=1 + bits[2])
-    b = claim(B, term=bits[3], holder=[A, B][bits[4] & 1], generation=1 + bits[5])
-    both = precedence(a, b), precedence(b, a)
-    assert both != (Precedence.ADOPT, Precedence.ADOPT)
-    lead = a.model_copy(update={"master": True, "holder": A})
-    if precedence(lead, b) is Precedence.RAISE:
-        lead = lead.model_copy(update={"term": b.term + 1})
-        assert precedence(b, lead) is Precedence.ADOPT
-
-
-@pytest.fixture(scope="module")
-def secret(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return certificate(tmp_path_factory.mktemp("secret") / "standby.pem")
-
-
-@pytest.fixture
-def sides(tmp_path: Path, secret: Path) -> Iterator[tuple[Side, Side]]:
-    with two_sides(tmp_path, secret) as made:
-        yield made
 
 
 def test_a_standby_copies_all_that_matters(sides: tuple[Side, Side]) -> None:
@@ -156,65 +123,6 @@ def test_a_takeover_and_the_way_back(sides: tuple[Side, Side]) -> None:
     assert a.lead().term == 3, "an agent that starts again goes on in its term"
     assert b.link.exchange() and b.link.terms.load().term == 3
     assert {r.generation for r in a.link.history.last(9)} == {3, 4}
-
-
-def test_an_agent_that_takes_over_takes_the_last_state_first(sides: tuple[Side, Side]) -> None:
-    a, b = sides
-    a.lead()
-    a.put(3)
-    assert b.link.exchange()
-    a.put(4)
-    a.follow()
-    b.lead()
-    assert b.generation() == 4
-    assert read_generation(b.run / "routes.sar") == 3, "OpenSM has begun with it already"
-
-
-def test_after_a_split_the_masters_state_counts(
-    sides: tuple[Side, Side], caplog: pytest.LogCaptureFixture
-) -> None:
-    a, b = sides
-    a.lead()
-    a.put(3)
-    assert b.link.exchange()
-    b.role = "master"  # its half of the fabric has no other
-    b.installs = True
-    b.link.terms.write(
-        b.link.terms.load().model_copy(update={"term": 2, "holder": b.link.terms.load().node})
-    )
-    for generation in (4, 5, 6):
-        b.put(generation)
-    a.put(4)
-    assert a.link.exchange() and b.link.exchange()
-    assert "is a master, too" in caplog.text
-    assert (a.generation(), b.generation()) == (4, 6)
-    b.follow()
-    caplog.clear()
-    assert a.link.exchange()
-    assert a.link.terms.load().term == 3 and a.generation() == 4
-    assert "has had a term of its own (2, generation 6)" in caplog.text
-    assert b.link.exchange()
-    assert (b.generation(), b.numbers()) == (4, [3, 4])
-    assert [line for line in caplog.messages if line.startswith("the state of")] == [
-        f"the state of {socket.gethostname()} counts now (term 3, generation 4): its OpenSM became "
-        "the master after this one, whose state (term 2, generation 6) is replaced"
-    ]
-    # The plugin of b has had 6 in force, and would refuse 5.
-    assert a.link.terms.load().highest == 6
-    manager = NumberedAbove(_Manager(4), lambda: a.link.terms.load().highest)  # type: ignore[arg-type]
-    assert manager.status().highest_generation == 6
-    assert {r.generation for r in b.link.history.last(9)} == {3, 4, 5, 6}
-
-
-class _Manager:
-    name = "OpenSM"
-    calls = False
-
-    def __init__(self, highest: int) -> None:
-        self.highest = highest
-
-    def status(self) -> SmStatus:
-        return SmStatus(highest_generation=self.highest)
 
 
 def _older(a: Side) -> None:
@@ -275,14 +183,7 @@ def test_a_lower_generation_of_the_same_term_is_refused(sides: tuple[Side, Side]
     assert b.generation() == 4
 
 
-def test_a_copy_of_this_agent_is_refused(sides: tuple[Side, Side]) -> None:
-    a, b = sides
-    b.link.terms.write(a.link.terms.load())
-    assert not b.link.exchange()
-    assert "is this one, or a copy of it: remove" in b.link.report.problem
-
-
-def test_what_the_peer_says_is_bounded(sides: tuple[Side, Side]) -> None:
+def test_messages_of_the_peer_are_bounded(sides: tuple[Side, Side]) -> None:
     a, _ = sides
     a.lead()
     a.put(4)
@@ -350,19 +251,3 @@ def test_levels_of_the_peer_are_looked_at_before_they_are_taken(
     assert b.link.exchange() == (not why), b.link.report.problem
     assert why in b.link.report.problem
     assert (b.state / "levels.bin").exists() == (not why)
-
-
-def test_levels_that_unpack_to_more_than_a_file_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(levels, "LARGEST", 1 << 20)
-    with pytest.raises(InputError, match="too large"):
-        levels.read_eras(zlib.compress(bytes(1 << 21)))
-
-
-@pytest.mark.parametrize("what", ["term", "highest", "generation"])
-def test_a_peer_s_numbers_leave_room_above_them(what: str) -> None:
-    """A term of 2^63 - 1 was believed, and `standby.json` with the next one could not be read."""
-    with pytest.raises(ValidationError):
-        claim(**{what: 2**63 - 1})
-    believed = claim(**{what: HEARD})
-    record = TermRecord(term=believed.term + 1, highest=believed.highest + 1)
-    assert TermRecord.model_validate_json(record.model_dump_json()) == record

@@ -9,35 +9,21 @@ import ssl
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from sar_agent.agent.history import History
 from sar_agent.config.model import Config, ConfigError, parse_config
 from sar_agent.errors import InputError, SarError
-from sar_agent.standby.channel import Channel, PeerProblem, tls_context
+from sar_agent.standby.channel import PeerProblem, tls_context
 from sar_agent.standby.peer_client import PeerClient
 from sar_agent.standby.report import fetch, peer_json, peer_words
-from sar_agent.standby.snapshot import SnapshotSource, StateFolders
+from sar_agent.standby.snapshot import SnapshotSource
 from sar_agent.standby.terms import TermStore
-from sar_lab.live.process import free_port, wait_until
-from tests.standby_certificate import certificate
-from tests.standby_sides import Side, row, two_sides
-
-
-@pytest.fixture(scope="module")
-def secret(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return certificate(tmp_path_factory.mktemp("secret") / "standby.pem")
-
-
-@pytest.fixture
-def sides(tmp_path: Path, secret: Path) -> Iterator[tuple[Side, Side]]:
-    with two_sides(tmp_path, secret) as made:
-        yield made
-
+from sar_lab.live.process import free_port
+from tests.worlds.standby_certificate import certificate
+from tests.worlds.standby_sides import Side
 
 # ---- who gets an answer
 
@@ -74,64 +60,6 @@ def test_nobody_without_the_certificate_gets_anything(
     assert b.link.exchange(), "the peer is served all the same"
 
 
-def test_silent_strangers_take_few_places_for_a_short_time(
-    sides: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    a, b = sides
-    a.lead()
-    a.put(4)
-    assert b.link.exchange()
-    monkeypatch.setattr("sar_agent.standby.peer_server.HANDSHAKE", 0.5)
-    threads = threading.active_count()
-    silent = [socket.create_connection(a.config.standby.listen_host_port) for _ in range(40)]
-    assert b.link.exchange(), "a connection that is open stays"
-    assert threading.active_count() <= threads + 2 * 8
-    for one in silent:
-        one.settimeout(30)
-        assert one.recv(1) == b"", "the server ends it"
-        one.close()
-    b.link.close()
-    assert wait_until(b.link.exchange, 20)
-
-
-def test_strangers_on_two_addresses_keep_no_peer_away(
-    sides: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """peer_places.py: 24 strangers on two addresses had all eight places."""
-    a, b = sides
-    a.lead()
-    a.put(4)
-    monkeypatch.setattr("sar_agent.standby.peer_server.HANDSHAKE", 600.0)
-    port, taken = a.config.standby.listen_host_port[1], a.server._places.of
-    strangers = [
-        socket.create_connection(("127.0.0.1", port), 60, (f"127.0.0.{2 + n % 2}", 0))
-        for n in range(24)
-    ]
-    assert wait_until(lambda: taken.total() == 4, 60), "half of the places"
-    assert dict(taken) == {"127.0.0.2": 2, "127.0.0.3": 2}
-    assert b.link.exchange(), b.link.report.problem
-    for one in strangers:
-        one.close()
-
-
-def test_who_has_shown_the_certificate_is_the_peer_wherever_it_is(
-    sides: tuple[Side, Side], secret: Path
-) -> None:
-    """A peer with several addresses, or one whose name was not known when the agent began."""
-    a, _ = sides
-    a.lead()
-    a.put(4)
-    port = a.config.standby.listen_host_port[1]
-    context = tls_context(secret, server=False)
-    with socket.create_connection(("127.0.0.1", port), 60, ("127.0.0.9", 0)) as raw:
-        assert Channel(context.wrap_socket(raw), "a").receive is not None
-        assert wait_until(lambda: "127.0.0.9" in a.server._known, 60)
-    held = [socket.create_connection(("127.0.0.1", port), 60, ("127.0.0.9", 0)) for _ in range(4)]
-    assert wait_until(lambda: a.server._places.of["127.0.0.9"] >= 4, 60)
-    for one in held:
-        one.close()
-
-
 def test_a_certificate_that_others_may_read_is_refused(tmp_path: Path) -> None:
     path = certificate(tmp_path / "standby.pem")
     path.chmod(0o644)
@@ -152,39 +80,6 @@ def test_a_certificate_that_others_may_read_is_refused(tmp_path: Path) -> None:
     locked.chmod(0o600)
     with pytest.raises(InputError, match="is not a private key"):
         tls_context(locked, server=True)
-
-
-AUTHORITY = """[ca]
-default_ca = it
-[it]
-database = index
-new_certs_dir = .
-serial = serial
-default_md = sha256
-policy = names
-[names]
-commonName = supplied
-"""
-
-
-def test_a_certificate_that_has_expired_still_serves(tmp_path: Path) -> None:
-    path = tmp_path / "old.pem"
-    (tmp_path / "ca.cnf").write_text(AUTHORITY)
-    (tmp_path / "index").write_text("")
-    (tmp_path / "serial").write_text("01")
-    curve = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=x"
-    for words in (
-        f"req {curve} -keyout key -out request",
-        "ca -config ca.cnf -batch -notext -selfsign -keyfile key -in request -out cert "
-        "-startdate 20200101000000Z -enddate 20210101000000Z",
-    ):
-        subprocess.run(["openssl", *words.split()], cwd=tmp_path, check=True, capture_output=True)
-    path.write_text((tmp_path / "key").read_text() + (tmp_path / "cert").read_text())
-    path.chmod(0o600)
-    with two_sides(tmp_path, path) as (a, b):
-        a.lead()
-        a.put(4)
-        assert b.link.exchange(), b.link.report.problem
 
 
 # ---- snapshots, status, configuration
@@ -259,12 +154,3 @@ def test_a_broken_record_names_its_remedy(tmp_path: Path) -> None:
     store.path.write_text("{")
     with pytest.raises(InputError, match=r"cannot be used .* remove it"):
         store.load()
-
-
-def test_rows_after_a_time(tmp_path: Path) -> None:
-    history = History(tmp_path)
-    assert history.after(0, 10) == []
-    history.add(row(3, 3), row(1, 1), row(2, 2))
-    assert [r.generation for r in history.after(1, 10)] == [2, 3]
-    assert [r.generation for r in history.after(0, 2)] == [1, 2]
-    assert StateFolders.of(Config().agent).state == Path("/var/lib/sar-agent")

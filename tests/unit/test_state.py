@@ -1,4 +1,4 @@
-"""What a restart needs to know."""
+"""The saved state, which a restart needs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from pathlib import Path
 import pytest
 
 from sar_agent.agent.decide import Hold, RoutesBasis
-from sar_agent.agent.state import SavedHold, State, StateStore
+from sar_agent.agent.state import SavedHold, StateStore
 from sar_agent.errors import InputError
 from sar_agent.util import store as store_module
-
-JOBS = frozenset({frozenset({"n1", "n5"}), frozenset({"n2", "n6"})})
-STATE = State(generation=7, engine="sar", jobs=JOBS, fabric_digest="ab" * 32, installed_at=1.5)
+from tests.worlds.agent_world import SAVED_JOBS, STATE
 
 
 def test_there_and_back(tmp_path: Path) -> None:
@@ -20,14 +18,9 @@ def test_there_and_back(tmp_path: Path) -> None:
     for state in (STATE, held):
         StateStore(tmp_path).save(state)
         assert StateStore(tmp_path).load() == state
-    assert STATE.basis == RoutesBasis(7, JOBS, bytes.fromhex("ab" * 32), "sar", "7")
+    assert STATE.basis == RoutesBasis(7, SAVED_JOBS, bytes.fromhex("ab" * 32), "sar", "7")
     assert held.held == Hold(9.0) and STATE.held is None
     assert [path.name for path in tmp_path.iterdir()] == ["state.json"], "no temporary is left"
-
-
-def test_none_yet(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    assert StateStore(tmp_path).load() is None
-    assert not caplog.text
 
 
 def test_every_cut_is_none_and_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -38,13 +31,6 @@ def test_every_cut_is_none_and_said_once(tmp_path: Path, caplog: pytest.LogCaptu
         store.path.write_text(text[:length])
         assert store.load() is None, text[:length]
     assert caplog.text.count("cannot be used") == 1
-
-
-def test_what_another_process_saves_is_seen(tmp_path: Path) -> None:
-    store = StateStore(tmp_path)
-    store.save(STATE)
-    StateStore(tmp_path).save(STATE.model_copy(update={"generation": 8}))
-    assert (loaded := store.load()) is not None and loaded.generation == 8
 
 
 def test_a_disk_that_does_not_take_it(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -73,15 +59,6 @@ def test_a_reserved_state_needs_no_more_room(
     with pytest.raises(InputError, match="No space left"):
         store.reserve(STATE)
     assert StateStore(tmp_path).load() == later
-
-
-def test_what_was_reserved_and_not_used_is_given_back(tmp_path: Path) -> None:
-    store = StateStore(tmp_path)
-    store.save(STATE)
-    store.reserve(STATE.model_copy(update={"generation": 8}))
-    assert StateStore(tmp_path).load() == STATE, "nothing is claimed beforehand"
-    store.release()
-    assert [path.name for path in tmp_path.iterdir()] == ["state.json"]
 
 
 def test_the_file_of_an_older_agent_has_the_plugin_s_identity(tmp_path: Path) -> None:

@@ -7,13 +7,9 @@ from pathlib import Path
 import pytest
 
 from sar_agent.errors import InputError
-from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.lids import assign_lids
-from sar_agent.fabric.model import Kind
-from sar_agent.fabric.spec import parse_fabric
 from sar_agent.fabric.subnet_lst import read_subnet_lst, write_subnet_lst
 from sar_agent.fabric.xgft import xgft_fabric
-from tests.fabric_texts import SMALL, differences
 
 # As OpenSM 3.3.23 prints: the second half's ids are padded otherwise, the SM's port is CA-SM.
 CA = (
@@ -45,38 +41,6 @@ def test_link_down_and_slow() -> None:
     assert fabric.terminal_rate[0] == 2.0
 
 
-@pytest.mark.parametrize("kind", ["Rt", "RT", "**"])
-def test_routers_and_unknown_nodes_are_no_compute_hosts(kind: str) -> None:
-    """`Rt` and `**` are what `osm_dump.c` prints."""
-    other = CA.replace("CA-SM", kind).replace("0000010", "0000020").replace("PN:02", "PN:01")
-    far = SW.replace("PN:1F", "PN:20")
-    fabric = parse_fabric(
-        f"{other} {far} PHY=?? LOG=ACT SPD=??\n{far} {other} PHY=?? LOG=ACT SPD=??\n{LINK}", "x"
-    )
-    assert fabric.terminal_kind.tolist() == [Kind.OTHER, Kind.COMPUTE]
-
-
-def test_each_link_once_is_fine() -> None:
-    assert differences(read_subnet_lst(LINK.split("\n")[0] + "\n"), read_subnet_lst(LINK)) == []
-
-
-def test_round_trip(tmp_path: Path) -> None:
-    fabric = read_ibnetdiscover(SMALL)
-    lids = assign_lids(fabric)
-    write_subnet_lst(fabric, lids, tmp_path / "subnet.lst")
-    back = read_subnet_lst(tmp_path / "subnet.lst")
-    # Neither routers, LMC nor FDR10 can be said in it.
-    assert differences(back, fabric) == ["terminal_kind", "terminal_rate", "lmc"]
-    assert back.digest == fabric.digest
-
-
-def test_down_links_round_trip(tmp_path: Path) -> None:
-    fabric = xgft_fabric("xgft:2;3,3;1,2").with_links_down([1], [4])
-    write_subnet_lst(fabric, assign_lids(fabric), tmp_path / "subnet.lst")
-    back = read_subnet_lst(tmp_path / "subnet.lst")
-    assert differences(back, fabric) == ["switch_lid", "terminal_lid"]
-
-
 def test_cut_short(tmp_path: Path) -> None:
     fabric = xgft_fabric("xgft:2;2,2;1,2")
     write_subnet_lst(fabric, assign_lids(fabric), tmp_path / "subnet.lst")
@@ -101,11 +65,6 @@ def test_a_bad_line_is_passed_over(tmp_path: Path) -> None:
         assert found.notes[0].startswith(f"1 line was passed over, the first is line {at + 1} (")
     with pytest.raises(InputError, match="l:1: this line is cut short or of another format"):
         read_subnet_lst(text.replace("LOG=", "LO", 2) + text[:0], name="l")
-
-
-def test_port_given_twice() -> None:
-    with pytest.raises(InputError, match='l:3: port 2 of "H-0002c90300000100" occurs twice'):
-        read_subnet_lst(LINK + LINK, name="l")
 
 
 def test_port_beyond_the_last() -> None:

@@ -1,6 +1,6 @@
 """A subnet manager from outside the tree: found by its entry point, and a whole pass on it.
 
-The toy (tests/toy_subnet_manager.py) keeps tables in memory and has no generations.
+The toy (tests/worlds/toy_subnet_manager.py) keeps tables in memory and has no generations.
 """
 
 from __future__ import annotations
@@ -24,14 +24,13 @@ from sar_agent.errors import InputError
 from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.install.subnet_manager import (
-    SmRefused,
     load_subnet_manager,
     subnet_manager_names,
 )
-from tests.extension import installed_package
-from tests.fake_opensm import FakeSource, job
+from tests.worlds.extension import installed_package
+from tests.worlds.fake_opensm import FakeSource, job
 
-TOY = Path(__file__).parents[1] / "toy_subnet_manager.py"
+TOY = Path(__file__).parents[1] / "worlds/toy_subnet_manager.py"
 JOBS = (job("1", "n001", "n005", "n009"), job("2", "n002", "n006"))
 
 
@@ -89,46 +88,6 @@ def test_passes_plan_and_install_on_it(config: Config) -> None:
     assert planned and np.array_equal(planned.routes.egress, toy.manager.tables.egress)
     assert toy.restart().pass_once().result is Result.NOTHING, "a restart knows the identity"
     assert toy.agent.metrics.registry.get_sample_value("sar_agent_sm_reachable") == 1
-
-
-def test_tables_that_somebody_else_wrote_are_replaced(config: Config) -> None:
-    toy = Toy(config)
-    toy.agent.pass_once()
-    toy.manager.fall_back()
-    report = toy.agent.pass_once()
-    assert (report.result, report.reason) == (Result.INSTALLED, Reason.FALLBACK)
-
-
-def test_tables_that_changed_during_an_install_are_read_again(config: Config) -> None:
-    toy = Toy(config)
-    install, seen = toy.manager.install, list[str]()
-
-    def changed_once(plan: Any, proved_from: str | None) -> Any:
-        seen.append(proved_from or "")
-        if len(seen) == 1:
-            raise SmRefused("other tables are in force (test)", changed=True)
-        return install(plan, proved_from)
-
-    toy.manager.install = changed_once
-    assert toy.agent.pass_once().result is Result.INSTALLED and len(seen) == 2
-
-
-def test_tables_are_read_once_before_the_first_install_and_once_by_each(config: Config) -> None:
-    toy = Toy(config)
-    read, readings = toy.manager.routes_in_force, list[int]()
-
-    def counted(fabric: Any, *, wait: bool = True) -> Any:
-        readings.append(1)
-        return read(fabric, wait=wait)
-
-    toy.manager.routes_in_force = counted
-    assert toy.agent.pass_once().result is Result.INSTALLED
-    assert len(readings) == 2
-    toy.source.records = JOBS[:1]
-    assert toy.agent.pass_once().result is Result.INSTALLED
-    assert len(readings) == 3, "what was read back is what the next install starts from"
-    assert toy.agent.pass_once().result is Result.NOTHING
-    assert len(readings) == 3, "nothing has changed since"
 
 
 def test_commands_work_on_it(config: Config) -> None:

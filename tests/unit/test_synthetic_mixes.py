@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.jobs.synthetic import mix_of_spec, synthetic_mix
-from sar_agent.jobs.tree_placement import BUSY, TreePlacement, queue_on_tree
+from sar_agent.jobs.synthetic import mix_of_spec
+from sar_agent.jobs.tree_placement import TreePlacement
 
 TWO, THREE = load_fabric("xgft:2;4,3;1,2"), load_fabric("xgft:3;4,2,2;1,2,2")
 
@@ -26,13 +25,6 @@ def test_a_job_takes_the_leaf_with_fewest_free_hosts_that_has_enough() -> None:
     assert left(place) == [0, 0, 4]
 
 
-def test_a_job_that_fits_nowhere_takes_the_emptiest_leaf_first() -> None:
-    place = TreePlacement(TWO)
-    place.start(1)  # 3, 4, 4
-    place.start(6)  # all of one whole leaf, and of the two left the smaller one that has enough
-    assert left(place) == [1, 0, 4]
-
-
 def test_a_job_stays_below_the_lowest_switch_that_has_room() -> None:
     place = TreePlacement(THREE)
     place.start(3)  # 1, 4 | 4, 4
@@ -42,50 +34,11 @@ def test_a_job_stays_below_the_lowest_switch_that_has_room() -> None:
     assert left(place) == [0, 0, 0, 2]
 
 
-def test_the_hosts_of_an_ended_job_are_given_out_in_the_same_order_again() -> None:
-    place = TreePlacement(TWO)
-    first, _ = place.start(2), place.start(1)
-    place.end(first)
-    assert place.start(2) == first
-
-
 def test_more_hosts_than_are_free_are_refused() -> None:
     place = TreePlacement(TWO)
     place.start(10)
     with pytest.raises(ValueError, match="more than are free"):
         place.start(3)
-
-
-@pytest.mark.parametrize("spec", ["xgft:2;12,24;1,12", "xgft:3;6,6,8;1,6,6", "torus:4x4x4"])
-def test_a_queue_leaves_a_busy_machine_without_shared_hosts(spec: str) -> None:
-    fabric = load_fabric(spec)
-    for seed in (1, 2, 3):
-        hosts = [host for job in queue_on_tree(fabric, seed) for host in job]
-        assert len(set(hosts)) == len(hosts)
-        assert BUSY - 0.06 <= len(hosts) / len(fabric.hosts) <= BUSY + 0.01
-
-
-def test_the_seed_decides_the_mix_alone() -> None:
-    same = [mix_of_spec("mix:1,placed=tree", load_fabric("xgft:2;12,24;1,12")) for _ in range(2)]
-    assert same[0] == same[1]
-    fabric = load_fabric("xgft:2;12,24;1,12")
-    assert mix_of_spec("mix:2,placed=tree", fabric) != same[0]
-    assert mix_of_spec("mix:1", fabric) == synthetic_mix(fabric, 1)
-
-
-def test_slurm_spreads_jobs_over_fewer_leaves_than_chance() -> None:
-    fabric = load_fabric("xgft:3;12,12,12;1,12,12")
-    tree, chance = (
-        np.diff(mix_of_spec(f"mix:1{placed}", fabric).by_leaf(fabric)[0]).mean()
-        for placed in (",placed=tree", "")
-    )
-    assert tree < chance / 3
-
-
-def test_blocks_are_consecutive_hosts() -> None:
-    mix = mix_of_spec("blocks:5,4,2", TWO)
-    jobs = {job.id: job.terminals.tolist() for job in mix.jobs}
-    assert jobs == {"1": [0, 1, 2, 3, 4], "2": [5, 6, 7, 8]}  # the third is on one leaf
 
 
 @pytest.mark.parametrize(

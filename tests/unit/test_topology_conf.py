@@ -10,15 +10,7 @@ import pytest
 from sar_agent.errors import InputError
 from sar_agent.slurm.topology_conf import read_topology_conf
 from tests.data import data_path
-
-TREE = """
-# two leaves under a spine
-SwitchName=leaf1 Nodes=n[1-2]
-switchname=leaf2 NODES=n3,a-b[01-02] LinkSpeed=100   # a comment
-SwitchName=mid Switches=leaf[1-2]
-SwitchName=top \\
-    Switches="mid"
-"""
+from tests.worlds.topology_texts import TREE
 
 
 def write(folder: Path, text: str, name: str = "topology.conf") -> Path:
@@ -90,7 +82,7 @@ def test_structural_problems(tmp_path, text, line, said):
         ("include none.conf\n", "none.conf: cannot be read .No such file"),
     ],
 )
-def test_what_cannot_be_read_at_all(tmp_path, text, said):
+def test_unreadable_files_are_refused(tmp_path, text, said):
     path = write(tmp_path, text)
     for strict in (True, False):
         with pytest.raises(InputError, match=said):
@@ -146,33 +138,11 @@ def test_a_bad_line_does_not_refuse_the_rest(tmp_path, line, said):
         (f"SwitchName={'b' * 65} Nodes=n2", "from 24.05 takes no name longer than", False, True),
     ],
 )
-def test_what_some_versions_refuse(tmp_path, line, said, by_22_05, by_25_05):
+def test_lines_that_some_versions_refuse(tmp_path, line, said, by_22_05, by_25_05):
     (refusal,) = read_topology_conf(write(tmp_path, f"{LEAF}{line}\n")).refusals
     assert f":2: Slurm {said}" in str(refusal)
     assert refusal.by(None)
     assert (refusal.by((22, 5)), refusal.by((25, 5))) == (by_22_05, by_25_05)
-
-
-def test_what_scontrol_shows(tmp_path):
-    """Switches above the leaves name all nodes below them."""
-    shown = "SwitchName=l 1 Level=0 LinkSpeed=1 Nodes=n[1-2]\n"
-    shown += "SwitchName=empty Level=0 LinkSpeed=1 Nodes=\n"
-    shown += "SwitchName=top Level=1 LinkSpeed=1 Nodes=n[1-2] Switches=x,y\n"
-    topology = read_topology_conf(write(tmp_path, shown), strict=False)
-    assert topology.leaves == ("l 1",)
-    assert topology.switches["top"].children == ("x", "y")
-
-
-def test_a_cycle_of_includes_through_another_file(tmp_path):
-    write(tmp_path, "include a.conf\n")
-    write(tmp_path, "\ninclude ./topology.conf\n", "a.conf")
-    with pytest.raises(InputError, match=r"a\.conf:2: files include each other"):
-        read_topology_conf(tmp_path / "topology.conf")
-
-
-def test_a_node_on_two_leaves_keeps_both(tmp_path):
-    path = write(tmp_path, LEAF + "SwitchName=b Nodes=n1\n")
-    assert read_topology_conf(path, strict=False).leaf_of("n1") == {"a", "b"}
 
 
 @pytest.mark.data
@@ -187,12 +157,3 @@ def test_a_real_cyclic_file():
     assert len(topology.problems) == 2
     assert len(topology.leaves_of) == 89
     assert topology.leaf_of("sl390lin101") == {"S-0008f105002036b4"}
-
-
-@pytest.mark.data
-@pytest.mark.parametrize(("size", "leaves", "last"), [("16", 4, "n016"), ("1728", 96, "n1728")])
-def test_files_a_real_slurm_ran_with(size, leaves, last):
-    topology = read_topology_conf(data_path(f"slurm/topology_{size}.conf"))
-    assert len(topology.leaves) == leaves
-    assert len(topology.leaves_of) == int(size)
-    assert topology.leaf_of(last) == {f"leaf{leaves}"}

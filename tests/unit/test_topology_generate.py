@@ -17,7 +17,7 @@ from sar_agent.slurm.topology_files import read_topology
 from sar_agent.slurm.topology_generate import generate_topology
 from sar_agent.slurm.topology_write import topology_conf, topology_text, topology_yaml
 from tests.data import data_path
-from tests.fabric_texts import SMALL
+from tests.worlds.fabric_texts import SMALL
 
 FORMS = {"topology.conf": topology_conf, "topology.yaml": topology_yaml}
 
@@ -27,23 +27,6 @@ def lines(fabric: Fabric) -> list[str]:
     return [line for line in text.splitlines() if not line.startswith("#")]
 
 
-def test_two_levels_have_a_root() -> None:
-    assert lines(load_fabric("xgft:2;2,2;1,2")) == [
-        "SwitchName=S1-0 Nodes=n[001-002]",
-        "SwitchName=S1-1 Nodes=n[003-004]",
-        "SwitchName=root Switches=S1-[0-1]",
-    ]
-
-
-def test_three_levels_have_islands() -> None:
-    found = lines(load_fabric("xgft:3;2,2,2;1,2,2"))
-    assert found[4:] == [
-        "SwitchName=island1 Switches=S1-[0-1]",
-        "SwitchName=island2 Switches=S1-[2-3]",
-        "SwitchName=root Switches=island[1-2]",
-    ]
-
-
 def test_pieces_without_a_link_have_a_root_each() -> None:
     whole = load_fabric("xgft:3;2,2,2;1,2,2")
     top = [c for c in range(whole.channels) if whole.switch_name[whole.channel_target[c]][1] == "3"]
@@ -51,10 +34,6 @@ def test_pieces_without_a_link_have_a_root_each() -> None:
         "SwitchName=root1 Switches=S1-[0-1]",
         "SwitchName=root2 Switches=S1-[2-3]",
     ]
-
-
-def test_one_switch_needs_no_root() -> None:
-    assert lines(load_fabric("xgft:1;4;1")) == ["SwitchName=S1-0 Nodes=n[001-004]"]
 
 
 def test_names_that_slurm_does_not_take() -> None:
@@ -72,7 +51,7 @@ def test_names_that_slurm_does_not_take() -> None:
     ]
 
 
-def test_what_is_left_out_is_said() -> None:
+def test_omissions_are_reported() -> None:
     fabric = load_fabric("xgft:2;2,2;1,1").with_links_down([], [0])
     tree = generate_topology(fabric)
     assert tree.notes == ("1 without a live link: n001",)
@@ -80,12 +59,6 @@ def test_what_is_left_out_is_said() -> None:
     stored = read_ibnetdiscover(SMALL, HostMapper(storage_hosts=("*",)))
     with pytest.raises(InputError, match="no compute host is left: it has none"):
         generate_topology(stored)
-
-
-def test_hosts_without_names_are_no_nodes_of_slurm() -> None:
-    fabric = load_fabric(data_path("psmn-x5.ibnetdiscover"))
-    with pytest.raises(InputError, match=r"no compute host is left: \d+ without a host's name"):
-        generate_topology(fabric)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -106,26 +79,6 @@ def test_the_file_agrees_with_the_fabric(tmp_path: Path, name: str, form: str) -
     children = [child for switch in found.switches.values() for child in switch.children]
     assert len(children) == len(set(children)), "a tree: one parent each"
     assert len(found.switches) - len(children) == 1, "one root"
-
-
-def test_another_name_is_said() -> None:
-    builder = FabricBuilder("odd")
-    builder.add_switch(0x10, 'MF0;sw 1:"IS5600"/L01\n', 36)
-    builder.add_terminal(0x100, "n1", "n1", 0, 1)
-    builder.add_terminal(0x101, "n2b", "n2b", 0, 2)
-    text = topology_conf([("a\nb", generate_topology(builder.build()))])
-    assert text.splitlines() == [
-        "# Made by `sar-agent topology generate` from a?b.",
-        '# MF0_sw_1_IS5600_L01 is "MF0;sw 1:"IS5600"/L01?"',
-        "SwitchName=MF0_sw_1_IS5600_L01 Nodes=n1,n2b",
-    ]
-
-
-def test_a_long_name_becomes_the_guid() -> None:
-    builder = FabricBuilder("odd")
-    builder.add_switch(0x10, "s" * 65, 36)
-    builder.add_terminal(0x100, "n1", "n1", 0, 1)
-    assert lines(builder.build()) == ["SwitchName=S-0000000000000010 Nodes=n1"]
 
 
 def test_blocks_are_leaf_switches_in_the_order_of_islands() -> None:

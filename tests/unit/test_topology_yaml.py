@@ -10,49 +10,7 @@ from sar_agent.errors import InputError
 from sar_agent.slurm.topology_files import read_topology, topology_in_use
 from sar_agent.slurm.topology_watch import TopologyWatcher
 from sar_agent.slurm.topology_yaml import read_topology_yaml
-
-# The example of topology.yaml(5), shortened.
-MANUAL = """\
----
-- topology: topo1
-  cluster_default: false
-  tree:
-    switches:
-      - switch: s1
-        nodes: other[01-02]
-- topology: topo2
-  cluster_default: false
-  block:
-    block_sizes: [4, 16]
-    blocks:
-      - block: b1
-        nodes: node[01-04]
-- topology: topo3
-  cluster_default: true
-  tree:
-    switches:
-      - switch: sw_root
-        children: s[1-2]
-      - switch: s1
-        nodes: node[01-02]
-      - switch: s2
-        nodes: node[03-04]
-- topology: topo4
-  flat: true
-- topology: topo5
-  ring:
-    rings:
-      - ring: ring0
-        nodes: node[01-08]
-- topology: topo6
-  torus3d:
-    toruses:
-      - name: pod1
-        dims: {x: 4, y: 4, z: 2}
-        nodes: node[01-32]
-        placements:
-          - dims: {x: 2, y: 2, z: 1}
-"""
+from tests.worlds.topology_texts import MANUAL
 
 
 def write(folder: Path, text: str) -> Path:
@@ -67,11 +25,6 @@ def test_the_default_tree_counts(tmp_path: Path) -> None:
     assert found.leaf_of("node03") == {"s2"} and not found.leaf_of("other01")
     assert found.switches["sw_root"].children == ("s1", "s2")
     assert found.switches["s2"].line == MANUAL.splitlines().index("        nodes: node[03-04]")
-
-
-def test_else_the_first_tree(tmp_path: Path) -> None:
-    text = MANUAL.replace("cluster_default: true", "cluster_default: false")
-    assert read_topology_yaml(write(tmp_path, text)).leaf_of("other01") == {"s1"}
 
 
 TREE = "- topology: t\n  tree:\n    switches:\n"
@@ -101,7 +54,7 @@ TREE = "- topology: t\n  tree:\n    switches:\n"
         (TREE + 2 * "      - {switch: a, nodes: n1}\n", 5, "switch a is named twice, first at"),
     ],
 )
-def test_what_is_wrong_with_it(tmp_path: Path, text: str, line: int | None, said: str) -> None:
+def test_errors_name_their_place(tmp_path: Path, text: str, line: int | None, said: str) -> None:
     path = write(tmp_path, text)
     with pytest.raises(InputError) as caught:
         read_topology_yaml(path)

@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sar_agent.errors import InputError
-from sar_agent.fabric.xgft import xgft_fabric
-from sar_agent.jobs import JobMix
-from sar_agent.routing import Options, load_engine
-from sar_lab.research.trace.groups import grid_of, step_pairs, steps_of
 from sar_lab.research.trace.parse import read_trace
-from sar_lab.research.trace.play_trace import barrier_rounds, play_trace
-from sar_lab.research.trace.program_generators import PROGRAMS, ProgramOptions
 from sar_lab.research.trace.program_trace import ProgramPhase
-from sar_lab.research.trace.rank_placement import place_ranks
-from sar_lab.research.trace.units import size_of, size_text, time_of, time_text
 
 
 def told(phase: ProgramPhase) -> tuple[float, str | None, list[tuple[int, int, float]]]:
@@ -97,9 +85,7 @@ def test_every_word() -> None:
         ("repeat 999999\nrepeat 2\ncompute 1us\nend\nend", 7, "repeat less"),
     ],
 )
-def test_what_is_wrong_is_named_with_its_line(
-    tmp_path: Path, body: str, line: int, word: str
-) -> None:
+def test_errors_name_file_and_line(tmp_path: Path, body: str, line: int, word: str) -> None:
     path = tmp_path / "x.trace"
     path.write_text(f"trace 1\njob A 4\n{body}\n")
     with pytest.raises(InputError, match=re.escape(word)) as caught:
@@ -111,83 +97,6 @@ def test_what_is_wrong_is_named_with_its_line(
     ("text", "word"),
     [("job A 2\n", "`trace 1` first"), ("trace 1\n", "no job"), ("trace 1\nend\n", "first job")],
 )
-def test_what_is_no_trace(text: str, word: str) -> None:
+def test_malformed_traces_are_refused(text: str, word: str) -> None:
     with pytest.raises(InputError, match=word):
         read_trace(text)
-
-
-@given(st.integers(1, 1 << 40), st.floats(0, 100))
-def test_sizes_and_times_are_found_again(size: int, seconds: float) -> None:
-    assert size_of(size_text(size)) == size
-    found = time_of(time_text(seconds))
-    assert found is not None and found == pytest.approx(seconds, rel=1e-9, abs=1e-18)
-
-
-def test_steps_of_a_grid_are_permutations_that_undo_each_other() -> None:
-    for ranks in (2, 36, 54, 216):
-        grid = grid_of(ranks)
-        assert np.prod(grid) == ranks
-        for axis in {step[1] for step in steps_of(grid)}:
-            there, back = (dict(step_pairs(grid, sign + axis).tolist()) for sign in "+-")
-            assert sorted(there.values()) == list(range(ranks))
-            assert all(back[there[rank]] == rank for rank in range(ranks))
-    assert dict(step_pairs((4, 3, 3), "+y").tolist())[0] == 3
-
-
-def test_cg_is_as_nas_has_it() -> None:
-    """Phases 1 … 4 stay in 16 ranks. In phase 5 each of the 16 sends to r / 2 · 16 + r mod 2 from
-    the first 16 (Equation 2), and one pair of each parity to itself."""
-    program = read_trace(PROGRAMS["cgd128"](ProgramOptions())).programs[0]
-    assert len(program.phases) == 5
-    for phase in program.phases[:4]:
-        assert (phase.pairs[:, 0] // 16 == phase.pairs[:, 1] // 16).all()
-        assert len(phase.pairs) == 128
-    last = dict(program.phases[4].pairs.tolist())
-    assert [last.get(r, r) for r in range(16)] == [r // 2 * 16 + r % 2 for r in range(16)]
-    assert len(last) == 128 - 16 and all(last[last[r]] == r for r in last)
-    assert set(program.phases[4].size.tolist()) == {750 * 1024}
-
-
-def test_wrf_is_a_mesh() -> None:
-    program = read_trace(PROGRAMS["wrf256"](ProgramOptions())).programs[0]
-    (phase,) = program.phases
-    sends = Counter(phase.pairs[:, 0].tolist())
-    assert sends == {r: 1 if r < 16 or r >= 240 else 2 for r in range(256)}
-    assert set(np.abs(phase.pairs[:, 0] - phase.pairs[:, 1])) == {16}
-
-
-def test_utilization_is_the_share_of_undisturbed_communication() -> None:
-    wish = ProgramOptions(
-        ranks=36, jobs=3, sizes=(4096, 262144), iterations=4, utilization=0.25, rate=40
-    )
-    trace = read_trace(PROGRAMS["cartesian"](wish))
-    orders = set()
-    for program in trace.programs:
-        assert len(program.phases) == 6 * 4
-        computed = sum(phase.compute for phase in program.phases)
-        sent = sum(float(phase.size.max()) * 8e-9 / 40 for phase in program.phases)
-        assert sent / (sent + computed) == pytest.approx(0.25)
-        orders.add(tuple(phase.key for phase in program.phases[:6]))
-        assert {phase.key for phase in program.phases} == {"+x", "+y", "+z", "-x", "-y", "-z"}
-        assert min(p.size.min() for p in program.phases) >= 4096
-        assert max(p.size.max() for p in program.phases) <= 262144
-    assert len(orders) > 1
-    assert PROGRAMS["cartesian"](wish) == PROGRAMS["cartesian"](wish)
-
-
-def test_a_barrier_comes_before_each_phase_and_counts_as_communication() -> None:
-    """8 ranks: 3 rounds, 2 phases; a program that waits longer for computation is no slower."""
-    fabric = xgft_fabric("xgft:2;4,4;1,4")
-    wish = ProgramOptions(ranks=8, jobs=1, sizes=(4096, 4096), rate=40.0)
-    trace = read_trace(PROGRAMS["cartesian"](wish))
-    place = place_ranks(fabric, trace, "linear")
-    routes = load_engine("dmodk").route(fabric, JobMix(()), Options())
-    [free] = play_trace(fabric, routes, trace, place)
-    [paid] = play_trace(fabric, routes, trace, place, round_seconds=1e-6)
-    phases = len(free.sending)
-    assert phases > 1 and barrier_rounds(8) == 3
-    assert [barrier_rounds(n) for n in (1, 2, 3, 4, 5, 864)] == [0, 1, 2, 2, 3, 10]
-    assert paid.sending == pytest.approx(free.sending)
-    assert paid.barriers == pytest.approx(3e-6 * phases)
-    assert paid.communication == pytest.approx(free.communication + 3e-6 * phases)
-    assert paid.seconds == pytest.approx(free.seconds + 3e-6 * phases)

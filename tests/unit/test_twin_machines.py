@@ -9,8 +9,8 @@ import pytest
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.slurm.topology_generate import generate_topology
-from tests.fabric_texts import ibnetdiscover_text
-from tests.unit.test_cli import sar_agent
+from tests.worlds.command_line import sar_agent
+from tests.worlds.fabric_texts import ibnetdiscover_text
 
 TREE = load_fabric("xgft:2;3,2;1,2")
 NAMES = [f"node0{n} mlx5_0" for n in (1, 2, 3, 1, 5, 6)]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fake_squeue import fake_squeue
-from tests.unit.test_cli import said, sar_agent
+from tests.worlds.command_line import said, sar_agent
+from tests.worlds.fake_squeue import fake_squeue
 
 EXAMPLE = Path(__file__).parents[2] / "docs/examples/cluster.ibnetdiscover"
 PARTS = {  # of each job the hosts in one subnet and in the other

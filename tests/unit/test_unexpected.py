@@ -1,4 +1,4 @@
-"""Errors that nobody foresaw end neither a pass nor the loop."""
+"""Unexpected errors end neither a pass nor the loop."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sar_agent.agent import fabric_source, observe_site
+from sar_agent.agent import observe_site
 from sar_agent.agent.decide import Reason
 from sar_agent.agent.fabric_source import read_fabric
 from sar_agent.agent.outcome import Result
@@ -17,7 +17,7 @@ from sar_agent.config.model import Config
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.telemetry.metrics import Metrics
 from sar_agent.util.unexpected_errors import UnexpectedErrors
-from tests.unit.test_loop import JOBS, World
+from tests.worlds.agent_world import JOBS, World
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_a_reader_that_breaks_hides_no_dead_cable(
     assert counted(world, f"look at {where}" if where == "Slurm" else f"look at the {where}") == 1
 
 
-def test_what_ends_the_process_ends_it(world: World) -> None:
+def test_exit_and_interrupt_end_the_process(world: World) -> None:
     for error in (KeyboardInterrupt, SystemExit):
         world.agent.observer.observe = raising(error())  # type: ignore[method-assign,arg-type]
         with pytest.raises(error):
@@ -123,15 +123,6 @@ def test_another_error_is_told_again_and_the_same_with_other_numbers_is_not(
     assert unexpected.wait("pass") == 1.0
     now[0] += 1.5
     assert unexpected.wait("pass") == 0.0
-
-
-def test_an_error_without_words_that_cannot_be_printed() -> None:
-    class Mute(Exception):
-        def __str__(self) -> str:
-            raise ValueError
-
-    unexpected = UnexpectedErrors(Metrics("0", "install", "sar").unexpected_errors)
-    assert "Mute in the pass (no message)" in unexpected.caught("pass", Mute())
 
 
 IBNETDISCOVER = """
@@ -160,12 +151,3 @@ def test_a_full_tmp_hides_no_fabric(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     )
     fabric = read_fabric(config.fabric, tmp_path / "cache" / "fabric.npz")
     assert fabric.digest == read_ibnetdiscover(IBNETDISCOVER).digest
-
-
-def test_no_tmp_at_all_hides_no_fabric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def none(*_: object, **__: object) -> None:
-        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found")
-
-    monkeypatch.setattr(fabric_source.tempfile, "TemporaryDirectory", none)
-    config = Config.model_validate({"fabric": {"command": ["pwd"]}}, strict=False)
-    assert fabric_source._run(("pwd",), 10, dict(config.fabric.environment)) == "/\n"

@@ -1,10 +1,9 @@
-"""What moves between, during and beside passes, by a clock that the tests turn."""
+"""Changes between, during and beside passes, on a clock that the tests turn."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,8 +18,8 @@ from sar_agent.events.authority import Authority
 from sar_agent.install.subnet_manager import SmStatus
 from sar_agent.keys.requests import KeyRequests
 from sar_agent.opensm.plugin_client import LoadAnswer
-from tests.fake_opensm import FakeBridge
-from tests.unit.test_loop import JOBS, World
+from tests.worlds.agent_world import JOBS, World
+from tests.worlds.fake_opensm import FakeBridge
 
 CONFIG = Config()
 INTERVAL, POLL = 30.0, CONFIG.opensm.poll_seconds
@@ -139,27 +138,12 @@ def test_quiet_is_a_whole_interval(loop: Loop) -> None:
     assert len(loop.asked) >= INTERVAL / POLL, "and the plugin is asked all along"
 
 
-def test_an_install_of_its_own_is_no_move(loop: Loop) -> None:
-    loop.world.source.records = JOBS[:1]
-    assert loop.go() == INTERVAL
-    assert loop.bridge.loads == [1, 2]
-
-
 def test_a_cable_that_comes_back_is_looked_at_within_a_second(loop: Loop) -> None:
     def back() -> None:
         loop.bridge.topology_changes += 1
 
     loop.clock.at.append((10.4, back))
     assert loop.go() <= 10.4 + SETTLED < 11.4
-
-
-def test_a_fallback_while_it_waits(loop: Loop) -> None:
-    loop.clock.at.append((10.5, loop.bridge.fall_back))
-    assert loop.go() <= 10.5 + SETTLED
-
-
-def test_a_fallback_during_the_pass_after_its_look(loop: Loop) -> None:
-    assert loop.go(during=loop.bridge.fall_back) <= SETTLED
 
 
 def test_a_fallback_right_after_an_install(loop: Loop) -> None:
@@ -177,54 +161,8 @@ def test_a_fallback_right_after_an_install(loop: Loop) -> None:
     assert loop.bridge.engine == "minhop"
 
 
-def test_a_fallback_while_a_key_is_served(loop: Loop) -> None:
-    loop.desk.left, loop.on_serve = 1, loop.bridge.fall_back
-    assert loop.go() <= SETTLED
-    assert loop.served
-
-
-def test_a_key_put_in_force_is_no_move(loop: Loop) -> None:
-    def key() -> None:
-        loop.bridge.generation += 1
-        loop.agent.current = replace(loop.agent.current, identity=str(loop.bridge.generation))
-
-    loop.desk.left, loop.on_serve = 3, key
-    assert loop.go() == INTERVAL
-    assert len(loop.served) == 3
-
-
-def test_somebody_else_s_install_is_a_move(loop: Loop) -> None:
-    """A rollback by hand."""
-
-    def rolled_back() -> None:
-        loop.bridge.generation += 1
-
-    loop.clock.at.append((5.0, rolled_back))
-    assert loop.go() <= 5.0 + SETTLED
-
-
-def test_under_a_stream_of_wake_ups_the_poll_happens(loop: Loop) -> None:
-    loop.clock.at += [(0.01 * i, loop.woken.wake.set) for i in range(3000)]
-    loop.clock.at.append((10.5, loop.bridge.fall_back))
-    assert loop.go() <= 10.5 + SETTLED
-
-
 def test_an_edit_during_the_pass_is_seen_at_once(loop: Loop) -> None:
     assert loop.go(during=loop.woken.edited.set) == 0.0
-
-
-def test_an_opensm_that_goes_and_comes_back_the_same_is_no_move(loop: Loop) -> None:
-    loop.clock.at += [
-        (3.0, lambda: setattr(loop.bridge, "away", True)),
-        (9.0, lambda: setattr(loop.bridge, "away", False)),
-    ]
-    assert loop.go() == INTERVAL
-
-
-def test_an_opensm_that_was_away_in_the_pass_is_a_move_when_it_is_there(loop: Loop) -> None:
-    loop.bridge.away = True
-    loop.clock.at.append((9.0, lambda: setattr(loop.bridge, "away", False)))
-    assert loop.go() <= 9.0 + SETTLED
 
 
 def test_a_pass_without_a_look_does_not_turn_without_a_pause(loop: Loop) -> None:
@@ -245,7 +183,7 @@ def test_after_an_error_nobody_foresaw_wake_ups_wait(loop: Loop) -> None:
     assert max(waits) == 60.0, "a repair is not put off for longer"
 
 
-def test_what_fails_at_a_key_is_not_tried_without_a_pause(loop: Loop) -> None:
+def test_a_failed_key_is_retried_after_a_pause(loop: Loop) -> None:
     loop.desk.left = 10**9
 
     def fails() -> None:

@@ -3,13 +3,7 @@ row, and an exchanged direction, number or number of places is another judgement
 
 from __future__ import annotations
 
-import numpy as np
-import pytest
-
 from sar_lab.research.papers.worded_claims import (
-    MEANS,
-    MEDIANS,
-    PAIRED,
     PLAIN,
     Draws,
     judged,
@@ -18,9 +12,6 @@ from sar_lab.research.papers.worded_claims import (
 
 def seeds(level: float) -> list[float]:
     return [level * (1 + 0.001 * k) for k in range(6)]
-
-
-SIX: dict[str, list[Draws]] = {"SAR": [seeds(2.0)], "DFSSSP": [seeds(1.0)]}
 
 
 def test_numbers_and_places_are_read_from_the_words() -> None:
@@ -48,25 +39,6 @@ def test_numbers_and_places_are_read_from_the_words() -> None:
     curve: dict[str, list[Draws]] = {"A": [[1.0, 2.0, 3.0]], "G": [seeds(0.1)]}
     assert judged("A grows with hosts", curve).holds and not judged("A falls with it", curve).holds
     assert judged("G is better", curve).holds and judged("G is worse", curve).holds is False
-
-
-def test_what_is_not_told_apart_is_neither() -> None:
-    random = np.random.default_rng(0)
-    near: dict[str, list[Draws]] = {n: [(1 + 0.1 * random.random(20)).tolist()] for n in "AB"}
-    for judge in (PAIRED, MEDIANS, MEANS):
-        for words in ("A above B", "A below B", "A not above B"):
-            assert judged(words, near, judge).holds is None
-        assert judged("A never above B", near, judge).holds is True
-    none: dict[str, list[Draws]] = {"A": [0], "B": [0]}
-    assert judged("A over 50 % of B", none, PLAIN).holds is None
-
-
-@pytest.mark.parametrize(
-    "says", ["SAR is near DFSSSP", "SAR beats DFSSSP", "C above DFSSSP", "SAR above DFSSSP mostly"]
-)
-def test_what_cannot_be_read_is_no_claim(says: str) -> None:
-    with pytest.raises(ValueError, match=r"begins with none|has no relation"):
-        judged(says, SIX)
 
 
 def number(text: str) -> float:
