@@ -24,7 +24,6 @@ from sar_agent.fabric.model import I32
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, load_engine
-from sar_agent.routing.lnmp import LONGEST
 from sar_agent.routing.routes import Routes
 from sar_lab.fluid.flow_events import end_times
 from sar_lab.fluid.flow_links import F64
@@ -35,6 +34,7 @@ from sar_lab.packets.adaptive_model import crossbar_seconds
 from sar_lab.papers.outcome import ResultTable, outcome
 from sar_lab.papers.registry import ExperimentResult
 from sar_lab.papers.worded_claims import judged
+from sar_lab.research.engines.lnmp import LONGEST
 from sar_lab.statistics import median_of
 
 if TYPE_CHECKING:

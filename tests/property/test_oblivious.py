@@ -21,8 +21,8 @@ from sar_agent.fabric.xgft_view import recognise_xgft
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.routing import Options, load_engine
-from sar_agent.routing.oblivious import scrambled_labels
 from sar_agent.routing.path_routes import PathRoutes
+from sar_lab.research.engines.oblivious import scrambled_labels
 from tests.examples import examples
 from tests.unit.test_cli import said, sar_agent
 

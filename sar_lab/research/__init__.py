@@ -1,0 +1,1 @@
+"""Research: the papers, their peers, and engines that only papers need. Nothing imports it."""
