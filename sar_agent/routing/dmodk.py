@@ -13,9 +13,9 @@ from sar_agent.fabric.model import I32, U8
 from sar_agent.fabric.xgft_view import XgftView, recognise_xgft
 from sar_agent.jobs import JobMix
 from sar_agent.routing.engine import Options
+from sar_agent.routing.graph.csr import graph_of
 from sar_agent.routing.loop_free_fill import fill_loop_free
 from sar_agent.routing.routes import NO_ROUTE, Routes
-from sar_agent.routing.shortest_paths import ShortestPaths
 from sar_agent.util.kernels import kernel
 
 
@@ -50,7 +50,7 @@ def digit_tables(fabric: Fabric, view: XgftView, choice: U8) -> U8:
     everyone = np.arange(fabric.terminals, dtype=np.int32)
     egress[: fabric.terminals] = fill_digits(fabric, view, everyone, choice)
     egress[: fabric.terminals][~fabric.is_host_port] = NO_ROUTE
-    fill_loop_free(ShortestPaths(fabric), egress)
+    fill_loop_free(fabric, graph_of(fabric), egress)
     return egress
 
 

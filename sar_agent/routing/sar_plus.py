@@ -156,7 +156,7 @@ class SarPlus:
         return loads
 
     def _keep(self, template: Template, loads: JobLoads, egress: U8, began: float) -> Routes:
-        fabric = template.shortest.fabric
+        fabric = template.fabric
         routes = Routes(
             engine=self.name,
             fabric_digest=fabric.digest,
@@ -171,7 +171,7 @@ class SarPlus:
 
 def _loads(template: Template, mix: JobMix, options: Options, egress: U8) -> JobLoads:
     """The loads of a mix on these tables."""
-    loads = JobLoads(template.shortest, template.cache, mix, options.objective)
+    loads = JobLoads(template.fabric, template.graph, template.cache, mix, options.objective)
     loads.carry(egress, loads.terminals)
     return loads
 

@@ -20,10 +20,10 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.routing.dfsssp import dfsssp_trees
 from sar_agent.routing.dmodc import closed_form_trees
+from sar_agent.routing.graph.csr import Graph, graph_of
 from sar_agent.routing.graph.shortest_path_dag import DagCache
 from sar_agent.routing.job_loads import JobLoads
 from sar_agent.routing.repair import same_indices
-from sar_agent.routing.shortest_paths import ShortestPaths
 
 EVEN = 1.05
 """Times the least possible load: D-mod-k that is as good is not compared with others."""
@@ -32,7 +32,8 @@ EVEN = 1.05
 class Template(NamedTuple):
     """Tables for one fabric, and the paths to which exceptions keep."""
 
-    shortest: ShortestPaths
+    fabric: Fabric
+    graph: Graph
     egress: U8
     """uint8[T + S, S], not to be changed."""
     cache: DagCache
@@ -47,7 +48,7 @@ KEPT = 2
 def template_of(fabric: Fabric) -> Template:
     """The template of a fabric. It is made once, and kept while the last fabrics are in use."""
     for template in _kept:
-        known = template.shortest.fabric
+        known = template.fabric
         if known is fabric or (known.digest == fabric.digest and same_indices(known, fabric)):
             return template
     template = _made(fabric)
@@ -56,16 +57,16 @@ def template_of(fabric: Fabric) -> Template:
 
 
 def _made(fabric: Fabric) -> Template:
-    shortest = ShortestPaths(fabric)
+    graph = graph_of(fabric)
     everyone = JobMix((make_job("all", np.flatnonzero(fabric.is_host_port)),))
     spread = None
     with suppress(Unserved):
-        spread = Template(shortest, *closed_form_trees(shortest))
+        spread = Template(fabric, graph, *closed_form_trees(fabric, graph))
         if _is_even(fabric):
             return spread
         if _peak(spread, everyone) <= EVEN * _loads(spread, everyone).least_peak():
             return spread
-    even = Template(shortest, *dfsssp_trees(shortest))
+    even = Template(fabric, graph, *dfsssp_trees(fabric, graph))
     if spread and _peak(spread, everyone) <= _peak(even, everyone):
         return spread
     return even
@@ -83,7 +84,7 @@ def _is_even(fabric: Fabric) -> bool:
 
 
 def _loads(template: Template, everyone: JobMix) -> JobLoads:
-    return JobLoads(template.shortest, template.cache, everyone, "load")
+    return JobLoads(template.fabric, template.graph, template.cache, everyone, "load")
 
 
 def _peak(template: Template, everyone: JobMix) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from random import Random
-from unittest.mock import patch
 
 import networkx as nx
 import numpy as np
@@ -21,11 +20,11 @@ from sar_agent.install.changes import table_changes
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job, multi_switch_mix
 from sar_agent.quality import measure
-from sar_agent.routing import Options, Routes, load_engine, weighted_trees
+from sar_agent.routing import Options, Routes, load_engine
+from sar_agent.routing.graph.csr import graph_of
 from sar_agent.routing.graph.shortest_path_dag import new_cache
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.routing.sar import destination_order
-from sar_agent.routing.shortest_paths import ShortestPaths
 from sar_agent.routing.weighted_trees import grow
 from tests.examples import examples
 from tests.property.fabrics import fabric_of, records
@@ -71,24 +70,13 @@ def test_sar_is_algorithm_1(network: Network) -> None:
     every = new_cache(fabric)
     egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
     order, weight = destination_order(fabric, mix), np.zeros(fabric.channels, np.int64)
-    grow(ShortestPaths(fabric), every, mix, *order, weight, egress)
+    grow(fabric, graph_of(fabric), every, mix, *order, weight, egress)
     routes = Routes("sar", fabric.digest, egress[None])
     if not has_credit_loop(fabric, routes):
         routes = routed(network, "sar")
     channels = routes.next_channel(fabric)
     for t, tree in algorithm_1(fabric, mix).items():
         assert {s: int(channels[t, s]) for s in tree} == tree
-
-
-@examples(40)
-@given(network=networks(), narrow=st.sampled_from([0x400, 0x2000, 0x8000]))
-def test_prices_of_eight_bytes_grow_the_same_trees(network: Network, narrow: int) -> None:
-    """The growing goes on with eight bytes from the tree at which four would not do."""
-    of_four = routed(network, "sar"), routed(network, "dfsssp")
-    with patch.object(weighted_trees, "NARROW", np.uint32(narrow)):
-        for routes in of_four:
-            again = load_engine(routes.engine).route(*network, Options())
-            assert np.array_equal(again.egress, routes.egress)
 
 
 @examples(40)

@@ -12,7 +12,6 @@ from sar_agent.check.proof import ProvedTables, prove
 from sar_agent.check.walk import Planes
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.model import make_job
 from sar_agent.quality.channel_traffic import traffic_of
 from sar_agent.routing import Routes
 from tests.examples import examples
@@ -59,19 +58,10 @@ def followed(fabric: Fabric, routes: Routes, proved: ProvedTables) -> Planes:
 
 @examples(40)
 @given(network=networks(), random=st.randoms(use_true_random=False), of=SHAPES)
-def test_traffic_after_a_change_is_bit_for_bit_that_of_the_whole(
-    network: Network, random: Random, of: Shape
-) -> None:
-    jobs, traffic = network[1].jobs, None
+def test_routes_are_counted_pair_by_pair(network: Network, random: Random, of: Shape) -> None:
     for fabric, routes in history(network[0], random, 8, of):
-        some = [job for job in jobs if random.random() < 0.8]
-        if some and random.random() < 0.3:
-            some[0] = make_job("heavy", some[0].terminals, weight=random.random())
-        mix = JobMix.of(some)
-        traffic, whole = traffic_of(fabric, mix, routes, traffic), traffic_of(fabric, mix, routes)
-        for name in ("efi", "load", "job_efi", "job_load", "job_links", "job_switches"):
-            assert getattr(traffic, name).tobytes() == getattr(whole, name).tobytes(), name
-        assert traffic.efi.tolist() == counted(fabric, mix, routes)
+        mix = JobMix.of([job for job in network[1].jobs if random.random() < 0.8])
+        assert traffic_of(fabric, mix, routes).efi.tolist() == counted(fabric, mix, routes)
 
 
 def counted(fabric: Fabric, mix: JobMix, routes: Routes) -> list[int]:

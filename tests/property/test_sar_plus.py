@@ -41,7 +41,7 @@ NOBODY = JobMix(())
 
 
 def as_routes(template: Template) -> Routes:
-    return Routes("template", template.shortest.fabric.digest, template.egress[None])
+    return Routes("template", template.fabric.digest, template.egress[None])
 
 
 def used_by_jobs(fabric: Fabric, mix: JobMix, routes: Routes) -> Iterator[tuple[int, int]]:
@@ -61,9 +61,9 @@ def knows_its_loads(mix: JobMix, routes: Routes, engine: SarPlus) -> None:
     """The loads that the engine keeps are those of a full count, and of the measures."""
     assert engine._last is not None
     loads, template = engine._last.loads, engine._last.template
-    fabric = template.shortest.fabric
+    fabric = template.fabric
     found = measure(fabric, mix, routes)
-    again = JobLoads(template.shortest, template.cache, mix, loads.objective)
+    again = JobLoads(template.fabric, template.graph, template.cache, mix, loads.objective)
     again.carry(routes.egress[0], again.terminals)
     assert np.array_equal(loads.paths.units, again.paths.units)
     assert np.array_equal(loads.paths.load, again.paths.load)
@@ -113,7 +113,7 @@ def no_worse_than_the_template(
 ) -> None:
     """By so much only as slows nobody, or as another start from the template must gain."""
     template = template_of(fabric)
-    loads = JobLoads(template.shortest, template.cache, mix, options.objective)
+    loads = JobLoads(template.fabric, template.graph, template.cache, mix, options.objective)
     loads.carry(template.egress, loads.terminals)
     most, usual = _most(loads, options), loads.peak()
     loads.carry(template.egress, loads.terminals, -1)

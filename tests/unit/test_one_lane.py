@@ -16,19 +16,20 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.quality import measure
 from sar_agent.routing import Options, load_engine
-from sar_agent.routing.channel_dependencies import empty_dependencies
+from sar_agent.routing.channel_dependencies import (
+    close_no_loop,
+    empty_dependencies,
+    host_dependencies,
+)
 from sar_agent.routing.dfsssp import dfsssp_order
 from sar_agent.routing.engine import PreviousRoutes
 from sar_agent.routing.graph.csr import graph_of
 from sar_agent.routing.graph.shortest_path_dag import new_cache
 from sar_agent.routing.graph.successors import PRESENT
-from sar_agent.routing.host_paths import host_paths
-from sar_agent.routing.one_lane import one_lane_cache
 from sar_agent.routing.root_sets import joining_order
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.routing.sar_plus import SarPlus
-from sar_agent.routing.shortest_paths import ShortestPaths
-from sar_agent.routing.turn_order import _examine
+from sar_agent.routing.turn_order import _examine, turn_order
 from sar_agent.routing.updown_paths import new_row, orient, unreached_leaves
 from sar_agent.routing.weighted_trees import grow
 from tests.odd_trees import site
@@ -43,12 +44,11 @@ def odd_tree(seed: int = 1) -> Fabric:
 
 
 def free_choice_closes_a_loop(fabric: Fabric) -> bool:
-    shortest = ShortestPaths(fabric)
     egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
     weight = np.zeros(fabric.channels, np.int64)
     everyone = dfsssp_order(fabric)
-    grow(shortest, new_cache(fabric), JobMix(()), *everyone, weight, egress)
-    return not host_paths(shortest, egress).one_lane()
+    grow(fabric, graph_of(fabric), new_cache(fabric), JobMix(()), *everyone, weight, egress)
+    return not close_no_loop(fabric, host_dependencies(fabric, egress))
 
 
 @pytest.mark.parametrize("spec", ["odd", "xgft:2;2,70;1,2", "torus:3x4"])
@@ -117,7 +117,7 @@ def test_sar_plus_stays_in_one_lane_as_jobs_and_cables_come_and_go() -> None:
 def test_no_such_paths_on_a_torus_or_a_dragonfly() -> None:
     for spec in ("torus:4x4", "dragonfly:a=4,p=2,h=2"):
         fabric = load_fabric(spec)
-        assert one_lane_cache(ShortestPaths(fabric)) is None
+        assert turn_order(fabric, graph_of(fabric)) is None
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_the_weights_are_the_routes_over_each_channel() -> None:
     egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
     weight = np.zeros(fabric.channels, np.int64)
     everyone = dfsssp_order(fabric)
-    grow(ShortestPaths(fabric), new_cache(fabric), JobMix(()), *everyone, weight, egress)
+    grow(fabric, graph_of(fabric), new_cache(fabric), JobMix(()), *everyone, weight, egress)
     places = zip(fabric.channel_source.tolist(), fabric.channel_port.tolist(), strict=True)
     channel = {place: c for c, place in enumerate(places)}
     routes = np.zeros_like(weight)
