@@ -88,15 +88,9 @@ def traffic_of(fabric: Fabric, mix: JobMix, routes: Routes) -> Traffic:
 
 def load_besides(traffic: Traffic, terminals: Collection[int]) -> NDArray[np.float64]:
     """float64[C]: the `load` of the jobs that have none of these terminals."""
-    offset, channel, routes = traffic.lists
-    demand = route_demand(traffic.fabric, traffic.mix)
-    load = np.zeros(traffic.fabric.channels)
     away = np.array(sorted(terminals), np.int32)
-    for j, job in enumerate(traffic.mix.jobs):
-        if not np.isin(job.terminals, away).any():
-            at = slice(offset[j], offset[j + 1])
-            load[channel[at]] += routes[at] * demand[j]  # a job has each channel once
-    return load / traffic.fabric.channel_rate
+    others = [job for job in traffic.mix.jobs if not np.isin(job.terminals, away).any()]
+    return traffic_of(traffic.fabric, JobMix.of(others), traffic.routes).load
 
 
 @kernel

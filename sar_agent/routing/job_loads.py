@@ -93,11 +93,12 @@ class JobLoads:
 @kernel_part
 def carry_tree(
     paths: Paths, work: DemandItems, d: int | np.integer, tree: U8, sign: int
-) -> None:  # pragma: no cover
-    """Adds (`sign` 1) or removes (-1) what jobs send to terminal `d`."""
+) -> float:  # pragma: no cover
+    """Adds (`sign` 1) or removes (-1) what jobs send to terminal `d`; returns the largest load on
+    their paths then."""
     target, by_port, leaf = paths.graph.target, paths.by_port, work.leaf
     units, load, share = paths.units, paths.load, paths.share
-    root = work.root[d]
+    root, most = work.root[d], 0.0
     for k in range(work.on_offset[d], work.on_offset[d + 1]):
         x = work.on_member[k]
         for i in range(work.first[x], work.past[x]):
@@ -108,7 +109,9 @@ def carry_tree(
                     break  # a leaf that is cut off
                 units[c] += sign * work.item[i]
                 load[c] = units[c] * share[c]
+                most = max(most, load[c])
                 v = target[c]
+    return most
 
 
 @kernel

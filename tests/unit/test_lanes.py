@@ -82,15 +82,6 @@ def test_budgets() -> None:
             lane_budget(fabric, Options(lanes="path", max_lanes=lanes))
 
 
-def test_more_groups_than_lanes() -> None:
-    fabric = load_fabric("xgft:2;4,4;1,2")
-    routes = load_engine("minhop").route(fabric, synthetic_mix(fabric, 1), Options(lanes="path"))
-    groups = np.arange(fabric.terminals, dtype=np.int32)
-    with pytest.raises(Unserved, match="16 groups need a virtual lane each, and there are 8"):
-        assign_lanes(fabric, routes, Options(lanes="path", best_effort=True), groups)
-    assert assign_lanes(fabric, routes, Options(lanes="path"), groups // 4).virtual_lanes == 4
-
-
 @pytest.mark.parametrize(
     ("spec", "dims"),
     [
@@ -130,7 +121,7 @@ def test_balance_moves_what_it_can() -> None:
     fabric = load_fabric("dragonfly:a=4,p=2,h=2")
     mix = synthetic_mix(fabric, 1)
     plain = load_engine("dfsssp").route(fabric, mix, Options(lanes="path"))
-    assignment = LaneAssignment(LaneProblem(fabric, None, 1), plain.egress[0])
+    assignment = LaneAssignment(LaneProblem(fabric, 1), plain.egress[0])
     assignment.assign()
     before = (assignment.level[: fabric.terminals] == 0).mean()
     routes = assign_lanes(fabric, plain, Options(lanes="path"))
