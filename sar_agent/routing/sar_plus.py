@@ -32,7 +32,7 @@ from sar_agent.routing.job_loads import JobLoads
 from sar_agent.routing.phase_contention import phase_contention
 from sar_agent.routing.repair import carried_tables
 from sar_agent.routing.routes import Routes
-from sar_agent.routing.template import Template, template_of
+from sar_agent.routing.template import Template, loads_on, template_of
 from sar_agent.routing.tree_moves import ANY, BACK, EPSILON, Scratch, scratch_for
 
 WORTH = 1.02
@@ -80,7 +80,7 @@ class SarPlus:
         began = time.perf_counter()
         template = template_of(fabric)
         egress = template.egress.copy()
-        loads = _loads(template, mix, options, egress)
+        loads = loads_on(template, mix, options.objective, egress)
         most, peak = _most(loads, options), loads.peak()
         for _ in range(1 if len(mix.terminal) > LARGE else 2):
             if not _except(template, loads, egress, most, range(len(mix.jobs))):
@@ -103,12 +103,14 @@ class SarPlus:
         if before.fabric.digest != fabric.digest:
             old = before.routes.egress[0]
             egress = carried_tables(before.fabric, fabric, old, template.cache, template.egress)
-            loads = _loads(template, mix, options, egress)
+            loads = loads_on(template, mix, options.objective, egress)
             most = _most(loads, options)
             _cool(template, loads, egress, most)
             usual = most  # the least change, unless the template itself would be better
             if loads.peak() > WORTH * most:
-                usual = max(most, _loads(template, mix, options, template.egress).peak())
+                usual = max(
+                    most, loads_on(template, mix, options.objective, template.egress).peak()
+                )
             if loads.peak() > WORTH * usual:
                 return replace(
                     self.route(fabric, mix, options), seconds=time.perf_counter() - began
@@ -140,7 +142,7 @@ class SarPlus:
         ):
             loads = last.loads
         else:
-            loads = _loads(template, made.mix, options, egress)
+            loads = loads_on(template, made.mix, options.objective, egress)
         parts, load = (template.egress, egress), loads.paths.load.copy()
         started, changed = _follow(loads, mix, egress)
         # What a failure moved stays while jobs run: the least change.
@@ -167,13 +169,6 @@ class SarPlus:
         )
         self._last = _Last(routes.mark, template, loads)
         return routes
-
-
-def _loads(template: Template, mix: JobMix, options: Options, egress: U8) -> JobLoads:
-    """The loads of a mix on these tables."""
-    loads = JobLoads(template.fabric, template.graph, template.cache, mix, options.objective)
-    loads.carry(egress, loads.terminals)
-    return loads
 
 
 def _most(loads: JobLoads, options: Options) -> float:

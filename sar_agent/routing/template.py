@@ -18,6 +18,7 @@ from sar_agent.fabric.model import U8
 from sar_agent.fabric.tree import tree_levels
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
+from sar_agent.routing.demand_items import Objective
 from sar_agent.routing.dfsssp import dfsssp_trees
 from sar_agent.routing.dmodc import closed_form_trees
 from sar_agent.routing.graph.csr import Graph, graph_of
@@ -59,15 +60,17 @@ def template_of(fabric: Fabric) -> Template:
 def _made(fabric: Fabric) -> Template:
     graph = graph_of(fabric)
     everyone = JobMix((make_job("all", np.flatnonzero(fabric.is_host_port)),))
-    spread = None
+    spread, load = None, np.inf
     with suppress(Unserved):
         spread = Template(fabric, graph, *closed_form_trees(fabric, graph))
         if _is_even(fabric):
             return spread
-        if _peak(spread, everyone) <= EVEN * _loads(spread, everyone).least_peak():
+        loads = loads_on(spread, everyone, "load", spread.egress)
+        load = loads.peak()
+        if load <= EVEN * loads.least_peak():
             return spread
     even = Template(fabric, graph, *dfsssp_trees(fabric, graph))
-    if spread and _peak(spread, everyone) <= _peak(even, everyone):
+    if spread and load <= loads_on(even, everyone, "load", even.egress).peak():
         return spread
     return even
 
@@ -83,11 +86,8 @@ def _is_even(fabric: Fabric) -> bool:
     return len(np.unique(alike, axis=0)) == int(level.max(initial=0)) + 1
 
 
-def _loads(template: Template, everyone: JobMix) -> JobLoads:
-    return JobLoads(template.fabric, template.graph, template.cache, everyone, "load")
-
-
-def _peak(template: Template, everyone: JobMix) -> float:
-    loads = _loads(template, everyone)
-    loads.carry(template.egress, loads.terminals)
-    return loads.peak()
+def loads_on(template: Template, mix: JobMix, objective: Objective, egress: U8) -> JobLoads:
+    """The loads of a mix on these tables."""
+    loads = JobLoads(template.fabric, template.graph, template.cache, mix, objective)
+    loads.carry(egress, loads.terminals)
+    return loads
