@@ -58,9 +58,11 @@ class Dmodc:
         return Routes(self.name, fabric.digest, egress[None], seconds=time.perf_counter() - began)
 
 
-def closed_form_trees(fabric: Fabric, graph: Graph) -> tuple[U8, DagCache]:
+def closed_form_trees(
+    fabric: Fabric, graph: Graph, rotation: U64 | None = None
+) -> tuple[U8, DagCache]:
     """uint8[T + S, S] egress ports, and a cache that holds the sets C of every leaf with hosts.
-    Raises `Unserved`."""
+    `rotation`, uint64[S], is added to floor(t_d / P_s) (`rotations.py`). Raises `Unserved`."""
     legal, cache = tree_order(fabric, graph), new_cache(fabric)
     egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
     number = host_numbers(fabric, graph, legal)
@@ -70,6 +72,7 @@ def closed_form_trees(fabric: Fabric, graph: Graph) -> tuple[U8, DagCache]:
         legal,
         new_row(fabric),
         cache,
+        np.zeros(fabric.switches, np.uint64) if rotation is None else rotation,
         dividers(fabric),
         fabric.terminal_switch.astype(np.uint32),
         fabric.destination_port,
@@ -141,6 +144,7 @@ def _closed_form(
     legal: Orientation,
     row: RootDistances,
     cache: DagCache,
+    rotation: U64,
     divider: U64,
     root_of: U32,
     last_port: U8,
@@ -176,6 +180,7 @@ def _closed_form(
                 if number[d] >= until:
                     turn = number[d] // divider[v]
                     until = (turn + np.uint64(1)) * divider[v]
+                    turn += rotation[v]
                     chosen, cable = turn % groups, np.uint32(0)
                     cables = np.uint64(group[chosen + np.uint64(1)] - group[chosen])
                     if cables > 1:

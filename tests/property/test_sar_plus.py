@@ -28,7 +28,7 @@ from sar_agent.routing.graph.csr import graph_of
 from sar_agent.routing.graph.hop_counts import FAR, all_hops
 from sar_agent.routing.job_loads import JobLoads
 from sar_agent.routing.sar_plus import WORTH, SarPlus, _most
-from sar_agent.routing.template import Template, template_of
+from sar_agent.routing.template import Template, nearest_template, template_of
 from tests.bench.phase_times import phase_times
 from tests.examples import examples
 from tests.property.job_histories import job_history
@@ -96,6 +96,7 @@ def follow(fabric: Fabric, seed: int, steps: int, objective: str, tree: bool) ->
         assert verdict.unreachable_pairs == 0
         if tree and check_routes(now, as_routes(template)).passed:
             assert verdict.passed and verdict.virtual_lanes == 1
+        template = nearest_template(now, routes.egress[0])
         broken |= before is not None and before.fabric.digest != now.digest
         if not broken:  # what a failure moved stays while jobs run
             excepted = routes.egress[0] != template.egress
