@@ -32,9 +32,8 @@ from sar_agent.util.stages import stage
 
 
 def measured(last: Measured | None, fabric: Fabric, mix: JobMix, routes: Routes) -> Measured:
-    """Measures of routes. Where `last` is of the same routes under other jobs, only the jobs that
-    changed are counted. Raises `CheckFailed` where a table does not lead everywhere: it cannot be
-    measured."""
+    """Measures of routes: `last` where they are of the same routes and jobs. Raises `CheckFailed`
+    where a table does not lead everywhere: it cannot be measured."""
     same = last is not None and has_tables(last, fabric, routes)
     if same and last and last.traffic.mix.key == mix.key:
         return last
@@ -42,7 +41,7 @@ def measured(last: Measured | None, fabric: Fabric, mix: JobMix, routes: Routes)
     if reach.unreachable_pairs:
         raise CheckFailed(f"{reach.unreachable_pairs} pairs do not reach; {reach.first}")
     with stage("measure"):
-        traffic = traffic_of(fabric, mix, routes, last.traffic if last else None)
+        traffic = traffic_of(fabric, mix, routes)
         return Measured(traffic, measure(fabric, mix, routes, traffic=traffic))
 
 

@@ -32,7 +32,6 @@ from sar_agent.quality import Measures, measure
 from sar_agent.quality.channel_traffic import Traffic, traffic_of
 from sar_agent.routing.lid_offsets import repeat_to_switches
 from sar_agent.routing.routes import Routes
-from sar_agent.util.beside import beside
 from sar_agent.util.stages import stage
 
 
@@ -109,35 +108,29 @@ def make_plan(
     """Checks and measures `routes`, with switches' LIDs all led as their first; raises
     `CheckFailed` with the first problem.
 
-    `before` is any plan made earlier: traffic is counted from its own, and its channel numbers, or
-    those in `order`, are kept where they rise in `routes`, too; nothing else of the result depends
-    on it. The measures are taken beside the proof; stage `measure` is what they take longer.
+    `before` is any plan made earlier: its channel numbers, or those in `order`, are kept where they
+    rise in `routes`, too; nothing else of the result depends on it.
     """
     routes.require_fit(fabric)  # before any kernel reads them
     unproved = repeat_to_switches(routes)
 
-    def measured() -> tuple[Traffic, Measures]:
-        traffic = traffic_of(fabric, mix, unproved, before.traffic if before else None)
-        return traffic, measure(fabric, mix, unproved, traffic=traffic)
-
-    with beside(measured) as measures_of:
-        with stage("check"):
-            verdict, proved = check_and_prove(fabric, unproved)
-            verdict.require()
-            assert proved
-        lanes = proved.wiring.hop_lane if proved.wiring.by_hop else None
-        routes = replace(unproved, egress=proved.egress, hop_lane=lanes)
-        with stage("senders"):
-            expected = host_places(fabric) if routes.senders is None else routes.senders
-            routes = replace(routes, senders=expected)
-            routes = replace(routes, senders=senders_proved(fabric, routes, proved))
-            assert routes.senders is not None
-        with stage("certificate"):
-            kept = before.numbers if before and order is None else order
-            numbers = certificate_of(fabric, proved, routes.senders, kept)
-        with stage("measure"):
-            traffic, measures = measures_of()
-    traffic = replace(traffic, routes=routes)  # the same tables, of which one copy is kept
+    with stage("check"):
+        verdict, proved = check_and_prove(fabric, unproved)
+        verdict.require()
+        assert proved
+    lanes = proved.wiring.hop_lane if proved.wiring.by_hop else None
+    routes = replace(unproved, egress=proved.egress, hop_lane=lanes)
+    with stage("senders"):
+        expected = host_places(fabric) if routes.senders is None else routes.senders
+        routes = replace(routes, senders=expected)
+        routes = replace(routes, senders=senders_proved(fabric, routes, proved))
+        assert routes.senders is not None
+    with stage("certificate"):
+        kept = before.numbers if before and order is None else order
+        numbers = certificate_of(fabric, proved, routes.senders, kept)
+    with stage("measure"):
+        traffic = traffic_of(fabric, mix, routes)
+        measures = measure(fabric, mix, routes, traffic=traffic)
     return Plan(generation, fabric, mix, routes, verdict, proved, measures, traffic, numbers)
 
 

@@ -125,7 +125,7 @@ class LivePages:
         last = self._traffic
         same = last is not None and last.fabric is fabric and last.routes is routes
         if last is None or not same or not _same_jobs(last, page):
-            self._traffic = traffic_of(fabric, mix, routes, before=last)
+            self._traffic = traffic_of(fabric, mix, routes)
         return self._traffic
 
 

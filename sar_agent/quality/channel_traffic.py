@@ -2,9 +2,7 @@
 
 There is one walk per (destination terminal of a job, leaf switch with sources that send to it),
 weighted by the number of sources there, which all share the rest of the path. The walks yield whole
-numbers: how many routes of a job each channel that it uses carries. Loads and maxima are summed
-from these lists in the order of the mix, whether the lists were walked now or taken from the
-traffic before. So after any number of changes the result has the same bits as a count from scratch.
+numbers: how many routes of a job each channel that it uses carries.
 """
 
 from __future__ import annotations
@@ -21,9 +19,8 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8, U32
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.demand import route_demand
-from sar_agent.jobs.model import Job
 from sar_agent.routing.demand_items import DemandItems, demand_items_of
-from sar_agent.routing.graph.next_hops import NextHops, differ, next_hops_of
+from sar_agent.routing.graph.next_hops import NextHops, next_hops_of
 from sar_agent.routing.phase_contention import phase_contention
 from sar_agent.routing.routes import Routes
 from sar_agent.util.kernels import kernel, kernel_part
@@ -66,8 +63,6 @@ class Traffic:
     fabric: Fabric
     mix: JobMix
     routes: Routes
-    """The routes that were counted. Their tables must not change while further traffic is counted
-    from this object."""
 
     @cached_property
     def phase_contention(self) -> NDArray[np.float64]:
@@ -76,27 +71,11 @@ class Traffic:
         return phase_contention(self.fabric, self.mix, self.routes.egress[0])
 
 
-def traffic_of(
-    fabric: Fabric, mix: JobMix, routes: Routes, before: Traffic | None = None
-) -> Traffic:
+def traffic_of(fabric: Fabric, mix: JobMix, routes: Routes) -> Traffic:
     """The traffic of the routes of LID offset 0. Where tables lead nowhere or in a circle, a walk
-    ends; the channels up to there count, as packets would cross them.
-
-    The result does not depend on `before`, but the time does: only routes that differ are walked.
-    """
-    known, old, lists = {}, routes, _NO_LISTS
-    if before and _same_channels(fabric, before.fabric):
-        known = {_pairs(job): j for j, job in enumerate(before.mix.jobs)}
-        old, lists = before.routes, before.lists
-    source = [known.get(_pairs(job), -1) for job in mix.jobs]
-    lists = _list_routes(
-        next_hops_of(fabric),
-        demand_items_of(fabric, mix, "routes"),
-        old.egress[0],
-        routes.egress[0],
-        np.array(source, np.int64),
-        lists,
-    )
+    ends; the channels up to there count, as packets would cross them."""
+    work = demand_items_of(fabric, mix, "routes")
+    lists = _list_routes(next_hops_of(fabric), work, routes.egress[0])
     efi = np.zeros(fabric.channels, np.int64)
     load = np.zeros(fabric.channels, np.float64)
     job_efi, job_load = np.zeros(len(mix.jobs), np.int64), np.zeros(len(mix.jobs))
@@ -109,79 +88,41 @@ def traffic_of(
 
 def load_besides(traffic: Traffic, terminals: Collection[int]) -> NDArray[np.float64]:
     """float64[C]: the `load` of the jobs that have none of these terminals."""
-    offset, channel, routes = traffic.lists
-    demand = route_demand(traffic.fabric, traffic.mix)
-    load = np.zeros(traffic.fabric.channels)
     away = np.array(sorted(terminals), np.int32)
-    for j, job in enumerate(traffic.mix.jobs):
-        if not np.isin(job.terminals, away).any():
-            at = slice(offset[j], offset[j + 1])
-            load[channel[at]] += routes[at] * demand[j]  # a job has each channel once
-    return load / traffic.fabric.channel_rate
-
-
-def _pairs(job: Job) -> bytes:
-    """Equal for jobs with the same routes."""
-    return job.terminals.tobytes() + job.declared.encode()
-
-
-_NO_LISTS = ChannelLists(np.zeros(1, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.uint32))
-
-
-def _same_channels(fabric: Fabric, before: Fabric) -> bool:
-    """Whether channels and destinations have the same indices in both; some may be down."""
-    return fabric.switches == before.switches and all(
-        np.array_equal(getattr(fabric, name), getattr(before, name))
-        for name in ("channel_source", "channel_port", "channel_target", "destination_switch")
-    )
+    others = [job for job in traffic.mix.jobs if not np.isin(job.terminals, away).any()]
+    return traffic_of(traffic.fabric, JobMix.of(others), traffic.routes).load
 
 
 @kernel
-def _list_routes(
-    ways: NextHops, work: DemandItems, old: U8, new: U8, source: I64, before: ChannelLists
-) -> ChannelLists:  # pragma: no cover
-    """The lists of all jobs. Job j was job source[j] before; -1: it is new."""
-    channels, jobs = len(ways.target), len(source)
+def _list_routes(ways: NextHops, work: DemandItems, tables: U8) -> ChannelLists:  # pragma: no cover
+    """The lists of all jobs."""
+    channels, jobs, switches = len(ways.target), len(work.unit), tables.shape[1]
     offset = np.zeros(jobs + 1, np.int64)
-    channel = np.empty(len(before.channel) + channels, np.uint32)
+    channel = np.empty(channels, np.uint32)
     routes = np.empty_like(channel)
     carried = np.zeros(channels, np.int64)
-    listed = np.full(channels, -1, np.int64)
-    differs = np.zeros(len(new), np.bool_)
-    differs[work.terminal] = True
-    for d in range(len(new)):  # in the order in which they lie in memory
-        differs[d] = differs[d] and differ(old[d], new[d])
     end = 0
     for j in range(jobs):
         if end + channels > len(channel):
             channel, routes = _longer(channel), _longer(routes)
-        start, walks = end, source[j] < 0
-        if source[j] >= 0:
-            first, past = before.offset[source[j]], before.offset[source[j] + 1]
-            for i in range(first, past):
-                channel[end], routes[end] = before.channel[i], before.routes[i]
-                end += 1
-            for d in work.terminal[work.member[j] : work.member[j + 1]]:
-                walks = walks or differs[d]
-        if walks:
-            for i in range(start, end):
-                carried[channel[i]] = routes[i]
-                listed[channel[i]] = j
-            for m in range(work.member[j], work.member[j + 1]):
-                d = work.terminal[m]
-                if source[j] < 0:
-                    end = _walk(ways, work, m, new[d], 1, carried, listed, channel, end)
-                elif differs[d]:
-                    end = _walk(ways, work, m, old[d], -1, carried, listed, channel, end)
-                    end = _walk(ways, work, m, new[d], 1, carried, listed, channel, end)
-            kept = start
-            for i in range(start, end):
-                c = channel[i]
-                channel[kept] = c
-                routes[kept] = carried[c]
-                kept += carried[c] > 0
-                carried[c] = 0
-            end = kept
+        for m in range(work.member[j], work.member[j + 1]):
+            d = work.terminal[m]
+            root, table = ways.root[d], tables[d]
+            for i in range(work.first[m], work.past[m]):
+                v, hops = work.leaf[i], 0
+                while v != root and hops < switches:
+                    hops += 1
+                    c = ways.channel_by_port[v, table[v]]
+                    if c >= channels:
+                        break
+                    if carried[c] == 0:
+                        channel[end] = c
+                        end += 1
+                    carried[c] += work.item[i]
+                    v = ways.target[c]
+        for i in range(offset[j], end):
+            routes[i] = carried[channel[i]]
+            carried[channel[i]] = 0
         offset[j + 1] = end
     return ChannelLists(offset, channel, routes)
 
@@ -192,37 +133,6 @@ def _longer(values: U32) -> U32:  # pragma: no cover
     for i in range(len(values)):
         longer[i] = values[i]
     return longer
-
-
-@kernel_part
-def _walk(
-    ways: NextHops,
-    work: DemandItems,
-    m: int,
-    table: U8,
-    step: int,
-    carried: I64,
-    listed: I64,
-    channel: U32,
-    end: int,
-) -> int:  # pragma: no cover
-    """Adds `step` times the routes to member `m`, and lists channels that its job's list lacks."""
-    root, switches, j = ways.root[work.terminal[m]], len(table), np.int64(work.job[m])
-    for i in range(work.first[m], work.past[m]):
-        v = work.leaf[i]
-        hops = 0
-        while v != root and hops < switches:
-            hops += 1
-            c = ways.channel_by_port[v, table[v]]
-            if c >= len(carried):
-                break
-            carried[c] += step * work.item[i]
-            if listed[c] != j:
-                listed[c] = j
-                channel[end] = c
-                end += 1
-            v = ways.target[c]
-    return end
 
 
 @kernel

@@ -14,6 +14,8 @@ import numpy as np
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8, U32, Bool
+from sar_agent.routing.graph.csr import channel_graph_of
+from sar_agent.routing.graph.topological_order import dependency_order
 from sar_agent.util.kernels import kernel
 
 
@@ -92,3 +94,19 @@ def collect_dependencies(tables: OffsetTables, depends: U8) -> None:  # pragma: 
                     c2 = tables.channel_by_port[v, table[v]]
                     if c2 < channels:
                         depends[lane, c1, c2 - tables.offset[v]] = 1
+
+
+def host_dependencies(fabric: Fabric, egress: U8) -> U8:
+    """uint8[C, W]: those of the hosts' routes in `egress` uint8[T + S, S], all in one lane."""
+    rows = np.zeros(fabric.destinations, np.bool_)
+    rows[: fabric.terminals] = fabric.is_host_port
+    depends = empty_dependencies(fabric, 1)
+    tables = offset_tables_of(fabric, egress, None, fabric.terminals_at > 0, rows)
+    collect_dependencies(tables, depends)
+    only: U8 = depends[0]
+    return only
+
+
+def close_no_loop(fabric: Fabric, depends: U8) -> bool:
+    """Whether these dependencies, uint8[C, W], close no cycle. O(C W)."""
+    return len(dependency_order(channel_graph_of(fabric), depends)) == fabric.channels

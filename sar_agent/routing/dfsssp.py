@@ -13,9 +13,9 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8
 from sar_agent.jobs import JobMix
 from sar_agent.routing.engine import Options
+from sar_agent.routing.graph.csr import Graph
 from sar_agent.routing.graph.shortest_path_dag import DagCache
 from sar_agent.routing.routes import Routes
-from sar_agent.routing.shortest_paths import ShortestPaths
 from sar_agent.routing.weighted_trees import EVERYONE, grow_trees, one_lane_trees
 
 
@@ -31,11 +31,10 @@ class Dfsssp:
         return Routes(self.name, fabric.digest, egress[None], seconds=seconds)
 
 
-def dfsssp_trees(shortest: ShortestPaths) -> tuple[U8, DagCache]:
+def dfsssp_trees(fabric: Fabric, graph: Graph) -> tuple[U8, DagCache]:
     """uint8[T + S, S] egress ports, and the paths that were used: if possible such that one lane is
     enough for all tables that could be chosen among them."""
-    order = dfsssp_order(shortest.fabric)
-    return one_lane_trees(shortest, JobMix(()), *order, any_choice=True)
+    return one_lane_trees(fabric, graph, JobMix(()), *dfsssp_order(fabric), any_choice=True)
 
 
 def dfsssp_order(fabric: Fabric) -> tuple[I32, U8]:

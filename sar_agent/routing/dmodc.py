@@ -30,11 +30,10 @@ from sar_agent.fabric.model import I64, U8, U32, U64, Kind
 from sar_agent.fabric.tree import tree_levels
 from sar_agent.jobs import JobMix
 from sar_agent.routing.engine import Options
-from sar_agent.routing.graph.csr import Graph
+from sar_agent.routing.graph.csr import Graph, graph_of
 from sar_agent.routing.graph.shortest_path_dag import DagCache, new_cache
 from sar_agent.routing.loop_free_fill import fill_loop_free
 from sar_agent.routing.routes import NO_ROUTE, Routes
-from sar_agent.routing.shortest_paths import ShortestPaths
 from sar_agent.routing.updn import tree_order
 from sar_agent.routing.updown_paths import (
     Orientation,
@@ -55,14 +54,15 @@ class Dmodc:
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """Raises `Unserved` where the fabric is no fat tree, or too much of it is broken."""
         began = time.perf_counter()
-        egress, _ = closed_form_trees(ShortestPaths(fabric))
+        egress, _ = closed_form_trees(fabric, graph_of(fabric))
         return Routes(self.name, fabric.digest, egress[None], seconds=time.perf_counter() - began)
 
 
-def closed_form_trees(shortest: ShortestPaths) -> tuple[U8, DagCache]:
+def closed_form_trees(
+    fabric: Fabric, graph: Graph, rotation: U64 | None = None
+) -> tuple[U8, DagCache]:
     """uint8[T + S, S] egress ports, and a cache that holds the sets C of every leaf with hosts.
-    Raises `Unserved`."""
-    fabric, graph = shortest.fabric, shortest.graph
+    `rotation`, uint64[S], is added to floor(t_d / P_s) (`rotations.py`). Raises `Unserved`."""
     legal, cache = tree_order(fabric, graph), new_cache(fabric)
     egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
     number = host_numbers(fabric, graph, legal)
@@ -72,6 +72,7 @@ def closed_form_trees(shortest: ShortestPaths) -> tuple[U8, DagCache]:
         legal,
         new_row(fabric),
         cache,
+        np.zeros(fabric.switches, np.uint64) if rotation is None else rotation,
         dividers(fabric),
         fabric.terminal_switch.astype(np.uint32),
         fabric.destination_port,
@@ -79,7 +80,7 @@ def closed_form_trees(shortest: ShortestPaths) -> tuple[U8, DagCache]:
         order[fabric.is_host_port[order]].astype(np.uint32),
         egress,
     )
-    fill_loop_free(shortest, egress)
+    fill_loop_free(fabric, graph, egress)
     return egress, cache
 
 
@@ -143,6 +144,7 @@ def _closed_form(
     legal: Orientation,
     row: RootDistances,
     cache: DagCache,
+    rotation: U64,
     divider: U64,
     root_of: U32,
     last_port: U8,
@@ -178,6 +180,7 @@ def _closed_form(
                 if number[d] >= until:
                     turn = number[d] // divider[v]
                     until = (turn + np.uint64(1)) * divider[v]
+                    turn += rotation[v]
                     chosen, cable = turn % groups, np.uint32(0)
                     cables = np.uint64(group[chosen + np.uint64(1)] - group[chosen])
                     if cables > 1:

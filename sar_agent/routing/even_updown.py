@@ -27,11 +27,11 @@ from sar_agent.fabric.model import I64, U8, U32
 from sar_agent.jobs import JobMix
 from sar_agent.routing.dfsssp import dfsssp_order
 from sar_agent.routing.graph.csr import Graph
+from sar_agent.routing.graph.hop_counts import all_hops
 from sar_agent.routing.graph.shortest_path_dag import new_cache
 from sar_agent.routing.minhop import leaf_by_leaf
 from sar_agent.routing.root_sets import joining_order
 from sar_agent.routing.routes import NO_ROUTE
-from sar_agent.routing.shortest_paths import ShortestPaths
 from sar_agent.routing.turn_order import TurnOrder
 from sar_agent.routing.updown_paths import (
     Orientation,
@@ -45,7 +45,7 @@ from sar_agent.routing.weighted_trees import grow
 from sar_agent.util.kernels import kernel
 
 
-def even_tables(shortest: ShortestPaths, orders: Sequence[TurnOrder]) -> U8:
+def even_tables(fabric: Fabric, graph: Graph, orders: Sequence[TurnOrder]) -> U8:
     """uint8[T + S, S]: egress ports to host ports, `NO_ROUTE` elsewhere, by the best candidate for
     `orders` of the switches. (The largest number of routes alone is often that of a cable which all
     candidates share, so the cubes of all channels' numbers are summed.)"""
@@ -53,36 +53,35 @@ def even_tables(shortest: ShortestPaths, orders: Sequence[TurnOrder]) -> U8:
     def crowding(candidate: tuple[U8, I64]) -> float:
         return float((candidate[1].astype(np.float64) ** 3).sum())
 
-    fabric, graph = shortest.fabric, shortest.graph
-    legal = (legal_tables(fabric, graph, way) for way in legal_orders(shortest, orders))
-    loop_free = (_shortest_tables(shortest, order) for order in orders if not order.loop)
+    legal = (legal_tables(fabric, graph, way) for way in legal_orders(fabric, graph, orders))
+    loop_free = (_shortest_tables(fabric, graph, order) for order in orders if not order.loop)
     return min(chain(legal, loop_free), key=crowding)[0]
 
 
-def legal_orders(shortest: ShortestPaths, orders: Sequence[TurnOrder]) -> Iterator[Orientation]:
+def legal_orders(
+    fabric: Fabric, graph: Graph, orders: Sequence[TurnOrder]
+) -> Iterator[Orientation]:
     """Orientations under which all leaf switches reach each other."""
-    fabric, graph = shortest.fabric, shortest.graph
     leaves, row = fabric.leaves.astype(np.uint32), new_row(fabric)
-    yield orient(fabric, around(shortest))
+    yield orient(fabric, around(fabric, graph))
     for order in orders:
         legal = orient(fabric, joining_order(fabric, order.place))
         if unreached_leaves(graph, legal, row, leaves)[0] < 0:
             yield legal
 
 
-def around(shortest: ShortestPaths) -> I64:
+def around(fabric: Fabric, graph: Graph) -> I64:
     """int64[S]: heights by hops from the switch that is nearest to all leaf switches."""
-    fabric, hops = shortest.fabric, shortest.hops.astype(np.int64)
+    hops = all_hops(graph).astype(np.int64)
     distance = np.where(fabric.switch_up, hops[:, fabric.leaves].sum(axis=1), hops.sum() + 1)
     heights: I64 = -hops[np.lexsort((fabric.switch_guid, distance))[0]]
     return heights
 
 
-def _shortest_tables(shortest: ShortestPaths, order: TurnOrder) -> tuple[U8, I64]:
-    fabric = shortest.fabric
+def _shortest_tables(fabric: Fabric, graph: Graph, order: TurnOrder) -> tuple[U8, I64]:
     egress, weight = _no_tables(fabric), np.zeros(fabric.channels, np.int64)
     cache, everyone = new_cache(fabric, order.place), dfsssp_order(fabric)
-    grow(shortest, cache, JobMix(()), *everyone, weight, egress)
+    grow(fabric, graph, cache, JobMix(()), *everyone, weight, egress)
     return egress, weight
 
 

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import F64, I64, U8, U32
 from sar_agent.jobs import JobMix
 from sar_agent.routing.demand_items import FULL_LOAD, DemandItems, Objective, demand_items_of
 from sar_agent.routing.graph.csr import Graph
 from sar_agent.routing.graph.shortest_path_dag import DagCache
-from sar_agent.routing.shortest_paths import ShortestPaths
 from sar_agent.util.kernels import kernel, kernel_part
 
 
@@ -36,16 +36,16 @@ class JobLoads:
     """The loads of a mix of jobs on tables uint8[T + S, S]: none until they are carried."""
 
     def __init__(
-        self, shortest: ShortestPaths, cache: DagCache, mix: JobMix, objective: Objective
+        self, fabric: Fabric, graph: Graph, cache: DagCache, mix: JobMix, objective: Objective
     ) -> None:
-        fabric = self.fabric = shortest.fabric
+        self.fabric = fabric
         self.objective = objective
         width = fabric.channel_rate.astype(np.float64) / float(fabric.terminal_rate.max())
         share = 1 / (width * FULL_LOAD)
         if objective == "routes":
             share, width = np.ones_like(share), np.ones_like(width)
         self.paths = Paths(
-            shortest.graph,
+            graph,
             cache,
             fabric.channel_by_port.astype(np.uint32),
             share,
@@ -93,11 +93,12 @@ class JobLoads:
 @kernel_part
 def carry_tree(
     paths: Paths, work: DemandItems, d: int | np.integer, tree: U8, sign: int
-) -> None:  # pragma: no cover
-    """Adds (`sign` 1) or removes (-1) what jobs send to terminal `d`."""
+) -> float:  # pragma: no cover
+    """Adds (`sign` 1) or removes (-1) what jobs send to terminal `d`; returns the largest load on
+    their paths then."""
     target, by_port, leaf = paths.graph.target, paths.by_port, work.leaf
     units, load, share = paths.units, paths.load, paths.share
-    root = work.root[d]
+    root, most = work.root[d], 0.0
     for k in range(work.on_offset[d], work.on_offset[d + 1]):
         x = work.on_member[k]
         for i in range(work.first[x], work.past[x]):
@@ -108,7 +109,9 @@ def carry_tree(
                     break  # a leaf that is cut off
                 units[c] += sign * work.item[i]
                 load[c] = units[c] * share[c]
+                most = max(most, load[c])
                 v = target[c]
+    return most
 
 
 @kernel

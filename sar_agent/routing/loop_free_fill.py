@@ -9,9 +9,7 @@ same lane as the jobs'. They carry hardly any traffic, so their routes are chose
 switch the first shortest continuation whose dependencies close no cycle with those that exist
 already.
 
-Where all shortest paths from hosts go up, then down (`updown_property.py` proves it for trees with
-every cable), nothing can close a cycle, so that no dependency is collected and no search begins.
-Else a topological order of the hosts' dependencies is kept while others are added
+A topological order of the hosts' dependencies is kept while others are added
 (`graph/two_way_search.py`): most agree with it, which costs nothing. Where the hosts' routes close
 a loop themselves, and so need several lanes, the dependencies that disagree with an order as good
 as any are left out.
@@ -23,16 +21,12 @@ credit loops in one lane, so that nothing can be promised; the check reports wha
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.levels import levels_of
 from sar_agent.fabric.model import I32, I64, U8, U32, Bool
-from sar_agent.routing.channel_dependencies import (
-    collect_dependencies,
-    empty_dependencies,
-    offset_tables_of,
-)
+from sar_agent.routing.channel_dependencies import host_dependencies
 from sar_agent.routing.graph.csr import ChannelGraph, Graph, channel_graph_of
 from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row, new_cache
 from sar_agent.routing.graph.topological_order import broken_order
@@ -44,11 +38,8 @@ from sar_agent.routing.graph.two_way_search import (
     lane_of,
     new_order_search,
 )
-from sar_agent.routing.host_paths import HostPaths, host_paths
 from sar_agent.routing.routes import NO_ROUTE
-from sar_agent.routing.shortest_paths import ShortestPaths
-from sar_agent.routing.updown_property import lowest_ports
-from sar_agent.util.kernels import kernel, kernel_part
+from sar_agent.util.kernels import kernel
 
 ATTEMPTS = 200
 """How often one destination's tree is chosen again before it stays as it is."""
@@ -60,32 +51,18 @@ LEFT_OUT = 3
 """The value of a dependency of hosts' paths that the order disagrees with."""
 
 
-class FillScratch(NamedTuple):
-    """Scratch for one destination at a time."""
+def fill_loop_free(fabric: Fabric, graph: Graph, egress: U8, depends: U8 | None = None) -> None:
+    """Rewrites the entries of `egress` uint8[T + S, S] that no host-to-host path uses; `depends`
+    uint8[C, W] are the dependencies of those paths where they are known already.
 
-    fine: Bool
-    """bool[S]: switches whose path fits so far."""
-    added: U32
-    """uint32[S, 2]: dependencies that were added for this destination."""
-    search: OrderSearch
-    """For searches over channels."""
-
-
-def fill_loop_free(
-    shortest: ShortestPaths,
-    egress: U8,
-    found: HostPaths | None = None,
-    cache: DagCache | None = None,
-) -> None:
-    """Rewrites the entries of `egress` uint8[T + S, S] that no host-to-host path uses.
-
-    `found` are the hosts' routes in `egress`, and `cache` holds all shortest paths, where they are
-    known already. Paths from hosts to the switches' own LIDs come first; then, where switches
-    without hosts have aggregation units, the paths of these to all destinations. Where no
-    continuation fits, an entry stays as it was.
+    Paths from hosts to the switches' own LIDs come first; then, where switches without hosts have
+    aggregation units, the paths of these to all destinations. Where no continuation fits, an entry
+    stays as it was.
     """
-    fabric, graph, hops = shortest.fabric, shortest.graph, shortest.hops
-    found, cache = found or host_paths(shortest, egress), cache or new_cache(fabric)
+    net, cache = channel_graph_of(fabric), new_cache(fabric)
+    if depends is None:
+        depends = host_dependencies(fabric, egress)
+    lane, search = _lane_with(fabric, net, depends), new_order_search(net)
     hosts = fabric.terminals_at > 0
     units = np.zeros(fabric.switches, np.bool_)
     units[fabric.terminal_switch[fabric.terminal_up]] = True
@@ -94,40 +71,14 @@ def fill_loop_free(
     host_rows[: fabric.terminals] = fabric.is_host_port
     by_guid = np.argsort(fabric.nodes.destinations)
     switch_rows = by_guid[by_guid >= fabric.terminals]
-    ports = np.full_like(hops, NO_ROUTE)
-    lowest_ports(graph, hops, ports)
-    np.fill_diagonal(ports, 0)
-    lowest = np.ascontiguousarray(ports.T)
-    safe, depends = shortest.all_rise_then_fall, found.depends
-    if safe:
-        egress[fabric.terminals :] = lowest
-        if units.any():
-            depends = empty_dependencies(fabric, 1)[0]
-            everyone = np.append(host_rows[: fabric.terminals], np.ones(fabric.switches, np.bool_))
-            tables = offset_tables_of(fabric, egress, None, hosts, everyone)
-            collect_dependencies(tables, depends[None])
-    if units.any() or not safe:
-        net = channel_graph_of(fabric)
-        lane = _lane_with(net, depends, found.rises)
 
     def choose(rows: I64, stays: Bool, sends: Bool) -> None:
-        _choose_entries(
-            graph,
-            cache,
-            fabric.channel_by_port,
-            fabric.destination_switch.astype(np.uint32),
-            rows.astype(np.uint32),
-            stays,
-            sends,
-            net,
-            lane,
-            new_order_search(net),
-            lowest,
-            egress,
-        )
+        root_of, dests = fabric.destination_switch.astype(np.uint32), rows.astype(np.uint32)
+        by_port = fabric.channel_by_port
+        parts = graph, cache, by_port, root_of, dests, stays, sends, net, lane, search
+        _choose_entries(*parts, egress)
 
-    if not safe:
-        choose(switch_rows, np.zeros_like(hosts), hosts)
+    choose(switch_rows, np.zeros_like(hosts), hosts)
     if units.any():
         choose(np.concatenate([by_guid[host_rows[by_guid]], switch_rows]), hosts, units)
     for d in np.flatnonzero(~host_rows[: fabric.terminals]):
@@ -136,9 +87,11 @@ def fill_loop_free(
         egress[d, switch] = fabric.terminal_switch_port[d]
 
 
-def _lane_with(net: ChannelGraph, depends: U8, rises: Bool) -> LaneOrder:
+def _lane_with(fabric: Fabric, net: ChannelGraph, depends: U8) -> LaneOrder:
     """A lane with these dependencies, uint8[C, W]; those that disagree with its order, if any, are
     `LEFT_OUT`."""
+    level = levels_of(fabric)
+    rises = level[fabric.channel_target] > level[fabric.channel_source]
     hints = np.argsort(~rises, kind="stable").astype(np.uint32)
     order = broken_order(net, depends, hints)
     place = np.empty(len(order), np.int64)
@@ -163,23 +116,15 @@ def _choose_entries(
     net: ChannelGraph,
     lane: LaneOrder,
     search: OrderSearch,
-    lowest: U8,
     egress: U8,
 ) -> None:  # pragma: no cover
     """Chooses the entries of `rows` (destinations) for paths from the switches `sends`; entries on
-    paths of the switches `stays` are kept. `lowest` uint8[S, S]: by root, each switch's first port
-    that leads one hop closer."""
+    paths of the switches `stays` are kept."""
     switches, depends = egress.shape[1], lane.depends
-    scratch = FillScratch(np.empty(switches, np.bool_), np.empty((switches, 2), np.uint32), search)
-    fine = scratch.fine
+    fine = np.empty(switches, np.bool_)
     fixed, used = np.empty(switches, np.bool_), np.empty(switches, np.bool_)
     for d in rows:
         root = root_of[d]
-        if egress[d, root] == NO_ROUTE and _fits(
-            channel_by_port, net, lane, lowest[root], root, sends, scratch
-        ):
-            egress[d] = lowest[root]
-            continue
         row = dag_row(graph, cache, root)
         size, order = cache.size[row], cache.order[row]
         start, edge = cache.start[row], cache.edge[row]
@@ -244,46 +189,3 @@ def _choose_entries(
                         break
                     c1 = c2
                     v = graph.target[c1]
-
-
-@kernel_part
-def _fits(
-    channel_by_port: I32,
-    net: ChannelGraph,
-    lane: LaneOrder,
-    tree: U8,
-    root: int,
-    sends: Bool,
-    scratch: FillScratch,
-) -> bool:  # pragma: no cover
-    """Adds the dependencies of senders' paths in `tree` uint8[S] if none of them closes a cycle,
-    and no other entry is known to; else leaves `depends` as it was. Whether it added them."""
-    scratch.fine[:] = False
-    added = 0
-    fits = True
-    depends = lane.depends
-    for passing in (True, False):
-        for s in range(np.uint32(len(tree))):
-            if passing and not sends[s]:
-                continue
-            v = np.uint32(s)
-            while fits and v != root and not scratch.fine[v] and tree[v] != NO_ROUTE:
-                scratch.fine[v] = True
-                c1 = np.uint32(channel_by_port[v, tree[v]])
-                v = np.uint32(net.target[c1])
-                if v == root:
-                    break
-                c2 = np.uint32(channel_by_port[v, tree[v]])
-                rank = c2 - net.offset[v]
-                if depends[c1, rank] == 0 and passing:
-                    fits = judge(net, lane, scratch.search, c1, c2, PATIENCE)
-                    scratch.added[added, 0], scratch.added[added, 1] = c1, c2
-                    added += 1
-                elif depends[c1, rank] == FORBIDDEN:
-                    fits = False
-    if not fits:
-        for c1, c2 in scratch.added[:added]:
-            base = net.offset[net.target[c1]]
-            depends[c1, c2 - base] = 0
-            lane.waited[c2, net.reverse[c1] - base] = 0
-    return fits

@@ -29,26 +29,19 @@ class MinHop:
 
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """Routes for every fabric; the check decides whether one virtual lane is enough."""
-        egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
         began = time.perf_counter()
-        cache, order = new_cache(fabric), leaf_by_leaf(fabric)
-        spread_over_dags(fabric, graph_of(fabric), cache, order, egress)
+        egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
+        _spread(
+            graph_of(fabric),
+            new_cache(fabric),
+            fabric.destination_switch.astype(np.uint32),
+            fabric.destination_port,
+            leaf_by_leaf(fabric),
+            fabric.terminals,
+            np.zeros(max(1, fabric.channels), np.int32),
+            egress,
+        )
         return Routes(self.name, fabric.digest, egress[None], seconds=time.perf_counter() - began)
-
-
-def spread_over_dags(fabric: Fabric, graph: Graph, cache: DagCache, order: U32, egress: U8) -> None:
-    """Fills the rows `order` (destinations) of `egress` uint8[T + S, S] along the paths that
-    `cache` keeps."""
-    _spread(
-        graph,
-        cache,
-        fabric.destination_switch.astype(np.uint32),
-        fabric.destination_port,
-        order,
-        fabric.terminals,
-        np.zeros(max(1, fabric.channels), np.int32),
-        egress,
-    )
 
 
 def leaf_by_leaf(fabric: Fabric) -> U32:

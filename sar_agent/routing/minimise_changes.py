@@ -14,16 +14,18 @@ few per cent. O(items · hops), plus O(S · hops) for each tree that changed.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import F64, U8, U32
 from sar_agent.jobs import JobMix
-from sar_agent.routing.demand_items import DemandItems, demand_items_of
+from sar_agent.routing.demand_items import DemandItems
 from sar_agent.routing.engine import Options, PreviousRoutes
-from sar_agent.routing.graph.next_hops import NextHops, differ, next_hops_of
+from sar_agent.routing.graph.csr import graph_of
+from sar_agent.routing.graph.next_hops import NextHops, next_hops_of
+from sar_agent.routing.graph.shortest_path_dag import new_cache
+from sar_agent.routing.job_loads import JobLoads, Paths, carry_tree
 from sar_agent.routing.repair import same_indices
 from sar_agent.routing.routes import Routes
 from sar_agent.util.kernels import kernel, kernel_part
@@ -42,11 +44,11 @@ def keep_unchanged_rows(
     if not same_indices(before.fabric, fabric) or before.routes.egress.shape != routes.egress.shape:
         return routes
     egress, old = routes.egress[0].copy(), before.routes.egress[0]
-    hops, demand = next_hops_of(fabric, live=True), _demand(fabric, mix, options)
-    amount = np.zeros(fabric.channels)
-    _carry_all(hops, demand, egress, amount)
-    up = np.flatnonzero(fabric.switch_up).astype(np.uint32)
-    harm = _restore_rows(hops, demand, up, fabric.destination_port, old, egress, amount)
+    loads = JobLoads(fabric, graph_of(fabric), new_cache(fabric), mix, options.objective)
+    loads.carry(egress, loads.terminals)
+    hops, up = next_hops_of(fabric, live=True), np.flatnonzero(fabric.switch_up).astype(np.uint32)
+    last = fabric.destination_port
+    harm = _restore_rows(hops, loads.paths, loads.work, up, last, old, egress)
     if most is not None:
         changed = np.count_nonzero(egress != old, axis=1)
         left = int(changed.sum())
@@ -58,52 +60,11 @@ def keep_unchanged_rows(
     return replace(routes, egress=egress[None], mark=0)
 
 
-class Demand(NamedTuple):
-    """Who sends how much, and what channels can carry."""
-
-    work: DemandItems
-    capacity: F64
-    """float64[C]"""
-
-
-def _demand(fabric: Fabric, mix: JobMix, options: Options) -> Demand:
-    rate = fabric.channel_rate.astype(np.float64)
-    capacity = rate if options.objective == "load" else np.ones_like(rate)
-    return Demand(demand_items_of(fabric, mix, options.objective), capacity)
-
-
-@kernel
-def _carry_all(hops: NextHops, demand: Demand, egress: U8, amount: F64) -> None:  # pragma: no cover
-    for d in range(len(egress)):
-        _carry(hops, demand, egress[d], d, 1.0, amount)
-
-
-@kernel_part
-def _carry(
-    hops: NextHops, demand: Demand, row: U8, d: int, step: float, amount: F64
-) -> float:  # pragma: no cover
-    """Adds `step` times the traffic to d along its tree; returns the largest amount on the way."""
-    most = 0.0
-    work = demand.work
-    if d + 1 >= len(work.on_offset):  # no job sends to a switch
-        return most
-    for m in work.on_member[work.on_offset[d] : work.on_offset[d + 1]]:
-        for i in range(work.first[m], work.past[m]):
-            v = work.leaf[i]
-            sent = step * work.item[i]
-            while v != hops.root[d]:
-                c = hops.channel_by_port[v, row[v]]
-                amount[c] += sent / demand.capacity[c]
-                most = max(most, amount[c])
-                v = hops.target[c]
-    return most
-
-
 @kernel
 def _restore_rows(
-    hops: NextHops, demand: Demand, up: U32, last: U8, old: U8, egress: U8, amount: F64
+    hops: NextHops, paths: Paths, work: DemandItems, up: U32, last: U8, old: U8, egress: U8
 ) -> F64:  # pragma: no cover
-    """Gives trees their old rows where these are no worse. Returns float64[D]: the largest amount
+    """Gives trees their old rows where these are no worse. Returns float64[D]: the largest load
     on the old tree of each that did not get it back; infinite where it could not, or already has
     it.
 
@@ -111,19 +72,21 @@ def _restore_rows(
     switch."""
     harm = np.full(len(egress), np.inf)
     for d in range(len(egress)):
-        if not differ(old[d], egress[d]) or old[d, hops.root[d]] != last[d]:
+        new, kept, root = egress[d], old[d], hops.root[d]
+        if not (kept != new).any() or kept[root] != last[d]:
             continue
-        if not _as_short(hops, up, old[d], egress[d], hops.root[d]):
+        if not _as_short(hops, up, kept, new, root):
             continue
-        present = _carry(hops, demand, egress[d], d, 0.0, amount)
-        _carry(hops, demand, egress[d], d, -1.0, amount)
-        most = _carry(hops, demand, old[d], d, 1.0, amount)
-        if most <= present * (1 + 1e-9):
-            egress[d] = old[d]
-        else:
-            _carry(hops, demand, old[d], d, -1.0, amount)
-            _carry(hops, demand, egress[d], d, 1.0, amount)
-            harm[d] = most
+        if d < len(work.root):  # jobs send to terminals only
+            present = carry_tree(paths, work, d, new, 0)
+            carry_tree(paths, work, d, new, -1)
+            most = carry_tree(paths, work, d, kept, 1)
+            if most > present * (1 + 1e-9):
+                carry_tree(paths, work, d, kept, -1)
+                carry_tree(paths, work, d, new, 1)
+                harm[d] = most
+                continue
+        egress[d] = kept
     return harm
 
 

@@ -22,7 +22,7 @@ from sar_agent.fabric.xgft_view import XgftView
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.demand import declared_flows, route_demand
 from sar_agent.jobs.rank_order import ranks_of
-from sar_agent.routing.oblivious_tables import nca_tables
+from sar_agent.routing.dmodk import digit_tables
 from sar_agent.routing.routes import Routes
 
 ParentChoice = Callable[[I32, I32], U8]
@@ -85,7 +85,7 @@ class PathRoutes:
                 f"{self.engine} routes by source, which forwarding tables cannot hold; it needs "
                 f"{needed} LID offsets on {self.fabric.name}: {remedy}"
             )
-        return Routes(self.engine, self.fabric.digest, nca_tables(self.fabric, self.view))
+        return Routes(self.engine, self.fabric.digest, _nca_tables(self.fabric, self.view))
 
 
 def nca_index(view: XgftView, digits: U8) -> I64:
@@ -94,6 +94,19 @@ def nca_index(view: XgftView, digits: U8) -> I64:
     for level in range(view.height - 1, 0, -1):
         index = index * view.w[level] + digits[:, level - 1]
     return index
+
+
+def _nca_tables(fabric: Fabric, view: XgftView) -> U8:
+    """uint8[roots, T + S, S]: table o leads all traffic over root o = W_2 + w_2 (W_3 + …)."""
+    tables = []
+    for nca in range(view.ncas):
+        digits, rest = [], nca
+        for w in view.w[1:]:
+            rest, digit = divmod(rest, w)
+            digits.append(digit)
+        choice = np.tile(np.array(digits, np.uint8), (fabric.terminals, 1))
+        tables.append(digit_tables(fabric, view, choice))
+    return np.stack(tables)
 
 
 def pairs_of(fabric: Fabric, mix: JobMix) -> Iterator[tuple[int, I32, I32]]:

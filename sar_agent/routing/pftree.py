@@ -35,11 +35,11 @@ from sar_agent.fabric.tree import tree_levels
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.partitions import Partition, Partitions, Policy
 from sar_agent.routing.engine import Options
+from sar_agent.routing.graph.csr import graph_of
 from sar_agent.routing.loop_free_fill import fill_loop_free
 from sar_agent.routing.pftree_grow import ChannelOwners, PartitionSenders, grow_partition_trees
 from sar_agent.routing.pftree_lanes import partition_lanes
 from sar_agent.routing.routes import NO_ROUTE, Routes
-from sar_agent.routing.shortest_paths import ShortestPaths
 from sar_agent.routing.updn import tree_order
 from sar_agent.routing.updown_paths import new_row
 
@@ -81,8 +81,7 @@ class PFTree:
         if options.partitions is None:
             raise InputError(f"{self.name} needs partitions", remedy="name them: --partitions FILE")
         partitions = self.partitions(options.partitions)
-        shortest = ShortestPaths(fabric)
-        graph = shortest.graph
+        graph = graph_of(fabric)
         legal = tree_order(fabric, graph)
         egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
         isolation = np.append(partitions.isolation, np.int32(-1))
@@ -113,7 +112,7 @@ class PFTree:
             egress,
         )
         warnings = _broken(fabric, partitions, home, broken)
-        fill_loop_free(shortest, egress)
+        fill_loop_free(fabric, graph, egress)
         routes = Routes(self.name, fabric.digest, egress[None], jobs_digest=mix.digest(fabric))
         routes, lane_warnings = partition_lanes(fabric, routes, partitions, options)
         for warning in (*warnings, *lane_warnings) if self.applies_policies else ():

@@ -36,16 +36,6 @@ def carry_over(before: Fabric, after: Fabric, egress: U8) -> U8:
     return moved
 
 
-def neighbours_of(fabric: Fabric) -> U32:
-    """uint32[S, ports]: the switch at the other end of each live cable; the switch itself where
-    there is none, so that it leads no hop closer."""
-    ports = int(fabric.switch_ports.max(initial=0)) + 1
-    table = np.repeat(np.arange(fabric.switches, dtype=np.uint32)[:, None], ports, axis=1)
-    up = fabric.channel_up
-    table[fabric.channel_source[up], fabric.channel_port[up]] = fabric.channel_target[up]
-    return table
-
-
 def carried_tables(before: Fabric, after: Fabric, egress: U8, cache: DagCache, wanted: U8) -> U8:
     """uint8[T + S, S]: `egress`, tables of `before`, on the fabric `after`. Of the entries to host
     ports those stay that lead along the paths that `cache` keeps; all others are those of

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.components import components_of
 from sar_agent.fabric.levels import levels_above
 from sar_agent.fabric.model import I64, U8, Bool
 
@@ -59,16 +60,9 @@ def _parts(fabric: Fabric, above: Bool) -> list[Bool]:
     """bool[S] each: the connected parts of the switches `above`, the largest first."""
     inside = fabric.channel_up & above[fabric.channel_source] & above[fabric.channel_target]
     source, target = fabric.channel_source[inside], fabric.channel_target[inside]
-    part = np.where(above, np.arange(fabric.switches), -1)
-    while True:
-        lowest = part.copy()
-        np.minimum.at(lowest, target, part[source])
-        lowest = np.where(above, lowest[lowest], -1)
-        if (lowest == part).all():
-            break
-        part = lowest
+    part = components_of(fabric.switches, source, target)
     names, sizes = np.unique(part[above], return_counts=True)
-    return [part == name for name in names[np.argsort(-sizes, kind="stable")]]
+    return [above & (part == name) for name in names[np.argsort(-sizes, kind="stable")]]
 
 
 def joining_order(fabric: Fabric, height: NDArray[np.integer]) -> I64:

@@ -30,9 +30,15 @@ from sar_agent.routing.engine import Options, PreviousRoutes
 from sar_agent.routing.exceptions import could_go_back, drop_unused, except_paths
 from sar_agent.routing.job_loads import JobLoads
 from sar_agent.routing.phase_contention import phase_contention
-from sar_agent.routing.repair import carried_tables
+from sar_agent.routing.repair import carried_tables, carry_over
 from sar_agent.routing.routes import Routes
-from sar_agent.routing.template import Template, template_of
+from sar_agent.routing.template import (
+    Template,
+    loads_on,
+    nearest_template,
+    template_of,
+    templates_of,
+)
 from sar_agent.routing.tree_moves import ANY, BACK, EPSILON, Scratch, scratch_for
 
 WORTH = 1.02
@@ -60,6 +66,17 @@ class _Last(NamedTuple):
     loads: JobLoads
 
 
+class _Made(NamedTuple):
+    """A template's tables with exceptions."""
+
+    template: Template
+    loads: JobLoads
+    egress: U8
+    """uint8[T + S, S]"""
+    usual: float
+    """The largest load of the template itself."""
+
+
 _marks = count(1)
 
 
@@ -78,19 +95,11 @@ class SarPlus:
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """Routes for every fabric; the check decides whether one virtual lane is enough."""
         began = time.perf_counter()
-        template = template_of(fabric)
-        egress = template.egress.copy()
-        loads = _loads(template, mix, options, egress)
-        most, peak = _most(loads, options), loads.peak()
-        for _ in range(1 if len(mix.terminal) > LARGE else 2):
-            if not _except(template, loads, egress, most, range(len(mix.jobs))):
-                break
-        _cool(template, loads, egress, most)
-        if loads.peak() > peak:
-            _go_back(template, loads, egress, loads.terminals)
-        elif loads.objective == "load":
-            _weigh_phases(template, loads, egress)
-        return self._keep(template, loads, egress, began)
+        templates = templates_of(fabric) if mix.jobs else (template_of(fabric),)
+        made = [_excepted(template, mix, options) for template in templates]
+        good = [each for each in made if each.loads.peak() <= made[0].usual]
+        best = min(good, key=_cost) if len(good) > 1 else made[0]
+        return self._keep(best.template, best.loads, best.egress, began)
 
     def reroute(
         self, before: PreviousRoutes, fabric: Fabric, mix: JobMix, options: Options
@@ -99,22 +108,25 @@ class SarPlus:
         that still lead along its paths; else a job that starts or ends changes its own entries and
         those that make way."""
         began = time.perf_counter()
-        template = template_of(fabric)
+        old = before.routes.egress[0]
+        template = nearest_template(fabric, carry_over(before.fabric, fabric, old))
+        if not mix.jobs:
+            template = template_of(fabric)
         if before.fabric.digest != fabric.digest:
-            old = before.routes.egress[0]
             egress = carried_tables(before.fabric, fabric, old, template.cache, template.egress)
-            loads = _loads(template, mix, options, egress)
+            loads = loads_on(template, mix, options.objective, egress)
             most = _most(loads, options)
             _cool(template, loads, egress, most)
             usual = most  # the least change, unless the template itself would be better
             if loads.peak() > WORTH * most:
-                usual = max(most, _loads(template, mix, options, template.egress).peak())
+                made = [loads_on(t, mix, options.objective, t.egress) for t in templates_of(fabric)]
+                usual = max(most, min(each.peak() for each in made))
             if loads.peak() > WORTH * usual:
                 return replace(
                     self.route(fabric, mix, options), seconds=time.perf_counter() - began
                 )
             return self._keep(template, loads, egress, began)
-        egress = before.routes.egress[0].copy()
+        egress = old.copy()
         loads = self._followed(before, template, mix, options, egress)
         most = _most(loads, options)
         _cool(template, loads, egress, most)
@@ -140,7 +152,7 @@ class SarPlus:
         ):
             loads = last.loads
         else:
-            loads = _loads(template, made.mix, options, egress)
+            loads = loads_on(template, made.mix, options.objective, egress)
         parts, load = (template.egress, egress), loads.paths.load.copy()
         started, changed = _follow(loads, mix, egress)
         # What a failure moved stays while jobs run: the least change.
@@ -156,7 +168,7 @@ class SarPlus:
         return loads
 
     def _keep(self, template: Template, loads: JobLoads, egress: U8, began: float) -> Routes:
-        fabric = template.shortest.fabric
+        fabric = template.fabric
         routes = Routes(
             engine=self.name,
             fabric_digest=fabric.digest,
@@ -169,11 +181,28 @@ class SarPlus:
         return routes
 
 
-def _loads(template: Template, mix: JobMix, options: Options, egress: U8) -> JobLoads:
-    """The loads of a mix on these tables."""
-    loads = JobLoads(template.shortest, template.cache, mix, options.objective)
-    loads.carry(egress, loads.terminals)
-    return loads
+def _excepted(template: Template, mix: JobMix, options: Options) -> _Made:
+    """The template's tables with exceptions for these jobs."""
+    egress = template.egress.copy()
+    loads = loads_on(template, mix, options.objective, egress)
+    most, peak = _most(loads, options), loads.peak()
+    for _ in range(1 if len(mix.terminal) > LARGE else 2):
+        if not _except(template, loads, egress, most, range(len(mix.jobs))):
+            break
+    _cool(template, loads, egress, most)
+    if loads.peak() > peak:
+        _go_back(template, loads, egress, loads.terminals)
+    elif loads.objective == "load":
+        _weigh_phases(template, loads, egress)
+    return _Made(template, loads, egress, peak)
+
+
+def _cost(made: _Made) -> float:
+    """How long jobs take, all at once times one at a time; with objective `routes`, the most
+    routes."""
+    if made.loads.objective == "routes":
+        return made.loads.peak()
+    return made.loads.slowdown(made.egress) * float(_contention(made.loads, made.egress).mean())
 
 
 def _most(loads: JobLoads, options: Options) -> float:
@@ -250,15 +279,10 @@ def _go_back(template: Template, loads: JobLoads, egress: U8, terminals: U32) ->
 def _weigh_phases(template: Template, loads: JobLoads, egress: U8) -> None:
     """Where one message at a time costs more than on the template, a job loses its exceptions if
     that gains more in phases than all messages at once lose."""
-    fabric, mix = loads.fabric, loads.mix
+    mix = loads.mix
     if not mix.jobs:
         return
-    moments = max(MOMENTS // 4, min(MOMENTS, MOMENTS * 4096 // max(1, len(mix.terminal))))
-
-    def contention(tables: U8) -> F64:
-        return phase_contention(fabric, mix, tables, moments)
-
-    usual, now = contention(template.egress), contention(egress)
+    usual, now = _contention(loads, template.egress), _contention(loads, egress)
     worse = np.lexsort((np.argsort(np.argsort(_keys(loads))), -(now / usual)))
     cost = loads.slowdown(egress) * float(now.mean())
     for j in worse[:TRIED]:
@@ -267,13 +291,19 @@ def _weigh_phases(template: Template, loads: JobLoads, egress: U8) -> None:
         terminals = mix.jobs[j].terminals.astype(np.uint32)
         kept = egress[terminals]
         _go_back(template, loads, egress, terminals)
-        then = contention(egress)
+        then = _contention(loads, egress)
         if loads.slowdown(egress) * then.mean() < cost:
             cost, now = loads.slowdown(egress) * float(then.mean()), then
             continue
         loads.carry(egress, terminals, -1)
         egress[terminals] = kept
         loads.carry(egress, terminals)
+
+
+def _contention(loads: JobLoads, tables: U8) -> F64:
+    """float64[J]: the phase contention of each job."""
+    moments = max(MOMENTS // 4, min(MOMENTS, MOMENTS * 4096 // max(1, len(loads.mix.terminal))))
+    return phase_contention(loads.fabric, loads.mix, tables, moments)
 
 
 def _scratch(loads: JobLoads) -> Scratch:

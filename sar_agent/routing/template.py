@@ -2,7 +2,8 @@
 
 D-mod-k (`dmodc.py`) serves fat trees, whole or degraded, and is free of contention in shifts over
 whole leaves. Where it refuses, or where `dfsssp` balances all pairs better, as on trees with
-several kinds of leaves, the template is that of `dfsssp` without jobs.
+several kinds of leaves, the template is that of `dfsssp` without jobs. Where D-mod-k loads some
+channels twice, there is a second template, rotated (`rotations.py`).
 """
 
 from __future__ import annotations
@@ -18,57 +19,79 @@ from sar_agent.fabric.model import U8
 from sar_agent.fabric.tree import tree_levels
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
+from sar_agent.routing.demand_items import Objective
 from sar_agent.routing.dfsssp import dfsssp_trees
 from sar_agent.routing.dmodc import closed_form_trees
+from sar_agent.routing.graph.csr import Graph, graph_of
 from sar_agent.routing.graph.shortest_path_dag import DagCache
 from sar_agent.routing.job_loads import JobLoads
 from sar_agent.routing.repair import same_indices
-from sar_agent.routing.shortest_paths import ShortestPaths
+from sar_agent.routing.rotations import rotations
 
 EVEN = 1.05
-"""Times the least possible load: D-mod-k that is as good is not compared with others."""
+"""Times the least possible load: D-mod-k that is as good is not compared with `dfsssp`."""
 
 
 class Template(NamedTuple):
     """Tables for one fabric, and the paths to which exceptions keep."""
 
-    shortest: ShortestPaths
+    fabric: Fabric
+    graph: Graph
     egress: U8
     """uint8[T + S, S], not to be changed."""
     cache: DagCache
     """The paths among which entries may be chosen: those of the tables are among them."""
 
 
-_kept: list[Template] = []
-"""The last templates, the latest last."""
+_kept: list[tuple[Template, ...]] = []
+"""Those of the last fabrics, the latest last."""
 KEPT = 2
 
 
 def template_of(fabric: Fabric) -> Template:
-    """The template of a fabric. It is made once, and kept while the last fabrics are in use."""
-    for template in _kept:
-        known = template.shortest.fabric
+    """The first template of a fabric, which the tables are without jobs."""
+    return templates_of(fabric)[0]
+
+
+def templates_of(fabric: Fabric) -> tuple[Template, ...]:
+    """One or two templates. They are made once, and kept while the last fabrics are in use."""
+    for templates in _kept:
+        known = templates[0].fabric
         if known is fabric or (known.digest == fabric.digest and same_indices(known, fabric)):
-            return template
-    template = _made(fabric)
-    _kept[:] = [*_kept[1 - KEPT :], template]
-    return template
+            return templates
+    templates = _made(fabric)
+    _kept[:] = [*_kept[1 - KEPT :], templates]
+    return templates
 
 
-def _made(fabric: Fabric) -> Template:
-    shortest = ShortestPaths(fabric)
+def nearest_template(fabric: Fabric, egress: U8) -> Template:
+    """The template from which fewer of these entries differ; the first of equals."""
+    templates = templates_of(fabric)
+    if len(templates) == 1:
+        return templates[0]
+    return min(templates, key=lambda each: int(np.count_nonzero(each.egress != egress)))
+
+
+def _made(fabric: Fabric) -> tuple[Template, ...]:
+    graph = graph_of(fabric)
     everyone = JobMix((make_job("all", np.flatnonzero(fabric.is_host_port)),))
-    spread = None
+    spread: tuple[Template, ...] = ()
+    load = np.inf
     with suppress(Unserved):
-        spread = Template(shortest, *closed_form_trees(shortest))
+        # Both keep to the same paths, so tables may have entries of both without a credit loop.
+        rotation = rotations(fabric, graph)
+        turns = (None,) if rotation is None else (None, rotation)
+        spread = tuple(Template(fabric, graph, *closed_form_trees(fabric, graph, t)) for t in turns)
         if _is_even(fabric):
             return spread
-        if _peak(spread, everyone) <= EVEN * _loads(spread, everyone).least_peak():
+        loads = loads_on(spread[0], everyone, "load", spread[0].egress)
+        load = loads.peak()
+        if load <= EVEN * loads.least_peak():
             return spread
-    even = Template(shortest, *dfsssp_trees(shortest))
-    if spread and _peak(spread, everyone) <= _peak(even, everyone):
+    even = Template(fabric, graph, *dfsssp_trees(fabric, graph))
+    if spread and load <= loads_on(even, everyone, "load", even.egress).peak():
         return spread
-    return even
+    return (even,)
 
 
 def _is_even(fabric: Fabric) -> bool:
@@ -82,11 +105,8 @@ def _is_even(fabric: Fabric) -> bool:
     return len(np.unique(alike, axis=0)) == int(level.max(initial=0)) + 1
 
 
-def _loads(template: Template, everyone: JobMix) -> JobLoads:
-    return JobLoads(template.shortest, template.cache, everyone, "load")
-
-
-def _peak(template: Template, everyone: JobMix) -> float:
-    loads = _loads(template, everyone)
-    loads.carry(template.egress, loads.terminals)
-    return loads.peak()
+def loads_on(template: Template, mix: JobMix, objective: Objective, egress: U8) -> JobLoads:
+    """The loads of a mix on these tables."""
+    loads = JobLoads(template.fabric, template.graph, template.cache, mix, objective)
+    loads.carry(egress, loads.terminals)
+    return loads

@@ -26,11 +26,10 @@ from sar_agent.fabric.tree import tree_levels
 from sar_agent.jobs import JobMix
 from sar_agent.routing.engine import Options
 from sar_agent.routing.even_updown import around, even_tables
-from sar_agent.routing.graph.csr import Graph
+from sar_agent.routing.graph.csr import Graph, graph_of
 from sar_agent.routing.loop_free_fill import fill_loop_free
 from sar_agent.routing.minhop import leaf_by_leaf
 from sar_agent.routing.routes import NO_ROUTE, Routes
-from sar_agent.routing.shortest_paths import ShortestPaths
 from sar_agent.routing.turn_order import orders_by_height
 from sar_agent.routing.updown_paths import (
     Orientation,
@@ -54,15 +53,14 @@ class Updn:
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """Routes for any fabric."""
         began = time.perf_counter()
-        shortest = ShortestPaths(fabric)
-        graph = shortest.graph
+        graph = graph_of(fabric)
         if legal := updn_order(fabric, graph):
             egress = _host_rows(fabric, graph, legal)
         elif orders := orders_by_height(fabric, graph):
-            egress = even_tables(shortest, orders)
+            egress = even_tables(fabric, graph, orders)
         else:
-            egress = _host_rows(fabric, graph, orient(fabric, around(shortest)))
-        fill_loop_free(shortest, egress)
+            egress = _host_rows(fabric, graph, orient(fabric, around(fabric, graph)))
+        fill_loop_free(fabric, graph, egress)
         return Routes(self.name, fabric.digest, egress[None], seconds=time.perf_counter() - began)
 
 
@@ -75,11 +73,10 @@ class Ftree:
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """Raises `Unserved` where the fabric is no fat tree, or too much of it is broken."""
         began = time.perf_counter()
-        shortest = ShortestPaths(fabric)
-        graph = shortest.graph
+        graph = graph_of(fabric)
         legal = tree_order(fabric, graph)
         egress = _host_rows(fabric, graph, legal, main=True)
-        fill_loop_free(shortest, egress)
+        fill_loop_free(fabric, graph, egress)
         return Routes(self.name, fabric.digest, egress[None], seconds=time.perf_counter() - began)
 
 

@@ -15,35 +15,25 @@ destination.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import I32, I64, U8, U32, U64
+from sar_agent.fabric.model import I32, I64, U8, U32
 from sar_agent.jobs import JobMix
-from sar_agent.routing.graph.csr import Graph
-from sar_agent.routing.graph.shortest_path_dag import DagCache
+from sar_agent.routing.channel_dependencies import close_no_loop, host_dependencies
+from sar_agent.routing.graph.csr import Graph, graph_of
+from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row, new_cache
 from sar_agent.routing.job_loads import JobLoads
 from sar_agent.routing.loop_free_fill import fill_loop_free
-from sar_agent.routing.one_lane import with_fewest_lanes
-from sar_agent.routing.repair import neighbours_of
 from sar_agent.routing.routes import NO_ROUTE
-from sar_agent.routing.shortest_paths import ShortestPaths
-from sar_agent.routing.visit_order import VisitOrders, new_visit_orders, visit_order_of
-from sar_agent.util.kernels import kernel, kernel_part
+from sar_agent.routing.turn_order import turn_order
+from sar_agent.util.kernels import kernel
 
 EVERYONE, JOB = 0, 1
-
-NARROW = np.uint32(0x7FFF_FF00)
-WIDE = np.uint64(1 << 62)
-"""A price is the weight of a path << 8 | port: the least weight first, then the lowest port, which
-the price itself contains. Hops need no digit, because each path is compared only with others of as
-many hops. A missing channel, and a switch that is not priced yet, costs as much as this, which may
-be added up once without an overflow. Four bytes a price make the growing of trees twice as fast;
-where the weights of a path could reach `NARROW`, the rest of the trees grow with eight."""
-PORT = 255
+WORTH = 1.02
+"""How many times the largest load of the engine's tables one lane may cost."""
 
 
 class SendingTerminals(NamedTuple):
@@ -56,10 +46,6 @@ class SendingTerminals(NamedTuple):
     job_offset: U32
     """uint32[J + 1] into `job_terminal`: the terminals of each job."""
     job_terminal: U32
-    leaf_offset: U32
-    """uint32[J + 1] into `leaf`, `leaf_count`: the same jobs by leaf switch."""
-    leaf: U32
-    leaf_count: U32
     on_offset: U32
     """uint32[T + 1] into `on_job`: the jobs on each terminal."""
     on_job: U32
@@ -72,7 +58,6 @@ def sources_of(fabric: Fabric, mix: JobMix) -> SendingTerminals:
         fabric.terminals_at,
         mix.offset,
         mix.terminal,
-        *mix.by_leaf(fabric),
         *mix.by_terminal(fabric.terminals),
     )
     return SendingTerminals(*(array.astype(np.uint32) for array in arrays))
@@ -88,38 +73,49 @@ def grow_trees(fabric: Fabric, mix: JobMix, order: I32, count: U8) -> tuple[U8, 
     route to their switch.
     """
     began = time.perf_counter()
-    egress, _ = one_lane_trees(ShortestPaths(fabric), mix, order, count)
+    egress, _ = one_lane_trees(fabric, graph_of(fabric), mix, order, count)
     return egress, time.perf_counter() - began
 
 
 def one_lane_trees(
-    shortest: ShortestPaths, mix: JobMix, order: I32, count: U8, *, any_choice: bool = False
+    fabric: Fabric, graph: Graph, mix: JobMix, order: I32, count: U8, *, any_choice: bool = False
 ) -> tuple[U8, DagCache]:
-    """The same, and the paths that were used: fewer than all shortest ones where one lane is enough
-    for these (with `any_choice`, whatever is chosen among them)."""
-    fabric = shortest.fabric
+    """The same, and the paths that were used.
 
-    def grown(cache: DagCache) -> tuple[U8, Callable[[], float]]:
+    These are all shortest paths, unless one lane is too few for them and enough for others
+    (`turn_order.py`), at most `WORTH` times the load; with `any_choice`, too few for the tables
+    that could be chosen among them. A second lane costs service level tables at every port, seconds
+    at each install, and half of the buffers.
+    """
+
+    def grown(cache: DagCache) -> tuple[U8, float]:
         egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
         weight = np.zeros(fabric.channels, np.int64)
-        grow(shortest, cache, mix, order, count, weight, egress)
+        grow(fabric, graph, cache, mix, order, count, weight, egress)
+        if not mix.jobs:
+            return egress, float(weight.max(initial=0))
+        loads = JobLoads(fabric, graph, cache, mix, "load")
+        loads.carry(egress, loads.terminals)
+        return egress, loads.peak()
 
-        def largest() -> float:
-            if not mix.jobs:
-                return float(weight.max(initial=0))
-            loads = JobLoads(shortest, cache, mix, "load")
-            loads.carry(egress, loads.terminals)
-            return loads.peak()
-
-        return egress, largest
-
-    egress, found, cache = with_fewest_lanes(shortest, grown, any_choice=any_choice)
-    fill_loop_free(shortest, egress, found)
+    cache = new_cache(fabric)
+    egress, load = grown(cache)
+    depends = host_dependencies(fabric, egress)
+    if any_choice or not close_no_loop(fabric, depends):
+        place = turn_order(fabric, graph)
+        if place is not None:
+            others = new_cache(fabric, place)
+            other, its_load = grown(others)
+            its_depends = host_dependencies(fabric, other)
+            if its_load <= WORTH * load and close_no_loop(fabric, its_depends):
+                egress, depends, cache = other, its_depends, others
+    fill_loop_free(fabric, graph, egress, depends)
     return egress, cache
 
 
 def grow(
-    shortest: ShortestPaths,
+    fabric: Fabric,
+    graph: Graph,
     cache: DagCache,
     mix: JobMix,
     order: I32 | U32,
@@ -128,231 +124,70 @@ def grow(
     egress: U8,
 ) -> None:
     """Grows these trees as `grow_trees` does, into `egress` uint8[T + S, S], by the shortest paths
-    that `cache` keeps. The weights int64[C] that are in `weight` at the start are replaced by those
-    at the end."""
-    fabric, graph = shortest.fabric, shortest.graph
-    heaviest = int(weight.max(initial=0)) << 8 | PORT
-    far = WIDE if heaviest >= NARROW else NARROW
-    priced = np.full(fabric.channels + 1, far, far.dtype)
-    priced[:-1] = (weight << 8) + graph.port
-    orders = new_visit_orders(graph)
-    sources, ways = sources_of(fabric, mix), _ways_of(fabric)
+    that `cache` keeps; raises the weights int64[C]."""
+    sources = sources_of(fabric, mix)
     order = order.astype(np.uint32)
-    done = 0
-    while done < len(order):
-        done += _grow(
-            graph,
-            cache,
-            orders,
-            shortest.hops,
-            sources,
-            ways,
-            order[done:],
-            count[done:],
-            fabric.destination_port,
-            far,
-            priced,
-            egress,
-        )
-        if done < len(order):
-            priced = np.where(priced == far, WIDE, priced)
-            far = WIDE
-    weight[:] = priced[:-1] >> 8
-
-
-def _ways_of(fabric: Fabric) -> U32:
-    """uint32[S, ports, 2]: by switch and port, the next switch and the channel, side by side for
-    the sake of the cache; without a channel the switch itself and C, which no channel is."""
-    near = neighbours_of(fabric)
-    channel = np.full_like(near, fabric.channels)
-    channel[fabric.channel_source, fabric.channel_port] = np.arange(fabric.channels)
-    return np.stack([near, channel], axis=2)
+    _grow(graph, cache, sources, order, count, fabric.destination_port, weight, egress)
 
 
 @kernel
 def _grow(
     graph: Graph,
     cache: DagCache,
-    orders: VisitOrders,
-    hops: U8,
     sources: SendingTerminals,
-    ways: U32,
-    order: U32,
+    dests: U32,
     count: U8,
     last_port: U8,
-    far: np.uint32 | np.uint64,
-    weight: U32 | U64,
+    weight: I64,
     egress: U8,
-) -> int:  # pragma: no cover
-    """`weight` [C + 1], of the type of `far`: weight << 8 | port of each channel, then `far`.
-    Returns how many of the trees have grown: less than all if a path's price might reach `far`."""
-    one = np.uint32(1)
-    switches = len(graph.offset) - 1
-    price = np.empty(switches, weight.dtype)
-    load = np.empty(switches, np.uint32)
-    sends = np.empty(switches, np.uint32)
-    most = np.uint64(0)
-    for v in range(switches):
-        sends[v] = 0xFFFF_FFFF if sources.at_switch[v] else 0
-        most += np.uint64(sources.at_switch[v]) << np.uint64(8)
-    seen = np.full(len(sources.terminal_switch), -1, np.int32)
-    heaviest = _heaviest(weight)  # or more; counted again when it may be too much
-    model = np.uint32(0)  # the destination whose tree can be copied while `fresh`
-    fresh = False
-    for turn in range(len(order)):
-        d = order[turn]
-        root = sources.terminal_switch[d]
-        silent = count[turn] == JOB and sources.on_offset[d] == sources.on_offset[d + one]
-        if silent and fresh and sources.terminal_switch[model] == root:
-            # The same leaf, and no weight has changed since: the same tree but for its last hop.
-            _copy(egress[d], egress[model])
-            egress[d, root] = last_port[d]
+) -> None:  # pragma: no cover
+    target, port, one = graph.target, graph.port, np.uint32(1)
+    switches = np.uint32(len(graph.rank))
+    price, via = np.empty(switches, np.int64), np.empty(switches, np.uint32)
+    routes, passed = np.empty(switches, np.int64), np.empty(switches, np.bool_)
+    seen = np.full(len(sources.terminal_switch), -1, np.int64)
+    model = np.int64(-1)  # a destination since whose tree no weight has changed
+    for turn in range(np.uint32(len(dests))):
+        d = dests[turn]
+        root, tree = sources.terminal_switch[d], egress[d]
+        everyone, raises = count[turn] == EVERYONE, False
+        first, last = sources.on_offset[d], sources.on_offset[d + one]
+        silent = not everyone and first == last
+        if silent and model >= 0 and sources.terminal_switch[model] == root:
+            for v in range(switches):
+                tree[v] = egress[model, v]
+            tree[root] = last_port[d]
             continue
-        at = visit_order_of(graph, cache, orders, hops[root], root)
-        size = orders.arena[at]
-        visits = orders.arena[at + one : at + one + size]
-        script = orders.arena[at + one + size :]
-        longest = (
-            np.uint64(hops[root, visits[size - one] >> np.uint32(8)]) if size else np.uint64(0)
-        )
-        if longest * heaviest >= far:
-            heaviest = _heaviest(weight)
-            if longest * heaviest >= far:
-                return turn
-        price[:] = far
+        row = dag_row(graph, cache, root)
+        size, order, lowest = cache.size[row], cache.order[row], cache.lowest[row]
+        start, edge = cache.start[row], cache.edge[row]
+        for v in range(switches):
+            passed[v] = sources.at_switch[v] > 0
+            routes[v] = sources.at_switch[v] if everyone else 0
+        for i in range(first, np.uint32(0) if everyone else last):
+            job = sources.on_job[i]
+            for k in range(sources.job_offset[job], sources.job_offset[job + one]):
+                terminal = sources.job_terminal[k]
+                if seen[terminal] != d:
+                    seen[terminal] = d
+                    routes[sources.terminal_switch[terminal]] += 1
         price[root] = 0
-        _price(visits, script, far, weight, price)
-        model = d
-        tree = egress[d]
-        if count[turn] == EVERYONE:
-            fresh = False
-            _copy(load, sources.at_switch)
-            _choose_and_count(ways, visits, price, load, weight, tree)
-        else:
-            _copy(load, sends)
-            _choose(ways, visits, price, load, tree)
-            fresh = not _count_jobs(sources, ways, d, root, seen, far, price, weight)
-        heaviest += most
+        for i in range(one, size):
+            least, best = np.int64(1 << 62), np.uint32(0)
+            for e in range(start[i], start[i + one]):
+                c = edge[e]
+                total = price[target[c]] + weight[c]
+                if total < least:  # of equals, the lowest port
+                    least, best = total, c
+            price[order[i]], via[order[i]] = least, best
+        for i in range(size - one, np.uint32(0), np.int64(-1)):
+            v = order[i]
+            tree[v] = port[lowest[i]]
+            if passed[v]:
+                c = via[v]
+                tree[v], passed[target[c]] = port[c], True
+                weight[c] += routes[v]
+                routes[target[c]] += routes[v]
+                raises |= routes[v] > 0
         tree[root] = last_port[d]
-    return len(order)
-
-
-@kernel_part
-def _copy(to: U8 | U32, values: U8 | U32) -> None:  # pragma: no cover
-    for v in range(len(to)):
-        to[v] = values[v]
-
-
-@kernel_part
-def _heaviest(weight: U32 | U64) -> np.uint64:  # pragma: no cover
-    found = np.uint64(0)
-    for c in range(len(weight) - 1):
-        found = max(found, np.uint64(weight[c]))
-    return found
-
-
-@kernel_part
-def _price(
-    visits: U32, script: U32, far: np.uint32 | np.uint64, weight: U32 | U64, price: U32 | U64
-) -> None:  # pragma: no cover
-    """Writes the least price of every switch of a visit order into `price` [S], in which the
-    root's is 0 and all others are `far`."""
-    number = weight.dtype.type
-    one, two, s = np.uint32(1), np.uint32(2), np.uint32(0)
-    for step in visits:
-        best, ways = far, script[s]
-        s += one
-        for _ in range(ways):
-            above = number(price[script[s]] & ~number(PORT))
-            best = min(best, number(above + weight[script[s + one]]))
-            s += two
-        price[step >> np.uint32(8)] = best
-
-
-@kernel_part
-def _choose(
-    ways: U32, visits: U32, price: U32 | U64, passed: U32, tree: U8
-) -> None:  # pragma: no cover
-    """Writes the ports of a tree. `passed` uint32[S] has all bits set where packets begin, then
-    where any pass. Half of the switches above are on no path, which a branch would mispredict: no
-    branch."""
-    one = np.uint32(1)
-    for back in range(np.uint32(len(visits))):
-        step = visits[np.uint32(len(visits)) - one - np.uint32(back)]
-        v = step >> np.uint32(8)
-        mask = passed[v]
-        port = np.uint8(price[v] & mask | step & ~mask)
-        passed[ways[v, port, 0]] |= mask
-        tree[v] = port
-
-
-@kernel_part
-def _choose_and_count(
-    ways: U32, visits: U32, price: U32 | U64, load: U32, weight: U32 | U64, tree: U8
-) -> None:  # pragma: no cover
-    """Writes the ports of a tree and adds all its routes to the weights; `load` uint32[S] are the
-    terminals of each switch, then the routes that pass."""
-    number = weight.dtype.type
-    one = np.uint32(1)
-    for back in range(np.uint32(len(visits))):
-        step = visits[np.uint32(len(visits)) - one - np.uint32(back)]
-        v = step >> np.uint32(8)
-        routes = load[v]
-        mask = np.uint32(0) - np.uint32(routes > 0)
-        port = np.uint8(price[v] & mask | step & ~mask)
-        weight[ways[v, port, 1]] += number(routes) << number(8)
-        load[ways[v, port, 0]] += routes
-        tree[v] = port
-
-
-@kernel_part
-def _count_jobs(
-    sources: SendingTerminals,
-    ways: U32,
-    d: int,
-    root: int,
-    seen: I32,
-    far: np.uint32 | np.uint64,
-    price: U32 | U64,
-    weight: U32 | U64,
-) -> bool:  # pragma: no cover
-    """Adds to the weights the routes to `d` from all terminals that share a job with it, each once.
-    Returns whether any of them leaves its switch."""
-    first, last = sources.on_offset[d], sources.on_offset[d + 1]
-    any_leaves = False
-    if last - first == 1:
-        job = sources.on_job[first]
-        for i in range(sources.leaf_offset[job], sources.leaf_offset[job + 1]):
-            leaf, routes = sources.leaf[i], sources.leaf_count[i]
-            any_leaves |= _raise(ways, leaf, root, routes, far, price, weight)
-        return any_leaves
-    for i in range(first, last):
-        job = sources.on_job[i]
-        for k in range(sources.job_offset[job], sources.job_offset[job + 1]):
-            terminal = sources.job_terminal[k]
-            if seen[terminal] != d:
-                seen[terminal] = d
-                leaf = sources.terminal_switch[terminal]
-                any_leaves |= _raise(ways, leaf, root, np.uint32(1), far, price, weight)
-    return any_leaves
-
-
-@kernel_part
-def _raise(
-    ways: U32,
-    v: np.uint32,
-    root: int,
-    routes: np.uint32,
-    far: np.uint32 | np.uint64,
-    price: U32 | U64,
-    weight: U32 | U64,
-) -> bool:  # pragma: no cover
-    """Adds routes from `v` along the cheapest path to the root, if it leads over any channel."""
-    number = weight.dtype.type
-    if v == root or price[v] == far:
-        return False
-    while v != root:
-        port = np.uint8(price[v])
-        weight[ways[v, port, 1]] += number(routes) << number(8)
-        v = ways[v, port, 0]
-    return True
+        model = np.int64(-1) if raises else np.int64(d)

@@ -24,11 +24,11 @@ from sar_agent.jobs.model import Job
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.quality.bounds import bounds_of
 from sar_agent.routing import Options, load_engine
+from sar_agent.routing.graph.csr import graph_of
 from sar_agent.routing.lanes import routed
 from sar_agent.routing.minhop import leaf_by_leaf
 from sar_agent.routing.phase_contention import phase_contention
 from sar_agent.routing.routes import Routes
-from sar_agent.routing.shortest_paths import ShortestPaths
 from sar_agent.routing.updn import legal_rows, tree_order
 from sar_lab.fluid import PATTERNS
 from sar_lab.fluid.flow_events import end_times
@@ -77,9 +77,9 @@ def _wait_for_others(part: str) -> None:
 
 
 def _legal_paths(fabric: Fabric) -> None:
-    shortest = ShortestPaths(fabric)
-    legal = tree_order(fabric, shortest.graph)
-    legal_rows(fabric, shortest.graph, legal, leaf_by_leaf(fabric)[: fabric.terminals])
+    graph = graph_of(fabric)
+    legal = tree_order(fabric, graph)
+    legal_rows(fabric, graph, legal, leaf_by_leaf(fabric)[: fabric.terminals])
 
 
 def _simulate(switch: Fabric) -> None:

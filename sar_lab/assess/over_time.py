@@ -81,7 +81,6 @@ def rate_over_time(
     first, last = placed.history.span
     known: dict[frozenset[bytes], tuple[MomentRating, MomentRating]] = {}
     times, jobs, pairs, idle = [], [], [], 0
-    traffic: Traffic | None = None
     for i, time in enumerate(first + (np.arange(samples) + 0.5) / samples * (last - first)):
         mix = placed.mix_at(float(time))
         if not mix.jobs:
@@ -89,7 +88,7 @@ def rate_over_time(
             continue
         if mix.key not in known:
             say(f"moment {i + 1} of {samples}")
-            traffic = traffic_of(fabric, mix, ratings.before.routes, traffic)
+            traffic = traffic_of(fabric, mix, ratings.before.routes)
             aware = traffic_of(fabric, mix, routed(engine, fabric, mix, Options()))
             known[mix.key] = _point(traffic), _point(aware)
         times.append(float(time))

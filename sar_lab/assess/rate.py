@@ -3,7 +3,11 @@ installation."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +24,6 @@ from sar_agent.quality.bounds import Bounds, bounds_of
 from sar_agent.routing import Options, knows_jobs, load_engine
 from sar_agent.routing.lanes import routed
 from sar_agent.routing.routes import Routes
-from sar_agent.util.beside import processor_seconds, workers
 from sar_lab.assess.compile_ahead import compile_parts
 from sar_lab.assess.host_ports import port_load
 from sar_lab.fluid import PATTERNS, job_times
@@ -195,18 +198,28 @@ def rate_all(
     return Ratings(before, tuple(rated), tuple(unserved), after, oblivious)
 
 
+@contextmanager
+def workers() -> Iterator[ThreadPoolExecutor]:
+    """A thread for each processor. They begin work in the order in which it is given to them; when
+    the block ends, what has not begun is dropped."""
+    pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
 def _bounds(fabric: Fabric, mix: JobMix) -> Bounds:
     compile_parts(("bounds",))  # so that compiling takes nothing of its second
     return bounds_of(fabric, mix, rounds=64, seconds=1.0)
 
 
 def _route(name: str, fabric: Fabric, mix: JobMix) -> Routes:
-    """The engine's routes; `seconds` are those of processors that it used, as others compute at the
-    same time."""
+    """The engine's routes; `seconds` are the processor's, as others compute at the same time."""
     compile_parts((name,))  # so that they are the engine's alone
-    began = processor_seconds()
+    began = time.thread_time()
     routes = routed(load_engine(name), fabric, mix, Options())
-    return replace(routes, seconds=processor_seconds() - began)
+    return replace(routes, seconds=time.thread_time() - began)
 
 
 def _rate(name: str, fabric: Fabric, mix: JobMix, routes: Routes, bounds: Bounds) -> RatedRoutes:

@@ -21,10 +21,10 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job, multi_switch_mix
 from sar_agent.quality import measure
 from sar_agent.routing import Options, Routes, load_engine
+from sar_agent.routing.graph.csr import graph_of
 from sar_agent.routing.graph.shortest_path_dag import new_cache
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.routing.sar import destination_order
-from sar_agent.routing.shortest_paths import ShortestPaths
 from sar_agent.routing.weighted_trees import grow
 from tests.examples import examples
 from tests.worlds.fabrics import fabric_of, records
@@ -69,7 +69,7 @@ def test_sar_is_algorithm_1(network: Network) -> None:
     every = new_cache(fabric)
     egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
     order, weight = destination_order(fabric, mix), np.zeros(fabric.channels, np.int64)
-    grow(ShortestPaths(fabric), every, mix, *order, weight, egress)
+    grow(fabric, graph_of(fabric), every, mix, *order, weight, egress)
     routes = Routes("sar", fabric.digest, egress[None])
     if not has_credit_loop(fabric, routes):
         routes = routed(network, "sar")

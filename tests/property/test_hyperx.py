@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from sar_agent.check import check_routes
 from sar_agent.errors import Unserved
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.hyperx_view import recognise_hyperx
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, Routes, load_engine
-from sar_agent.routing.hyperx_routes import half_of
 from sar_agent.routing.lanes.routed_engine import routed
+from sar_lab.research.engines.hyperx_routes import half_of
+from sar_lab.research.engines.hyperx_view import recognise_hyperx
 from tests.examples import examples
 from tests.worlds.oracles import has_credit_loop, path
 

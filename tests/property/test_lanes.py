@@ -86,26 +86,6 @@ def test_best_effort_serves_every_network(network: Network, lanes: int) -> None:
     assert laid.engine == "dfsssp" or laid.remarks
 
 
-@examples(60)
-@given(network=loopy(), data=st.data(), best_effort=st.booleans(), spread=st.booleans())
-def test_groups_never_share_a_lane(
-    network: Network, data: st.DataObject, best_effort: bool, spread: bool
-) -> None:
-    fabric, mix = network
-    of = st.lists(st.integers(0, 2), min_size=fabric.terminals, max_size=fabric.terminals)
-    groups = np.array(data.draw(of), np.int32)
-    lanes = len(np.unique(groups[fabric.is_host_port])) + 1 if best_effort else 15
-    options = Options(lanes="path", max_lanes=lanes, best_effort=best_effort, spread_lanes=spread)
-    plain = load_engine("minhop").route(fabric, mix, options)
-    laid = assign_lanes(fabric, plain, options, groups, mix)
-    require_safe(fabric, laid)
-    used: dict[int, int] = {}
-    for d in np.flatnonzero(fabric.is_host_port):
-        for s in fabric.leaves:
-            level = 0 if laid.service_level is None else int(laid.service_level[0, d, s])
-            assert used.setdefault(level, int(groups[d])) == groups[d]
-
-
 @examples(40)
 @given(network=loopy())
 def test_levels_that_are_kept_are_as_safe(network: Network) -> None:

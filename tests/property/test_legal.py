@@ -20,7 +20,7 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.even_updown import around, legal_orders, legal_tables
-from sar_agent.routing.shortest_paths import ShortestPaths
+from sar_agent.routing.graph.csr import graph_of
 from sar_agent.routing.turn_order import orders_by_height
 from sar_agent.routing.updn import updn_order
 from sar_agent.routing.updown_paths import Orientation, orient
@@ -70,10 +70,10 @@ def test_updn_serves_every_fabric_in_one_lane(fabric: Fabric) -> None:
         return
     routes = load_engine("updn").route(fabric, NOBODY, Options())
     assert check_routes(fabric, routes).problems == ()
-    shortest = ShortestPaths(fabric)
-    if not updn_order(fabric, shortest.graph) and orders_by_height(fabric, shortest.graph):
+    graph = graph_of(fabric)
+    if not updn_order(fabric, graph) and orders_by_height(fabric, graph):
         return  # below
-    legal = updn_order(fabric, shortest.graph) or orient(fabric, around(shortest))
+    legal = updn_order(fabric, graph) or orient(fabric, around(fabric, graph))
     assert_shortest_legal_paths(fabric, legal, routes)
 
 
@@ -82,9 +82,9 @@ def test_updn_serves_every_fabric_in_one_lane(fabric: Fabric) -> None:
 def test_up_and_down_paths_of_least_weight(fabric: Fabric) -> None:
     if not is_connected(fabric) or not fabric.is_host_port.any():
         return
-    shortest = ShortestPaths(fabric)
-    for legal in legal_orders(shortest, orders_by_height(fabric, shortest.graph)):
-        egress, weight = legal_tables(fabric, shortest.graph, legal)
+    graph = graph_of(fabric)
+    for legal in legal_orders(fabric, graph, orders_by_height(fabric, graph)):
+        egress, weight = legal_tables(fabric, graph, legal)
         routes = Routes("updn", fabric.digest, egress[None], seconds=0)
         counted = assert_shortest_legal_paths(fabric, legal, routes)
         assert (counted == weight).all(), "the weights are the hosts' routes"

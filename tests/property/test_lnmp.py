@@ -89,6 +89,6 @@ def test_unserved_fabrics_are_refused(spec: str, lmc: int, what: str) -> None:
 
 
 def test_a_network_that_would_take_hours_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sar_agent.routing.lnmp.MOST_PATHS", 1e4)
+    monkeypatch.setattr("sar_lab.research.engines.lnmp.MOST_PATHS", 1e4)
     with pytest.raises(Unserved, match="too large for lnmp"):
         layers(load_fabric("slimfly:5"), 1)

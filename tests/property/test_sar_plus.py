@@ -28,7 +28,7 @@ from sar_agent.routing.graph.csr import graph_of
 from sar_agent.routing.graph.hop_counts import FAR, all_hops
 from sar_agent.routing.job_loads import JobLoads
 from sar_agent.routing.sar_plus import WORTH, SarPlus, _most
-from sar_agent.routing.template import Template, template_of
+from sar_agent.routing.template import Template, nearest_template, template_of
 from tests.bench.phase_times import phase_times
 from tests.examples import examples
 from tests.worlds.job_histories import job_history
@@ -41,7 +41,7 @@ NOBODY = JobMix(())
 
 
 def as_routes(template: Template) -> Routes:
-    return Routes("template", template.shortest.fabric.digest, template.egress[None])
+    return Routes("template", template.fabric.digest, template.egress[None])
 
 
 def used_by_jobs(fabric: Fabric, mix: JobMix, routes: Routes) -> Iterator[tuple[int, int]]:
@@ -61,9 +61,9 @@ def knows_its_loads(mix: JobMix, routes: Routes, engine: SarPlus) -> None:
     """The loads that the engine keeps are those of a full count, and of the measures."""
     assert engine._last is not None
     loads, template = engine._last.loads, engine._last.template
-    fabric = template.shortest.fabric
+    fabric = template.fabric
     found = measure(fabric, mix, routes)
-    again = JobLoads(template.shortest, template.cache, mix, loads.objective)
+    again = JobLoads(template.fabric, template.graph, template.cache, mix, loads.objective)
     again.carry(routes.egress[0], again.terminals)
     assert np.array_equal(loads.paths.units, again.paths.units)
     assert np.array_equal(loads.paths.load, again.paths.load)
@@ -96,6 +96,7 @@ def follow(fabric: Fabric, seed: int, steps: int, objective: str, tree: bool) ->
         assert verdict.unreachable_pairs == 0
         if tree and check_routes(now, as_routes(template)).passed:
             assert verdict.passed and verdict.virtual_lanes == 1
+        template = nearest_template(now, routes.egress[0])
         broken |= before is not None and before.fabric.digest != now.digest
         if not broken:  # what a failure moved stays while jobs run
             excepted = routes.egress[0] != template.egress
@@ -113,7 +114,7 @@ def no_worse_than_the_template(
 ) -> None:
     """By so much only as slows nobody, or as another start from the template must gain."""
     template = template_of(fabric)
-    loads = JobLoads(template.shortest, template.cache, mix, options.objective)
+    loads = JobLoads(template.fabric, template.graph, template.cache, mix, options.objective)
     loads.carry(template.egress, loads.terminals)
     most, usual = _most(loads, options), loads.peak()
     loads.carry(template.egress, loads.terminals, -1)

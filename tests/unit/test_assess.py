@@ -4,6 +4,9 @@ not be used is named."""
 from __future__ import annotations
 
 import json
+import os
+import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +22,7 @@ from sar_agent.quality.channel_traffic import traffic_of
 from sar_agent.routing import Options, load_engine
 from sar_lab.assess.judgement import judge
 from sar_lab.assess.over_time import MomentRating, RatingsOverTime
-from sar_lab.assess.rate import Ratings, rate_all
+from sar_lab.assess.rate import Ratings, rate_all, workers
 from sar_lab.assess.site_data import SiteData, read_site_data
 from sar_lab.assess.traffic_classes import traffic_classes
 from sar_lab.history.leonardo import leonardo_stand_in
@@ -423,3 +426,21 @@ def test_counters_give_the_measured_load_of_links(tmp_path: Path) -> None:
         run = sar_agent(*command, *files)
         assert run.returncode in (1, 2)
         assert why in run.stderr
+
+
+def test_workers_begin_in_order_and_drop_what_has_not_begun() -> None:
+    begun, go = list[int](), threading.Event()
+
+    def work(number: int) -> None:
+        begun.append(number)
+        go.wait(60)
+
+    count = len(os.sched_getaffinity(0))
+    with pytest.raises(KeyError), workers() as pool:
+        works = [pool.submit(work, number) for number in range(count + 6)]
+        while len(begun) < count:
+            time.sleep(0.001)
+        works[-1].add_done_callback(lambda _: go.set())  # called where it is dropped
+        raise KeyError
+    assert sorted(begun[:count]) == list(range(count))
+    assert works[-1].cancelled()

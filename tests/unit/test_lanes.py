@@ -12,7 +12,7 @@ from sar_agent.errors import InputError, Unserved
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, Routes, load_engine
-from sar_agent.routing.lanes import assign_lanes, lane_budget, routed
+from sar_agent.routing.lanes import lane_budget, routed
 from sar_agent.routing.lanes.grid import grid_of
 
 
@@ -67,15 +67,6 @@ def test_budgets() -> None:
     for lanes in (0, 16):
         with pytest.raises(InputError, match="give 1 to 15"):
             lane_budget(fabric, Options(lanes="path", max_lanes=lanes))
-
-
-def test_more_groups_than_lanes() -> None:
-    fabric = load_fabric("xgft:2;4,4;1,2")
-    routes = load_engine("minhop").route(fabric, synthetic_mix(fabric, 1), Options(lanes="path"))
-    groups = np.arange(fabric.terminals, dtype=np.int32)
-    with pytest.raises(Unserved, match="16 groups need a virtual lane each, and there are 8"):
-        assign_lanes(fabric, routes, Options(lanes="path", best_effort=True), groups)
-    assert assign_lanes(fabric, routes, Options(lanes="path"), groups // 4).virtual_lanes == 4
 
 
 @pytest.mark.parametrize(

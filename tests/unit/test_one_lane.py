@@ -12,13 +12,13 @@ from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, load_engine
+from sar_agent.routing.channel_dependencies import close_no_loop, host_dependencies
 from sar_agent.routing.dfsssp import dfsssp_order
 from sar_agent.routing.engine import PreviousRoutes
+from sar_agent.routing.graph.csr import graph_of
 from sar_agent.routing.graph.shortest_path_dag import new_cache
-from sar_agent.routing.host_paths import host_paths
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.routing.sar_plus import SarPlus
-from sar_agent.routing.shortest_paths import ShortestPaths
 from sar_agent.routing.weighted_trees import grow
 from tests.worlds.odd_trees import site
 
@@ -32,12 +32,11 @@ def odd_tree(seed: int = 1) -> Fabric:
 
 
 def free_choice_closes_a_loop(fabric: Fabric) -> bool:
-    shortest = ShortestPaths(fabric)
     egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
     weight = np.zeros(fabric.channels, np.int64)
     everyone = dfsssp_order(fabric)
-    grow(shortest, new_cache(fabric), JobMix(()), *everyone, weight, egress)
-    return not host_paths(shortest, egress).one_lane()
+    grow(fabric, graph_of(fabric), new_cache(fabric), JobMix(()), *everyone, weight, egress)
+    return not close_no_loop(fabric, host_dependencies(fabric, egress))
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -114,9 +114,7 @@ class CountedTraffic:
         end = now - window.ended
         predicted = self.loads.over(end - window.seconds, end, site.fabric.digest)
         if site.in_force is not None:
-            self._traffic = traffic_of(
-                site.fabric, site.mix, site.in_force.routes, before=self._traffic
-            )
+            self._traffic = traffic_of(site.fabric, site.mix, site.in_force.routes)
         observing = self.settings.weights != "off"
         return compare(
             site.fabric,

@@ -21,7 +21,7 @@ from sar_agent.fabric.model import I32, U8
 from sar_agent.keys.routes.digits import flow_digits
 from sar_agent.keys.routes.key_tree import KeyTree
 from sar_agent.keys.routes.search import search
-from sar_agent.routing.oblivious import modulo_labels
+from sar_agent.routing.dmodk import modulo_labels
 from sar_agent.routing.path_routes import PathRoutes
 
 Flows = tuple[I32, I32]

@@ -1,7 +1,7 @@
 """The graph algorithms of routing: one file an algorithm, under its textbook name.
 
 `csr`                 the live network as arrays: compressed sparse rows
-`hop_counts`          hops between all pairs of switches, 64 searches at a time
+`hop_counts`          hops between all pairs of switches
 `shortest_path_dag`   breadth-first search towards a root, with all shortest paths
 `next_hops`           following one destination's forwarding table
 `successors`          how the algorithms below see a graph, whatever it is stored as

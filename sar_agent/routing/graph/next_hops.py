@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import U8, U32
-from sar_agent.util.kernels import kernel_part
+from sar_agent.fabric.model import U32
 
 
 class NextHops(NamedTuple):
@@ -40,17 +39,3 @@ def next_hops_of(fabric: Fabric, *, live: bool = False) -> NextHops:
         fabric.channel_target.view(np.uint32),
         fabric.destination_switch.view(np.uint32),
     )
-
-
-@kernel_part
-def differ(old: U8, new: U8) -> bool:  # pragma: no cover
-    """Whether two trees, uint8[S] each, differ: O(S), without a branch an entry.
-
-    >>> from numba import njit
-    >>> njit(lambda old, new: differ(old, new))(np.uint8([1, 2]), np.uint8([1, 3]))
-    True
-    """
-    bits = np.uint8(0)
-    for s in range(len(new)):
-        bits |= old[s] ^ new[s]
-    return bool(bits > 0)

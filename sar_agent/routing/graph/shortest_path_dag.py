@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sar_agent.fabric.model import I32, U8, U32, Bool, Fabric
+from sar_agent.fabric.model import I32, U8, U32, Fabric
 from sar_agent.routing.graph.csr import Graph
 from sar_agent.util.kernels import kernel_part
 
@@ -72,14 +72,6 @@ def new_cache(fabric: Fabric, place: I32 | None = None) -> DagCache:
         place=np.empty(0, np.int32) if place is None else place,
         turn=np.empty(switches, np.uint8),
     )
-
-
-def halves(cache: DagCache, roots: U32) -> tuple[tuple[DagCache, Bool], tuple[DagCache, Bool]]:
-    """The same rows for two threads, with scratch for each; and bool[R], which of `roots` each may
-    ask for, so that no row is built by both. The same half for all roots in one row."""
-    other = cache._replace(hop=np.empty_like(cache.hop), turn=np.empty_like(cache.turn))
-    odd = cache.slot[roots] % 2 == 1
-    return (cache, ~odd), (other, odd)
 
 
 @kernel_part

@@ -22,31 +22,6 @@ PRESENT = 1
 """The only value of an entry that is an edge."""
 
 
-class Adjacency(NamedTuple):
-    """A graph in compressed sparse rows, for examples and tests."""
-
-    offset: U32
-    """uint32[N + 1]"""
-    target: U32
-    """uint32[E]"""
-
-
-@register_jitable
-def adjacent(graph: Adjacency, node: np.uint32, into: U32) -> np.uint32:
-    """Successors in an `Adjacency`.
-
-    >>> into = np.empty(2, np.uint32)
-    >>> graph = Adjacency(np.uint32([0, 2, 2, 2]), np.uint32([1, 2]))
-    >>> into[: adjacent(graph, np.uint32(0), into)].tolist()
-    [1, 2]
-    """
-    count = np.uint32(0)
-    for edge in range(graph.offset[node], graph.offset[node + np.uint32(1)]):
-        into[count] = graph.target[edge]
-        count += np.uint32(1)
-    return count
-
-
 class ChannelDependencies(NamedTuple):
     """Which channel a packet may wait for while it holds another: Dally's and Seitz's graph.
 

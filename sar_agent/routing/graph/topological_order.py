@@ -28,16 +28,15 @@ def kahn_order(
     `waiting` int32[N] and `into` uint32[largest degree] are scratch; after the call `waiting` is
     above 0 exactly for the nodes that are missing.
 
-    >>> from sar_agent.routing.graph.successors import Adjacency, adjacent
-    >>> def order_of(offset, target):
-    ...     nodes = len(offset) - 1
-    ...     graph = Adjacency(np.uint32(offset), np.uint32(target))
-    ...     into, waiting = np.empty(4, np.uint32), np.empty(nodes, np.int32)
-    ...     order = np.empty(nodes, np.uint32)
-    ...     return order[: kahn_order(graph, adjacent, into, waiting, order)].tolist()
-    >>> order_of([0, 1, 1, 3], [1, 0, 1])  # 0 → 1, 2 → 0, 2 → 1
+    >>> from sar_agent.routing.graph.successors import ParentGraph, parent_of
+    >>> def order_of(parents):
+    ...     into, waiting = np.empty(1, np.uint32), np.empty(len(parents), np.int32)
+    ...     order = np.empty(len(parents), np.uint32)
+    ...     graph = ParentGraph(np.int32(parents))
+    ...     return order[: kahn_order(graph, parent_of, into, waiting, order)].tolist()
+    >>> order_of([1, -1, 0])  # 2 → 0 → 1
     [2, 0, 1]
-    >>> order_of([0, 1, 2, 3], [1, 0, 0])  # 0 → 1 → 0, 2 → 0
+    >>> order_of([1, 0, 0])  # 0 → 1 → 0, 2 → 0
     [2]
     """
     nodes = np.uint32(len(order))

@@ -21,10 +21,9 @@ import numpy as np
 
 from sar_agent.errors import InputError, Unserved
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import I32, U8
+from sar_agent.fabric.model import U8
 from sar_agent.jobs import JobMix
 from sar_agent.routing.engine import Options
-from sar_agent.routing.graph.two_way_search import LaneOrder
 from sar_agent.routing.lanes.dimensions import dimension_ordered
 from sar_agent.routing.lanes.dragonfly_groups import (
     dragonfly_groups_of,
@@ -50,45 +49,30 @@ WORDS = {"local-global-local": "local, global, local", "dimensions": "dimension-
 
 
 def assign_lanes(
-    fabric: Fabric,
-    routes: Routes,
-    options: Options,
-    groups: I32 | None = None,
-    mix: JobMix | None = None,
+    fabric: Fabric, routes: Routes, options: Options, mix: JobMix | None = None
 ) -> Routes:
     """`routes` with `service_level` and `virtual_lanes` such that no lane has a credit loop between
     hosts. Where no lanes suffice for the tables, other tables replace them.
 
-    `groups` int32[T]: paths to destinations of different groups never share a lane. `mix`: the
-    traffic that is balanced over lanes; without it all pairs count alike. Routes that need one lane
-    are returned as they are. Where tables were replaced the engine's name gets an ending
-    (`+dimensions`, `+joint`, `+updn`) and `remarks` explain why. Raises `Unserved` where lanes run
-    out, `InputError` for bad `groups` or budgets.
+    `mix`: the traffic that is balanced over lanes; without it all pairs count alike. Routes that
+    need one lane are returned as they are. Where tables were replaced the engine's name gets an
+    ending (`+dimensions`, `+joint`, `+updn`) and `remarks` explain why. Raises `Unserved` where
+    lanes run out, `InputError` for bad budgets.
     """
     began = time.perf_counter()
     budget = lane_budget(fabric, options)
-    if groups is not None and groups.shape != (fabric.terminals,):
-        raise InputError(
-            f"{len(groups)} groups for {fabric.terminals} terminals", remedy="give one for each"
-        )
-    problem = LaneProblem(fabric, groups, len(routes.egress))
-    if len(problem.parts) > budget:
-        raise Unserved(
-            f"{len(problem.parts)} groups need a virtual lane each, and there are {budget}"
-        )
+    problem = LaneProblem(fabric, len(routes.egress))
     plain = LaneAssignment(problem, routes.egress.reshape(-1, fabric.switches))
-    if groups is None:
-        if plain.one_lane():
-            return routes
-        if options.lanes == "hop" and (hopped := _hop_by_hop(fabric, routes, budget)):
-            return replace(hopped, seconds=routes.seconds + time.perf_counter() - began)
-    plain.assign()
-    if plain.needed > 1:
+    if plain.single_lane():
+        return routes
+    laid = _hop_by_hop(fabric, routes, budget) if options.lanes == "hop" else None
+    if laid is None:
+        plain.assign()
         assignment, remarks = _first_that_fits(plain, budget, options.best_effort)
         _place_others(assignment)
         _balance(assignment, budget, options.spread_lanes, mix)
-        routes = _routes_of(routes, assignment, remarks)
-    return replace(routes, seconds=routes.seconds + time.perf_counter() - began)
+        laid = _routes_of(routes, assignment, remarks)
+    return replace(laid, seconds=routes.seconds + time.perf_counter() - began)
 
 
 def lane_budget(fabric: Fabric, options: Options) -> int:
@@ -111,12 +95,12 @@ def _first_that_fits(
     for assignment in _attempts(plain, budget):
         if assignment is plain:
             needed = _count(assignment)
-        if assignment.complete and assignment.needed <= budget:
+        if assignment.complete and len(assignment.lanes) <= budget:
             if not assignment.method:
                 return assignment, ()
             remark = REMARKS[assignment.method].format(needed=needed)
             return assignment, (f"routes are {remark}",)
-        least = min(least, assignment, key=lambda attempt: attempt.needed)
+        least = min(least, assignment, key=lambda attempt: len(attempt.lanes))
     if not best_effort:
         raise Unserved(
             f"{_count(least)} virtual lanes are needed to avoid credit loops, and there are "
@@ -149,11 +133,11 @@ def _hop_by_hop(fabric: Fabric, routes: Routes, budget: int) -> Routes | None:
 
 
 def _count(assignment: LaneAssignment) -> str:
-    return str(assignment.needed) if assignment.complete else f"more than {MOST_LANES}"
+    return str(len(assignment.lanes)) if assignment.complete else f"more than {MOST_LANES}"
 
 
 def _attempts(plain: LaneAssignment, budget: int) -> Iterator[LaneAssignment]:
-    if plain.complete and (plain.needed > budget or plain.last_nearly_empty):
+    if plain.complete and (len(plain.lanes) > budget or plain.last_nearly_empty):
         plain.reassign()
     yield plain
     problem = plain.problem
@@ -167,15 +151,10 @@ def _attempts(plain: LaneAssignment, budget: int) -> Iterator[LaneAssignment]:
 
 
 def _reduce_lanes(assignment: LaneAssignment, budget: int) -> tuple[str, ...]:
-    """Takes lanes from the parts that have most, and gives the paths in them Up*/Down* paths."""
-    counts = [len(lanes) for lanes in assignment.lanes]
-    while sum(counts) > budget:
-        counts[counts.index(max(counts))] -= 1
+    """Gives the paths in lanes past the budget Up*/Down* paths."""
     wanted = _count(assignment)
-    assignment.trees, assignment.method, moved = assignment.trees.copy(), "updn", 0
-    for part, count in enumerate(counts):
-        if count < len(assignment.lanes[part]):
-            moved += use_updown_paths(assignment, part, count)
+    assignment.trees, assignment.method = assignment.trees.copy(), "updn"
+    moved = use_updown_paths(assignment, budget)
     hosts = (
         np.tile(assignment.problem.is_host, assignment.problem.offsets).sum()
         * assignment.problem.hosts.sum()
@@ -187,50 +166,39 @@ def _reduce_lanes(assignment: LaneAssignment, budget: int) -> tuple[str, ...]:
 
 
 def _place_others(assignment: LaneAssignment) -> None:
-    """Assigns paths from and to switches and aggregation units to lanes that exist already, and
-    numbers the lanes of all parts from 0. Paths to leaf switches are left to `follow_hosts`."""
+    """Assigns paths from and to switches and aggregation units to lanes that exist already. Paths
+    to leaf switches are left to `follow_hosts`."""
     problem = assignment.problem
     units, hosts = problem.sources(problem.units), problem.sources(problem.hosts | problem.units)
-    first, lanes = 0, list[LaneOrder]()
-    for part, own in zip(problem.parts, assignment.lanes, strict=True):
-        at = problem.rows(part)
-        for number, lane in enumerate(own):
-            if len(units):
-                assignment.fill(lane, at, units, number)
-        table = assignment.level[at]
-        assignment.level[at] = np.where(table == UNPLACED, 0, table) + first
-        first += len(own)
-        lanes += own
+    if len(units):
+        for number, lane in enumerate(assignment.lanes):
+            assignment.fill(lane, problem.rows(problem.is_host), units, number)
     at_leaf = problem.hosts[problem.fabric.destination_switch]
     rows = problem.rows(problem.others & ~at_leaf)
-    for number, lane in enumerate(lanes):
+    for number, lane in enumerate(assignment.lanes):
         if not len(rows) or not assignment.fill(lane, rows, hosts, number):
             break
     assignment.level[assignment.level == UNPLACED] = 0
 
 
 def _balance(assignment: LaneAssignment, budget: int, spread: bool, mix: JobMix | None) -> None:
-    """Balances each part's traffic over its lanes; with `spread` over unused lanes, too."""
-    problem = assignment.problem
-    demand, free, first = demand_of(problem.fabric, mix), budget - assignment.needed, 0
-    for part, lanes in zip(problem.parts, assignment.lanes, strict=False):
-        rows, load = problem.rows(part), np.zeros(len(lanes))
-        if len(lanes) > 1:
-            even_out(
-                problem.net, demand, assignment.trees, problem.root, rows,
-                problem.fabric.destinations, problem.hosts, shared_by(lanes), first, load,
-                assignment.level,
-            )  # fmt: skip
-        first += len(lanes)
-    if spread and free:
-        _split(assignment, free)
+    """Balances the traffic over its lanes; with `spread` over unused lanes, too."""
+    problem, lanes = assignment.problem, assignment.lanes
+    if len(lanes) > 1:
+        even_out(
+            problem.net, demand_of(problem.fabric, mix), assignment.trees, problem.root,
+            problem.rows(problem.is_host), problem.fabric.destinations, problem.hosts,
+            shared_by(lanes), np.zeros(len(lanes)), assignment.level,
+        )  # fmt: skip
+    if spread and len(lanes) < budget:
+        _split(assignment, budget - len(lanes))
 
 
 def _split(assignment: LaneAssignment, free: int) -> None:
     """Every lane, the first ones first, gives every second of its destinations to a free lane."""
     problem = assignment.problem
     turn = np.tile(np.arange(problem.fabric.destinations), problem.offsets)
-    used = assignment.needed
+    used = len(assignment.lanes)
     ways = [1 + (free + used - 1 - lane) // used for lane in range(used)]
     target, after = np.zeros((used, max(ways)), np.uint8), used
     for lane, count in enumerate(ways):
@@ -239,12 +207,12 @@ def _split(assignment: LaneAssignment, free: int) -> None:
         after += count - 1
     place = turn[:, None] % np.array(ways)[assignment.level]
     assignment.level = target[assignment.level, place]
-    assignment.lanes += [[assignment.new_lane()] for _ in range(after - used)]
+    assignment.lanes += [assignment.new_lane() for _ in range(after - used)]
 
 
 def _routes_of(routes: Routes, assignment: LaneAssignment, remarks: tuple[str, ...]) -> Routes:
     shape = routes.egress.shape
-    lanes = assignment.needed
+    lanes = len(assignment.lanes)
     if assignment.method:
         routes = replace(
             routes,

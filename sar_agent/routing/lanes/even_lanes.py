@@ -74,14 +74,13 @@ def even_out(
     destinations: int,
     sends: Bool,
     shared: U16,
-    first: int,
     load: F64,
     level: U8,
 ) -> None:  # pragma: no cover
     """Moves paths of `rows` (destinations that are hosts) from lanes with more than their share to
     the least loaded lane that has their dependencies.
 
-    `load` float64[L] receives what lanes `first` … `first` + L - 1 carry; `shared` uint16[C, W]:
+    `load` float64[L] receives what each lane carries; `shared` uint16[C, W]:
     which of them have a dependency; `level` uint8[R, S] is changed.
     """
     channel, target, offset = net.channel, net.target, net.offset
@@ -99,7 +98,7 @@ def even_out(
                 for m in range(members[jobs[i]], members[jobs[i] + one]):
                     weight[switches[m]] += by_job[jobs[i]]
             for s in range(np.uint32(len(weight))):
-                at = np.uint32(np.int64(level[row, s]) - first)
+                at = np.uint32(level[row, s])
                 if not sends[s] or s == end or at >= count:
                     continue
                 if not moving:
@@ -126,4 +125,4 @@ def even_out(
                 if best != at:
                     load[at] -= weight[s]
                     load[best] += weight[s]
-                    level[row, s] = first + best
+                    level[row, s] = best

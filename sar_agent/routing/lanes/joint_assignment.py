@@ -34,18 +34,14 @@ def joint_assignment(problem: LaneProblem, trees: U8) -> LaneAssignment:
     assignment.trees[at, problem.root[at]] = last[at]
     graph, cache = graph_of(fabric), new_cache(fabric)
     used = np.zeros(max(1, fabric.channels), np.int32)
-    for part in problem.parts:
-        lanes: list[LaneOrder] = []
-        left = 1
-        while left and len(lanes) < MOST_LANES:
-            lanes.append(assignment.new_lane())
-            left = _grow(
-                problem.net, lanes[-1], assignment.search, assignment.walk, graph, cache,
-                problem.root, problem.rows(part), problem.hosts, used, assignment.trees,
-                assignment.level, len(lanes) - 1,
-            )  # fmt: skip
-        assignment.lanes.append(lanes)
-        assignment.left += left
+    lanes, assignment.left = assignment.lanes, 1
+    while assignment.left and len(lanes) < MOST_LANES:
+        lanes.append(assignment.new_lane())
+        assignment.left = _grow(
+            problem.net, lanes[-1], assignment.search, assignment.walk, graph, cache,
+            problem.root, problem.rows(problem.is_host), problem.hosts, used, assignment.trees,
+            assignment.level, len(lanes) - 1,
+        )  # fmt: skip
     return assignment
 
 

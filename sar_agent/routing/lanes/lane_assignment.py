@@ -1,9 +1,8 @@
 """One attempt to assign the paths of tables to lanes; `assign_lanes.py` may make several.
 
-Paths between hosts come first, part by part: a part is the destinations whose paths may share lanes
-(all of them, unless groups are to be kept apart). Paths from and to switches and aggregation units
-come last and take lanes that exist already: they carry hardly any traffic, and first they would
-cost lanes. One attempt costs O(lanes · D · S) to follow the paths, and the search for cycles
+Paths between hosts come first. Paths from and to switches and aggregation units come last and take
+lanes that exist already: they carry hardly any traffic, and first they would cost lanes. One
+attempt costs O(lanes · D · S) to follow the paths, and the search for cycles
 (`routing/graph/two_way_search.py`) once for each dependency and lane.
 """
 
@@ -34,9 +33,9 @@ NEARLY_EMPTY = 1000
 
 
 class LaneProblem:
-    """What all attempts on one fabric share: its channels, hosts and parts."""
+    """What all attempts on one fabric share: its channels and hosts."""
 
-    def __init__(self, fabric: Fabric, groups: I32 | None, offsets: int) -> None:
+    def __init__(self, fabric: Fabric, offsets: int) -> None:
         self.fabric, self.offsets = fabric, offsets
         self.net = channel_graph_of(fabric)
         self.root: U32 = np.tile(fabric.destination_switch, offsets).astype(np.uint32)
@@ -50,13 +49,6 @@ class LaneProblem:
         is_host[: fabric.terminals] = fabric.is_host_port
         self.is_host: Bool = is_host
         self.others: Bool = live & ~is_host
-        group = np.zeros(fabric.destinations, np.int64)
-        if groups is not None:
-            group[: fabric.terminals] = groups
-        self.parts: list[Bool] = [
-            is_host & (group == number) for number in np.unique(group[is_host])
-        ]
-        """bool[D] each: destinations (host ports) whose paths may share lanes."""
 
     @cached_property
     def place(self) -> I32:
@@ -84,7 +76,7 @@ class LaneProblem:
 
 @dataclass
 class LaneAssignment:
-    """Trees, and the lanes of their paths so far; each part numbers its lanes from 0."""
+    """Trees, and the lanes of their paths so far."""
 
     problem: LaneProblem
     trees: U8
@@ -93,12 +85,11 @@ class LaneAssignment:
     """How the tables were made, where they are not the engine's; else empty."""
     level: U8 = field(init=False)
     """uint8[R, S]: lane of the path from each switch, `UNPLACED` where it has none yet."""
-    lanes: list[list[LaneOrder]] = field(default_factory=list)
-    """The lanes of each part."""
+    lanes: list[LaneOrder] = field(default_factory=list)
     left: int = 0
     """Paths between hosts that fit none of `MOST_LANES` lanes."""
     last_nearly_empty: bool = False
-    """Whether the last lane of some part has hardly any paths."""
+    """Whether the last lane has hardly any paths."""
 
     def __post_init__(self) -> None:
         self.level = np.full_like(self.trees, UNPLACED)
@@ -106,80 +97,60 @@ class LaneAssignment:
         self.walk = new_walk(self.problem.fabric.switches)
 
     @property
-    def needed(self) -> int:
-        """How many lanes all parts have together."""
-        return sum(map(len, self.lanes))
-
-    @property
     def complete(self) -> bool:
         """Whether every path between hosts is in a lane."""
         return self.left == 0
 
     def assign(self) -> None:
-        """Assigns every part: to one lane where that closes no cycle, else path by path."""
-        for part in self.problem.parts:
-            lane = self.single_lane(part, self.problem.hosts)
-            if lane is not None:
-                self.level[np.ix_(np.tile(part, self.problem.offsets), self.problem.hosts)] = 0
-                self.lanes.append([lane])
-            else:
-                self.lanes.append(self._layers(part))
-
-    def one_lane(self) -> bool:
-        """Whether all paths between hosts together close no cycle."""
-        return all(self.single_lane(part, self.problem.hosts) for part in self.problem.parts)
-
-    def single_lane(
-        self, part: Bool, sends: Bool, level: U8 | None = None, lane: int = 0
-    ) -> LaneOrder | None:
-        """A lane with all dependencies of a part's paths, or, with `level` uint8[R, S], of those
-        paths whose level is `lane`; None where these close a cycle."""
+        """Assigns all paths: to one lane where that closes no cycle, else path by path."""
         problem = self.problem
+        if lane := self.single_lane():
+            self.level[np.ix_(np.tile(problem.is_host, problem.offsets), problem.hosts)] = 0
+            self.lanes = [lane]
+            return
+        rows, sources = problem.rows(problem.is_host), problem.sources(problem.hosts)
+        self.left, last = len(rows) * len(sources), 0
+        while self.left and len(self.lanes) < MOST_LANES:
+            last = self.left
+            self.lanes.append(self.new_lane())
+            self.left = self.fill(self.lanes[-1], rows, sources, len(self.lanes) - 1)
+        self.last_nearly_empty = last * NEARLY_EMPTY < len(rows) * len(sources)
+
+    def single_lane(self, level: U8 | None = None, lane: int = 0) -> LaneOrder | None:
+        """A lane with all dependencies of paths between hosts, or, with `level` uint8[R, S], of
+        those paths whose level is `lane`; None where these close a cycle."""
+        problem, part = self.problem, self.problem.is_host
         depends = empty_dependencies(problem.fabric, 1 if level is None else lane + 1)
         for offset in range(problem.offsets):
             rows = slice(offset * len(part), (offset + 1) * len(part))
             levels = None if level is None else level[rows]
-            tables = offset_tables_of(problem.fabric, self.trees[rows], levels, sends, part)
+            tables = offset_tables_of(problem.fabric, self.trees[rows], levels, problem.hosts, part)
             collect_dependencies(tables, depends)
         order = dependency_order(problem.net, depends[lane])
         if len(order) < len(problem.net.target):
             return None
         return lane_of(problem.net, order, depends[lane])
 
-    def _layers(self, part: Bool) -> list[LaneOrder]:
-        rows, sources = self.problem.rows(part), self.problem.sources(self.problem.hosts)
-        lanes: list[LaneOrder] = []
-        left, last = len(rows) * len(sources), 0
-        while left and len(lanes) < MOST_LANES:
-            last = left
-            lanes.append(self.new_lane())
-            left = self.fill(lanes[-1], rows, sources, len(lanes) - 1)
-        self.last_nearly_empty |= last * NEARLY_EMPTY < len(rows) * len(sources)
-        self.left += left
-        return lanes
-
     def reassign(self) -> None:
-        """Assigns each part with several lanes again, the paths of the last lane first: these still
-        fit one lane together, and the paths after them find other gaps. Never needs more lanes."""
-        sources = self.problem.sources(self.problem.hosts)
-        for index, part in enumerate(self.problem.parts):
-            count = len(self.lanes[index])
-            if count == 1:
-                continue
-            rows, before = self.problem.rows(part), self.level.copy()
-            self.level[rows] = UNPLACED
-            lanes: list[LaneOrder] = []
-            left = 1
-            while left and len(lanes) < count:
-                lanes.append(self.new_lane())
-                left = sum(
-                    self.fill(lanes[-1], rows, sources, len(lanes) - 1, before, wanted)
-                    for wanted in range(count - 1, -1, -1)
-                )
-            if left:
-                self.level = before
-            else:
-                self.lanes[index] = lanes
+        """Assigns all paths again, those of the last lane first: these still fit one lane together,
+        and the paths after them find other gaps. Never needs more lanes."""
+        problem, count, before = self.problem, len(self.lanes), self.level.copy()
+        if count == 1:
+            return
+        rows, sources = problem.rows(problem.is_host), problem.sources(problem.hosts)
+        self.level[rows] = UNPLACED
+        lanes: list[LaneOrder] = []
+        left = 1
+        while left and len(lanes) < count:
+            lanes.append(self.new_lane())
+            left = sum(
+                self.fill(lanes[-1], rows, sources, len(lanes) - 1, before, wanted)
+                for wanted in range(count - 1, -1, -1)
+            )
+        if left:
+            self.level = before
+        else:
+            self.lanes = lanes
 
     def new_lane(self) -> LaneOrder:
         """A lane without paths."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import I32
 from sar_agent.jobs import JobMix
 from sar_agent.routing.engine import Engine, Options
 from sar_agent.routing.lanes.assign_lanes import assign_lanes, follow_hosts, lane_budget
@@ -13,21 +12,17 @@ from sar_agent.routing.repair import same_indices
 from sar_agent.routing.routes import Routes
 
 
-def routed(
-    engine: Engine, fabric: Fabric, mix: JobMix, options: Options, groups: I32 | None = None
-) -> Routes:
+def routed(engine: Engine, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
     """Routes without a credit loop between hosts. Raises `Unserved`."""
-    return with_lanes(engine.route(fabric, mix, options), fabric, mix, options, groups)
+    return with_lanes(engine.route(fabric, mix, options), fabric, mix, options)
 
 
-def with_lanes(
-    routes: Routes, fabric: Fabric, mix: JobMix, options: Options, groups: I32 | None = None
-) -> Routes:
+def with_lanes(routes: Routes, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
     """These routes with lanes. Routes whose engine assigned lanes itself are returned as they are.
     Raises `Unserved`."""
     if routes.virtual_lanes > 1:
         return routes
-    return assign_lanes(fabric, routes, options, groups, mix)
+    return assign_lanes(fabric, routes, options, mix)
 
 
 def with_levels_of(

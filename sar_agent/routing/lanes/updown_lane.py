@@ -35,21 +35,21 @@ def up_order(fabric: Fabric) -> I32:
     return height
 
 
-def use_updown_paths(assignment: LaneAssignment, part: int, lanes: int) -> int:
-    """Reduces a part to `lanes` lanes: paths in lane `lanes` - 1 and above, and unplaced ones, get
-    new entries and go to that lane. Returns how many paths these are."""
+def use_updown_paths(assignment: LaneAssignment, lanes: int) -> int:
+    """Reduces an assignment to `lanes` lanes: paths in the last of them and above, and unplaced
+    ones, get new entries and go to that lane. Returns how many paths these are."""
     problem = assignment.problem
     fabric = problem.fabric
-    rows = problem.rows(problem.parts[part])
+    rows = problem.rows(problem.is_host)
     height = up_order(fabric)
     used = np.zeros(max(1, fabric.channels), np.int32)
     moved: int = _use_updown_paths(
         graph_of(fabric), height, np.argsort(height).astype(np.uint32), problem.net.channel,
         problem.root, rows, problem.hosts, lanes - 1, used, assignment.trees, assignment.level,
     )  # fmt: skip
-    last = assignment.single_lane(problem.parts[part], problem.hosts, assignment.level, lanes - 1)
+    last = assignment.single_lane(assignment.level, lanes - 1)
     assert last is not None, "Up*/Down* paths close no cycle"
-    assignment.lanes[part] = [*assignment.lanes[part][: lanes - 1], last]
+    assignment.lanes = [*assignment.lanes[: lanes - 1], last]
     return moved
 
 

@@ -16,7 +16,7 @@ from sar_agent.fabric.model import I32
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.keys.routes import choose_shift, key_tree, make_key, unshifted
 from sar_agent.keys.routes.key import digit_channels
-from sar_agent.routing.oblivious import modulo_labels
+from sar_agent.routing.dmodk import modulo_labels
 from sar_lab.research.papers.claims import value
 from sar_lab.research.papers.outcome import Figure, Outcome
 

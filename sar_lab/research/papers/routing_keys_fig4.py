@@ -16,7 +16,7 @@ import numpy as np
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.keys.routes import KeyTree, choose_shift, key_tree, make_key, unshifted
 from sar_agent.keys.routes.key import digit_channels
-from sar_agent.routing.oblivious import modulo_labels
+from sar_agent.routing.dmodk import modulo_labels
 from sar_lab.research.papers.claims import RESAMPLES
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import COLOURS, LABELS

@@ -22,13 +22,13 @@ from sar_agent.fabric.model import I32
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, load_engine
-from sar_agent.routing.lnmp import LONGEST
 from sar_agent.routing.routes import Routes
 from sar_lab.fluid.flow_events import end_times
 from sar_lab.fluid.flow_links import F64
 from sar_lab.fluid.flow_paths import reroute, routed_links
 from sar_lab.fluid.flow_steps import Flows
 from sar_lab.fluid.job_patterns import all_to_all
+from sar_lab.research.engines.lnmp import LONGEST
 from sar_lab.research.packets.adaptive_model import crossbar_seconds
 from sar_lab.research.papers.outcome import Figure, Outcome, median_table
 from sar_lab.research.papers.pictures import bars

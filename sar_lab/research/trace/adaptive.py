@@ -24,7 +24,7 @@ from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8, U32
 from sar_agent.fabric.xgft_view import recognise_xgft
-from sar_agent.routing.oblivious_tables import digit_tables
+from sar_agent.routing.dmodk import digit_tables
 from sar_agent.routing.routes import Routes
 from sar_agent.util.kernels import kernel, kernel_part
 from sar_lab.fluid.flow_events import (

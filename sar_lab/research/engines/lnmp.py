@@ -66,7 +66,7 @@ class Lnmp:
                 "lnmp has a layer of paths for each LID of a port; it needs an LMC of 1 or more"
             )
         graph = graph_of(fabric)
-        hops = np.ascontiguousarray(all_hops(graph)[:, : fabric.switches])
+        hops = all_hops(graph)
         diameter = int(hops[np.ix_(fabric.leaves, fabric.leaves)].max(initial=0))
         if diameter >= LONGEST:
             raise Unserved(

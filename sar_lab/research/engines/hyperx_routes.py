@@ -21,7 +21,6 @@ import numpy as np
 
 from sar_agent.errors import Unserved
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.hyperx_view import HyperXView, recognise_hyperx
 from sar_agent.fabric.model import U8, U32, Bool
 from sar_agent.jobs import JobMix
 from sar_agent.routing.engine import Options
@@ -29,6 +28,7 @@ from sar_agent.routing.routes import NO_ROUTE, Routes
 from sar_agent.routing.sar import destination_order
 from sar_agent.routing.weighted_trees import grow_trees
 from sar_agent.util.kernels import kernel
+from sar_lab.research.engines.hyperx_view import HyperXView, recognise_hyperx
 
 HALVES = 4
 PARX_LMC = 2

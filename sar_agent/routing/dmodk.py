@@ -1,16 +1,46 @@
-"""Forwarding tables of an XGFT from the digits of its labels, without search or weights: O(T S)."""
+"""D-mod-k on XGFTs: hop l goes to parent M_l mod w_{l+1} of the destination's label (Rodriguez et
+al., 2009, Section V). No search and no weights: O(T S).
+"""
 
 from __future__ import annotations
+
+import time
 
 import numpy as np
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8
-from sar_agent.fabric.xgft_view import XgftView
+from sar_agent.fabric.xgft_view import XgftView, recognise_xgft
+from sar_agent.jobs import JobMix
+from sar_agent.routing.engine import Options
+from sar_agent.routing.graph.csr import graph_of
 from sar_agent.routing.loop_free_fill import fill_loop_free
-from sar_agent.routing.routes import NO_ROUTE
-from sar_agent.routing.shortest_paths import ShortestPaths
+from sar_agent.routing.routes import NO_ROUTE, Routes
 from sar_agent.util.kernels import kernel
+
+
+class DModK:
+    """The parent follows from the destination's label."""
+
+    name = "dmodk"
+    summary = "XGFTs: the way up by the destination's label, modulo (oblivious-xgft-2009, V)"
+
+    def labels(self, fabric: Fabric, view: XgftView, seed: int) -> U8:
+        """uint8[T, h - 1]: the parent for each destination at each level."""
+        return modulo_labels(view)
+
+    def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
+        """Raises `Unserved` where the fabric is no XGFT."""
+        began = time.perf_counter()
+        view = recognise_xgft(fabric)
+        egress = digit_tables(fabric, view, self.labels(fabric, view, options.seed))
+        return Routes(self.name, fabric.digest, egress[None], seconds=time.perf_counter() - began)
+
+
+def modulo_labels(view: XgftView) -> U8:
+    """uint8[T, h - 1]: the label digits M_l mod w_{l+1}."""
+    labels: U8 = (view.digit[:, :-1] % np.array(view.w[1:], np.int32)).astype(np.uint8)
+    return labels
 
 
 def digit_tables(fabric: Fabric, view: XgftView, choice: U8) -> U8:
@@ -20,7 +50,7 @@ def digit_tables(fabric: Fabric, view: XgftView, choice: U8) -> U8:
     everyone = np.arange(fabric.terminals, dtype=np.int32)
     egress[: fabric.terminals] = fill_digits(fabric, view, everyone, choice)
     egress[: fabric.terminals][~fabric.is_host_port] = NO_ROUTE
-    fill_loop_free(ShortestPaths(fabric), egress)
+    fill_loop_free(fabric, graph_of(fabric), egress)
     return egress
 
 
@@ -32,19 +62,6 @@ def fill_digits(fabric: Fabric, view: XgftView, terminals: I32, choice: U8) -> U
         fabric.terminal_switch[terminals], fabric.destination_port[terminals], choice, rows,
     )  # fmt: skip
     return rows
-
-
-def nca_tables(fabric: Fabric, view: XgftView) -> U8:
-    """uint8[roots, T + S, S]: table o leads all traffic over root o = W_2 + w_2 (W_3 + …)."""
-    tables = []
-    for nca in range(view.ncas):
-        digits, rest = [], nca
-        for w in view.w[1:]:
-            rest, digit = divmod(rest, w)
-            digits.append(digit)
-        choice = np.tile(np.array(digits, np.uint8), (fabric.terminals, 1))
-        tables.append(digit_tables(fabric, view, choice))
-    return np.stack(tables)
 
 
 @kernel

@@ -1,9 +1,8 @@
 """Oblivious routing of XGFTs (Rodriguez et al., 2009): the parent follows from labels or is random.
 
-`dmodk`    hop l goes to parent M_l mod w_{l+1} of the destination's label (Section V)
-`smodk`    the same with the source's label
+`smodk`    hop l goes to parent M_l mod w_{l+1} of the source's label (Section V)
 `random`   a random root for each pair
-`rnca-d`   as dmodk, with labels that were scrambled subtree by subtree (Section VIII)
+`rnca-d`   the same with the destination's (`dmodk`), scrambled subtree by subtree (Section VIII)
 `rnca-u`   as smodk, with such labels
 
 In each subtree of height l, scrambling maps the m_l children to the w_{l+1} parents at random but
@@ -13,7 +12,6 @@ programs' patterns share with a modulo, and still routes all traffic of a host o
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 
 import numpy as np
@@ -22,38 +20,13 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8, U64
 from sar_agent.fabric.xgft_view import XgftView, recognise_xgft
 from sar_agent.jobs import JobMix
+from sar_agent.routing.dmodk import DModK, modulo_labels
 from sar_agent.routing.engine import Options
-from sar_agent.routing.oblivious_tables import digit_tables
 from sar_agent.routing.path_routes import ParentChoice, PathRoutes
 from sar_agent.routing.routes import Routes
 
 
-class _ByDestination(ABC):
-    name = ""
-
-    @abstractmethod
-    def labels(self, fabric: Fabric, view: XgftView, seed: int) -> U8:
-        """uint8[T, h - 1]: the parent for each destination at each level."""
-
-    def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
-        """Raises `Unserved` where the fabric is no XGFT."""
-        began = time.perf_counter()
-        view = recognise_xgft(fabric)
-        egress = digit_tables(fabric, view, self.labels(fabric, view, options.seed))
-        return Routes(self.name, fabric.digest, egress[None], seconds=time.perf_counter() - began)
-
-
-class DModK(_ByDestination):
-    """The parent follows from the destination's label."""
-
-    name = "dmodk"
-    summary = "XGFTs: the way up by the destination's label, modulo (oblivious-xgft-2009, V)"
-
-    def labels(self, fabric: Fabric, view: XgftView, seed: int) -> U8:
-        return modulo_labels(view)
-
-
-class RncaD(_ByDestination):
+class RncaD(DModK):
     """The parent follows from the destination's scrambled label."""
 
     name = "rnca-d"
@@ -129,12 +102,6 @@ class Random(_BySource):
             ).reshape(len(source), -1)
 
         return choose
-
-
-def modulo_labels(view: XgftView) -> U8:
-    """uint8[T, h - 1]: the label digits M_l mod w_{l+1}."""
-    labels: U8 = (view.digit[:, :-1] % np.array(view.w[1:], np.int32)).astype(np.uint8)
-    return labels
 
 
 def scrambled_labels(fabric: Fabric, view: XgftView, seed: int) -> U8:
