@@ -20,22 +20,23 @@ from sar_agent.commands import (
     config_file,
     engines,
     key,
-    order,
+    rank_order,
     routes,
     service,
     topology,
 )
+from sar_agent.commands.program import Program
 from sar_agent.errors import SarError
 from sar_agent.util.extensions import extensions, load_point
 
 OPERATE = "Operate the agent"
 ROUTES = "Look at routes and topology (nothing is installed)"
 APPLICATIONS = "For applications"
+UNITS = "For units of systemd and cron (not in --help)"
 
-app = typer.Typer(
+app = Program(
     name="sar-agent",
     help="Scheduling-aware InfiniBand routes for Slurm clusters.",
-    no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
@@ -48,17 +49,17 @@ COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     (OPERATE, "counters", compare_counters.counters),
     (OPERATE, "rollback", service.rollback),
     (OPERATE, "resume", service.resume),
-    (OPERATE, "warm-up", service.warm_up),
-    (OPERATE, "fetch-state", service.fetch_state),
     (ROUTES, "route", routes.route),
     (ROUTES, "measure", routes.measure),
     (ROUTES, "check", routes.check),
     (ROUTES, "engines", engines.engines),
     (ROUTES, "anonymize", anonymize.anonymize),
-    (APPLICATIONS, "order", order.order),
+    (APPLICATIONS, "rank-order", rank_order.rank_order),
+    (UNITS, "warm-up", service.warm_up),
+    (UNITS, "fetch-state", service.fetch_state),
 )
 for panel, name, command in COMMANDS:
-    app.command(name, rich_help_panel=panel)(command)
+    app.command(name, rich_help_panel=panel, hidden=panel == UNITS)(command)
 app.add_typer(config_file.app, rich_help_panel=OPERATE)
 app.add_typer(topology.app, rich_help_panel=ROUTES)
 app.add_typer(key.app, rich_help_panel=APPLICATIONS)

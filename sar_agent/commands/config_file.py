@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import typer
 
 from sar_agent.commands.inputs import CONFIG_PATH, ConfigOption, JsonOption, print_json
+from sar_agent.commands.program import Program
 
 if TYPE_CHECKING:
     from sar_agent.config.model import Config
 
-app = typer.Typer(
+app = Program(
     name="config",
     help="Test a configuration file, or print the settings in use.",
-    no_args_is_help=True,
 )
 
 

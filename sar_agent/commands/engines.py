@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from sar_agent.commands.inputs import JsonOption, print_json
 
 
-def engines(as_json: JsonOption = False) -> None:
-    """List the routing engines, one a line: name and summary."""
-    from sar_agent.routing import engine_names, load_engine
+def engines(
+    everything: Annotated[
+        bool, typer.Option("--all", help="also those for special fabrics and for comparison")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """List the routing engines for sites, one a line: name and summary."""
+    from sar_agent.routing import SITE_ENGINES, engine_names, load_engine
 
-    summaries = {name: load_engine(name).summary for name in engine_names()}
+    others = [name for name in engine_names() if name not in SITE_ENGINES]
+    shown = [*SITE_ENGINES, *others] if everything else SITE_ENGINES
+    summaries = {name: load_engine(name).summary for name in shown}
     if as_json:
         print_json({"engines": [{"name": n, "summary": s} for n, s in summaries.items()]})
         return
     width = max(map(len, summaries))
     for name, summary in summaries.items():
         typer.echo(f"{name:{width}}  {summary}")
+    if not everything:
+        typer.echo(f"`sar-agent engines --all` lists {len(others)} more")

@@ -9,6 +9,7 @@ import typer
 
 from sar_agent.commands.host_options import with_host_options
 from sar_agent.commands.inputs import FabricOption, JsonOption, print_json
+from sar_agent.commands.program import Program
 
 MOST_RANKS = 1 << 20
 JobOption = Annotated[
@@ -24,13 +25,15 @@ AgentOption = Annotated[
     ),
 ]
 WaitOption = Annotated[
-    float, typer.Option("--wait", min=0.1, help="seconds to wait for the answer, at most")
+    float,
+    typer.Option(
+        "--wait", min=0.1, metavar="SECONDS", help="seconds to wait for the answer, at most"
+    ),
 ]
 
-app = typer.Typer(
+app = Program(
     name="key",
     help="Routing keys: separate routes for a job that declares its traffic.",
-    no_args_is_help=True,
 )
 
 
@@ -79,7 +82,12 @@ def request(
     ] = None,
     lease: Annotated[
         float | None,
-        typer.Option("--lease", min=1, help="seconds until the key ends, unless requested again"),
+        typer.Option(
+            "--lease",
+            min=1,
+            metavar="SECONDS",
+            help="seconds until the key ends, unless requested again",
+        ),
     ] = None,
     wait: WaitOption = 10.0,
     agent: AgentOption = None,

@@ -65,6 +65,7 @@ def rollback(
         typer.Option(
             "--hold",
             min=0,
+            metavar="MINUTES",
             help="minutes for which the agent leaves the routes alone; without it, until "
             "`sar-agent resume`",
         ),

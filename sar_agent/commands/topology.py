@@ -10,16 +10,16 @@ import typer
 
 from sar_agent.commands.host_options import load_given, with_host_options
 from sar_agent.commands.inputs import FabricOption, JsonOption, print_json
+from sar_agent.commands.program import Program
 from sar_agent.errors import InputError
 
 ForOption = Annotated[
     str | None,
     typer.Option("--for", metavar="VERSION", help="the version of Slurm that reads it, e.g. 22.05"),
 ]
-app = typer.Typer(
+app = Program(
     name="topology",
     help="Compare Slurm's topology file with the fabric, or generate one.",
-    no_args_is_help=True,
 )
 
 

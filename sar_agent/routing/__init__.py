@@ -1,6 +1,7 @@
 """Routing engines: `(fabric, mix, options) -> Routes`, behind one protocol and one registry."""
 
 from sar_agent.routing.engine import (
+    SITE_ENGINES,
     Engine,
     Options,
     PreviousRoutes,
@@ -13,6 +14,7 @@ from sar_agent.routing.engine import (
 from sar_agent.routing.routes import Routes
 
 __all__ = [
+    "SITE_ENGINES",
     "Engine",
     "Options",
     "PreviousRoutes",

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from sar_agent.routing.path_routes import PathRoutes
 
 GROUP = "sar_agent.engines"
+SITE_ENGINES = ("sar-plus", "sar", "ftree", "dmodc")
+"""Those that a site chooses from; the others are for special fabrics and for comparison."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,7 @@ def engine_names() -> list[str]:
 
 
 def load_engine(name: str) -> Engine:
-    """A new instance of the engine called `name`. Raises `InputError`, which lists the engines."""
-    engine: Engine = load_extension(GROUP, name, "engine")()
+    """A new instance of the engine called `name`. Raises `InputError`, which names those
+    for sites."""
+    engine: Engine = load_extension(GROUP, name, "engine", SITE_ENGINES)()
     return engine

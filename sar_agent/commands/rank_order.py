@@ -1,4 +1,4 @@
-"""`sar-agent order`: the hosts of a job in the order of the switches, for MPI."""
+"""`sar-agent rank-order`: the hosts of a job in the order of the switches, for MPI."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @with_host_options
-def order(
+def rank_order(
     job: Annotated[str, typer.Argument(help="Slurm's job number")],
     fabric: Annotated[
         str | None,
