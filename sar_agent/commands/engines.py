@@ -16,10 +16,12 @@ def engines(
     as_json: JsonOption = False,
 ) -> None:
     """List the routing engines for sites, one a line: name and summary."""
-    from sar_agent.routing import SITE_ENGINES, engine_names, load_engine
+    from sar_agent.routing import engine_names, load_engine, site_engines
 
-    others = [name for name in engine_names() if name not in SITE_ENGINES]
-    shown = [*SITE_ENGINES, *others] if everything else SITE_ENGINES
+    shown = site_engines()
+    others = [name for name in engine_names() if name not in shown]
+    if everything:
+        shown += tuple(others)
     summaries = {name: load_engine(name).summary for name in shown}
     if as_json:
         print_json({"engines": [{"name": n, "summary": s} for n, s in summaries.items()]})

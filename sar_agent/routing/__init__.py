@@ -1,7 +1,6 @@
 """Routing engines: `(fabric, mix, options) -> Routes`, behind one protocol and one registry."""
 
 from sar_agent.routing.engine import (
-    SITE_ENGINES,
     Engine,
     Options,
     PreviousRoutes,
@@ -10,11 +9,11 @@ from sar_agent.routing.engine import (
     is_source_routed,
     knows_jobs,
     load_engine,
+    site_engines,
 )
 from sar_agent.routing.routes import Routes
 
 __all__ = [
-    "SITE_ENGINES",
     "Engine",
     "Options",
     "PreviousRoutes",
@@ -24,4 +23,5 @@ __all__ = [
     "is_source_routed",
     "knows_jobs",
     "load_engine",
+    "site_engines",
 ]
