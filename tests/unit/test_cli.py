@@ -211,7 +211,7 @@ def bad(tmp_path: Path) -> dict[str, tuple[list[str | Path], str]]:
         "seed": (["route", "--fabric", TREE, "--jobs", "mix:x"], "seed"),
         "placed": (["route", "--fabric", TREE, "--jobs", "mix:1,placed=x"], "placed=tree"),
         "blocks": (["route", "--fabric", TREE, "--jobs", "blocks:9999"], "9999"),
-        "engine": (["route", "--fabric", TREE, *jobs, "--engine", "magic"], "one of sar-plus, sar, ftree,"),
+        "engine": (["route", "--fabric", TREE, *jobs, "--engine", "magic"], "one of sar-plus, sar"),
         "export": (
             ["route", "--fabric", TREE, *jobs, "--out", tmp_path / "o", "--export", "x"],
             "lfts, ibdm, ibsim",
