@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +20,10 @@ from numpy.typing import NDArray
 from sar_agent.errors import InputError
 from sar_agent.fabric.cabling import MAX_LID
 from sar_agent.fabric.columns import Links, Switches, Terminals, first_repeated, freeze
-from sar_agent.fabric.hostnames import HostMapper, NamedTerminal, name_port, port_order, told_apart
+from sar_agent.fabric.hostnames import HostMapper, name_port, port_order, told_apart
 from sar_agent.fabric.model import I64, Bool, Fabric
 from sar_agent.fabric.notes import twin_note
 from sar_agent.fabric.rates import LANE_RATE, UNREAD
-from sar_agent.fabric.same_hosts import same_hosts, share_hosts
 
 AGAIN = "ask the plugin again"
 MOST_BYTES = 1 << 28
@@ -79,59 +78,8 @@ class OpensmFabric(NamedTuple):
     digest: str
 
 
-class PortNames:
-    """Names of hosts' ports, and their order, of the last fabric: most changes are of cables
-    between switches, which leave both as they were. Not for several threads."""
-
-    def __init__(self, mapper: HostMapper) -> None:
-        self.mapper = mapper
-        self._of: tuple[Any, ...] = ()
-        self._named: list[NamedTerminal] = []
-        self.twins: list[tuple[int, int]] = []
-        """Ports of two machines with one name, as places in `far`."""
-        self._order: list[int] = []
-        self.fabric: Fabric | None = None
-        """The last one; `hosts` and `job_ports` of the next are the same if its ports are."""
-
-    def of(self, p: _FileArrays, far: I64, position: I64) -> tuple[list[NamedTerminal], list[int]]:
-        """Names of the ports `far`, whose nodes have a `position`, and the order of terminals."""
-        node = p.port_node[far]
-        arrays = (
-            p.node_type,
-            p.node_guid,
-            far,
-            node,
-            p.port_number[far],
-            p.port_guid[far],
-            position,
-        )
-        if self._of and self._of[0] == p.name:
-            same = map(np.array_equal, self._of[1], arrays)
-            if all(same):
-                return self._named, self._order
-        kinds, guids = p.node_type.tolist(), p.node_guid.tolist()
-        numbers = p.port_number[far].tolist()
-        named = [
-            name_port(self.mapper, _LETTER[kinds[n]], guids[n], p.name[n], number)
-            for n, number in zip(node.tolist(), numbers, strict=True)
-        ]
-        named, self.twins = told_apart(named, [guids[n] for n in node.tolist()])
-        order = port_order(named, position.tolist(), numbers, p.port_guid[far].tolist())
-        self._of, self._named, self._order = (p.name, arrays), named, order
-        return named, order
-
-    def follow(self, fabric: Fabric) -> None:
-        """`fabric` is the next one."""
-        if self.fabric is not None and same_hosts(self.fabric, fabric):
-            share_hosts(self.fabric, fabric)
-        self.fabric = fabric
-
-
-def read_opensm_fabric(
-    path: str | Path, mapper: HostMapper | None = None, names: PortNames | None = None
-) -> OpensmFabric:
-    """The fabric of a file; `names` are those of the fabric before. Raises `InputError` where it is
-    missing, unreadable or damaged."""
+def read_opensm_fabric(path: str | Path, mapper: HostMapper | None = None) -> OpensmFabric:
+    """The fabric of a file. Raises `InputError` where it is missing, unreadable or damaged."""
     path = Path(path)
     try:
         if path.stat().st_size > MOST_BYTES:
@@ -140,20 +88,14 @@ def read_opensm_fabric(
     except (OSError, ValueError) as error:
         what = error.strerror if isinstance(error, OSError) else str(error)
         raise InputError(f"cannot be read ({what})", file=path, remedy=AGAIN) from error
-    return decode_opensm_fabric(image, mapper, name=str(path), names=names)
+    return decode_opensm_fabric(image, mapper, name=str(path))
 
 
 def decode_opensm_fabric(
-    image: bytes,
-    mapper: HostMapper | None = None,
-    *,
-    name: str = "OpenSM's fabric",
-    names: PortNames | None = None,
+    image: bytes, mapper: HostMapper | None = None, *, name: str = "OpenSM's fabric"
 ) -> OpensmFabric:
     """The fabric of a file's bytes; `name` is for messages. Raises `InputError`."""
-    names = names or PortNames(mapper or HostMapper())
-    fabric = _fabric(_file_arrays(image, name), names, name)
-    names.follow(fabric)
+    fabric = _fabric(_file_arrays(image, name), mapper or HostMapper(), name)
     return OpensmFabric(fabric, image[55:47:-1].hex())
 
 
@@ -240,7 +182,7 @@ def _arrays(image: bytes, sizes: _Sizes) -> Iterator[NDArray[np.uint64]]:
         yield array
 
 
-def _fabric(p: _FileArrays, names: PortNames, name: str) -> Fabric:
+def _fabric(p: _FileArrays, mapper: HostMapper, name: str) -> Fabric:
     """The fabric of the file's arrays. Of L links, a `trunk` joins two switches; an `edge` joins a
     switch (`near`) and a channel adapter or router (`far`); other links are left out and noted."""
     a, b = p.link
@@ -264,15 +206,25 @@ def _fabric(p: _FileArrays, names: PortNames, name: str) -> Fabric:
     switch_port = p.port_number[near]
     position = _positions(p, index[p.port_node[near]] * 256 + switch_port, p.port_node[far])
 
-    nodes, guids = p.port_node[far].tolist(), p.node_guid.tolist()
-    named, ports = names.of(p, far, position)
+    nodes, guids, numbers = (
+        x.tolist() for x in (p.port_node[far], p.node_guid, p.port_number[far])
+    )
+    letters = [_LETTER[kind] for kind in p.node_type.tolist()]
+    named, pairs = told_apart(
+        [
+            name_port(mapper, letters[n], guids[n], p.name[n], number)
+            for n, number in zip(nodes, numbers, strict=True)
+        ],
+        [guids[n] for n in nodes],
+    )
+    ports = port_order(named, position.tolist(), numbers, p.port_guid[far].tolist())
     twins = [
         twin_note(
             p.name[nodes[one]],
             (guids[nodes[one]], guids[nodes[other]]),
             (p.name[p.port_node[near[one]]], p.name[p.port_node[near[other]]]),
         )
-        for one, other in names.twins
+        for one, other in pairs
     ]
     pick = np.array(ports, np.int64)
     far, near, position = far[pick], near[pick], position[pick]

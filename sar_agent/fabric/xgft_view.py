@@ -15,6 +15,7 @@ from math import prod
 import numpy as np
 
 from sar_agent.errors import Unserved
+from sar_agent.fabric.components import components_below
 from sar_agent.fabric.model import I32, U8, Fabric, Kind
 from sar_agent.fabric.tree import tree_levels
 
@@ -158,19 +159,14 @@ def _subtrees(fabric: Fabric, level: U8, height: int) -> I32:
     """int32[h + 1, S]: by height, the subtree of each switch of that level or below, numbered by
     the lowest GUID of its leaves; -1 for switches above."""
     subtree = np.full((height + 1, fabric.switches), -1, np.int32)
-    lowest = np.full(fabric.switches, fabric.switches)
+    rank = np.full(fabric.switches, fabric.switches)
     leaves = np.flatnonzero(level == 1)
-    lowest[leaves] = np.argsort(np.argsort(fabric.switch_guid[leaves]))
-    source, target = fabric.channel_source, fabric.channel_target
+    rank[leaves] = np.argsort(np.argsort(fabric.switch_guid[leaves]))
     for at in range(1, height + 1):
-        low = level <= at
-        kept = low[source] & low[target]
-        while True:  # in a tree at most twice the height
-            before = lowest.copy()
-            np.minimum.at(lowest, target[kept], before[source[kept]])
-            if np.array_equal(before, lowest):
-                break
-        subtree[at, low] = np.unique(lowest[low], return_inverse=True)[1]
+        low, part = level <= at, components_below(fabric, level, at)
+        lowest = rank.copy()
+        np.minimum.at(lowest, part, rank)
+        subtree[at, low] = np.unique(lowest[part[low]], return_inverse=True)[1]
     return subtree
 
 

@@ -139,28 +139,3 @@ def live_part(fabric: Fabric, job: Job) -> Job | None:
             return job
         return Job(job.id, live, job.traffic, job.weight)
     return None
-
-
-def moved_mix(mix: JobMix, before: Fabric, after: Fabric) -> JobMix:
-    """The same jobs on the indices of another fabric, by port GUID; without terminals that are
-    gone or down there, and without jobs that are not multi-switch jobs there."""
-    if np.array_equal(before.terminal_guid, after.terminal_guid) and np.array_equal(
-        before.terminal_switch, after.terminal_switch
-    ):
-        moved = before.terminal_up != after.terminal_up
-        if not moved.any():
-            return mix
-        # A leaf switch died or came back: most jobs are as they were.
-        until = np.append(0, moved[mix.terminal].cumsum())[mix.offset]
-        parts = zip(mix.jobs, np.diff(until), strict=True)
-        kept = (live_part(after, job) if some else job for job, some in parts)
-        return JobMix.of(job for job in kept if job)
-    order = np.argsort(after.terminal_guid)
-    guids = after.terminal_guid[order]
-    jobs = []
-    for job in mix.jobs:
-        of_job = before.terminal_guid[job.terminals]
-        index = np.minimum(np.searchsorted(guids, of_job), len(guids) - 1)
-        terminals = order[index[guids[index] == of_job]].astype(np.int32)
-        jobs.append(Job(job.id, np.sort(terminals), job.traffic, job.weight))
-    return multi_switch_mix(after, jobs)

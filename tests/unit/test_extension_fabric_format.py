@@ -12,11 +12,8 @@ import pytest
 from sar_agent.agent.fabric_source import read_fabric
 from sar_agent.config.model import parse_config
 from sar_agent.errors import InputError
-from sar_agent.fabric.cache import cached_fabric
-from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.spec import load_fabric, parse_fabric
-from sar_agent.fabric.xgft import xgft_fabric
 from tests.extension import installed_package
 from tests.fabric_texts import SMALL
 
@@ -69,18 +66,10 @@ def test_what_the_agent_s_command_prints_may_be_of_it(tmp_path: Path) -> None:
     echo = shutil.which("echo")
     config = parse_config(f'[fabric]\ncommand = ["{echo}", "{STAR.strip()}"]').fabric
     with format_installed(tmp_path):
-        fabric = read_fabric(config, tmp_path / "fabric.npz")
+        fabric = read_fabric(config)
         assert fabric.terminals == 3 and fabric.name == echo
     with pytest.raises(InputError, match=f"^{echo}: not a fabric in any known format"):
-        read_fabric(config, tmp_path / "other.npz")
-
-
-def test_the_cache_is_not_of_another_reader(tmp_path: Path) -> None:
-    path, mapper = tmp_path / "fabric.npz", HostMapper()
-    cached_fabric(path, STAR, mapper, lambda: xgft_fabric("xgft:2;4,4;1,2"))
-    with format_installed(tmp_path):
-        fabric = cached_fabric(path, STAR, mapper, lambda: parse_fabric(STAR, "star", mapper))
-        assert fabric.terminals == 3
+        read_fabric(config)
 
 
 def test_a_broken_package_does_not_hide_the_others(tmp_path: Path) -> None:
