@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from sar_agent.commands.host_options import with_host_options
-from sar_agent.commands.inputs import FabricOption, JsonOption, print_json
+from sar_agent.commands.inputs import FabricOption, JsonOption, print_answer, print_json
 from sar_agent.commands.program import Program
 
 MOST_RANKS = 1 << 20
@@ -136,10 +136,8 @@ def done(
     from sar_agent.keys import client
 
     phases = client.done(phase, job=job, wait=wait, agent=agent)
-    if as_json:
-        print_json({"phases": phases})
-    else:
-        typer.echo(f"done: {', '.join(phases) or 'no key was in force yet'}")
+    words = f"done: {', '.join(phases) or 'no key was in force yet'}"
+    print_answer({"phases": phases}, words, as_json=as_json)
 
 
 @app.command("list")
@@ -153,13 +151,8 @@ def list_keys(
     from sar_agent.keys import client
 
     keys = client.keys(job=job, wait=wait, agent=agent)
-    if as_json:
-        print_json({"keys": keys})
-    elif not keys:
-        typer.echo("no keys")
-    else:
-        for key in keys:
-            typer.echo(f"{key['phase']}: {_flows(key['offset'], key['own'], key['total'])}")
+    lines = [f"{k['phase']}: {_flows(k['offset'], k['own'], k['total'])}" for k in keys]
+    print_answer({"keys": keys}, "\n".join(lines) or "no keys", as_json=as_json)
 
 
 def _flows(offset: Any, own: Any, total: Any) -> str:
