@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -271,25 +272,17 @@ def _positions(p: _FileArrays, place: I64, node: I64) -> I64:
 def _switch_order(p: _FileArrays, trunks: I64) -> I64:
     """All switches, breadth first over cables from the one with the lowest GUID, by port number;
     then, in the same way, those that cannot be reached from there."""
-    switches = np.flatnonzero(p.node_type == _SWITCH)
-    ends = np.concatenate([trunks, trunks[::-1]], axis=1)
-    ends = ends[:, np.argsort(ends[0])]  # ports are ascending by node and number
-    source, target = p.port_node[ends[0]], p.port_node[ends[1]]
-    start = np.searchsorted(source, np.arange(len(p.node_guid) + 1))
-    seen = np.zeros(len(p.node_guid), np.bool_)
-    order: list[I64] = []
-    for root in switches.tolist():
-        level = np.array([] if seen[root] else [root], np.int64)
-        while len(level):
-            seen[level] = True
-            order.append(level)
-            count = start[level + 1] - start[level]
-            skip = np.repeat(start[level] - np.cumsum(count) + count, count)
-            near = target[np.arange(int(count.sum())) + skip]
-            near = near[~seen[near]]
-            _, first = np.unique(near, return_index=True)
-            level = near[np.sort(first)]
-    return np.concatenate([*order, np.zeros(0, np.int64)])
+    near: dict[int, list[int]] = {}
+    for a, b in sorted(zip(*np.concatenate([trunks, trunks[::-1]], axis=1).tolist(), strict=True)):
+        near.setdefault(int(p.port_node[a]), []).append(int(p.port_node[b]))
+    order: dict[int, None] = {}
+    for root in np.flatnonzero(p.node_type == _SWITCH).tolist():
+        waiting = deque([root])
+        while waiting:
+            if (switch := waiting.popleft()) not in order:
+                order[switch] = None
+                waiting += near.get(switch, ())
+    return np.array([*order], np.int64)
 
 
 def _notes(unread: int, itself: int, bare: int) -> Iterator[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from importlib import import_module
 from typing import Any
 
@@ -56,23 +56,20 @@ class PyslurmSource:
         except (self._error, OSError, RuntimeError) as error:
             raise Unavailable(f"pyslurm cannot load the jobs ({error})") from error
         skipped: list[str] = []
-        records = merge_components(self._records(jobs, skipped))
-        if 2 * len(skipped) > len(jobs):
-            raise Unavailable(
-                f"pyslurm gave {len(skipped)} of {len(jobs)} entries that are not jobs, the first: "
-                f"{skipped[0]}"
-            )
-        return Poll(records, len(skipped), skipped[0] if skipped else "")
-
-    def _records(self, jobs: list[Any], skipped: list[str]) -> Iterator[JobRecord]:
+        records: list[JobRecord] = []
         for job in jobs:
             try:
                 record = _record(job, self.states)
             except (AttributeError, TypeError, ValueError, InputError) as error:
                 skipped.append(f"{error}"[:200])
             else:
-                if record:
-                    yield record
+                records += [record] if record else []
+        if 2 * len(skipped) > len(jobs):
+            raise Unavailable(
+                f"pyslurm gave {len(skipped)} of {len(jobs)} entries that are not jobs, the first: "
+                f"{skipped[0]}"
+            )
+        return Poll(merge_components(records), len(skipped), skipped[0] if skipped else "")
 
 
 def _import_in_a_child() -> None:

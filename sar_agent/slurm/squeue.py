@@ -44,7 +44,6 @@ class SqueueSource:
     ) -> None:
         self.command = tuple(command)
         self.deadline = deadline
-        self._last = "", Poll(())
         self.states = frozenset(states)
         if unknown := self.states - STATES:
             raise InputError(
@@ -77,11 +76,7 @@ class SqueueSource:
         except PollFailed as error:
             # The first failure: the last may only say that the deadline was over.
             raise Unavailable(str(failures[0])) from error
-        # Most polls equal the last one; parsing it again would be half of the agent's idle time.
-        plain = text.replace(mark, "mark")
-        if plain != self._last[0]:
-            self._last = plain, parse_poll(text, mark, self.states)
-        return self._last[1]
+        return parse_poll(text, mark, self.states)
 
     def _call(self, mark: str, timeout: float) -> str:
         # --all: hidden partitions too; --local: not the other clusters of a federation.
