@@ -81,15 +81,20 @@ class OpensmFabric(NamedTuple):
 
 def read_opensm_fabric(path: str | Path, mapper: HostMapper | None = None) -> OpensmFabric:
     """The fabric of a file. Raises `InputError` where it is missing, unreadable or damaged."""
-    path = Path(path)
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise InputError("is too large for a fabric", file=path, remedy=AGAIN)
-        image = path.read_bytes()
-    except (OSError, ValueError) as error:
-        what = error.strerror if isinstance(error, OSError) else str(error)
-        raise InputError(f"cannot be read ({what})", file=path, remedy=AGAIN) from error
+    image = read_plugin_file(Path(path), MOST_BYTES, "a fabric")
     return decode_opensm_fabric(image, mapper, name=str(path))
+
+
+def read_plugin_file(path: Path, most: int, what: str) -> bytes:
+    """A file that the plugin wrote. Raises `InputError` where it is missing or unreadable, or has
+    more than `most` bytes, which is too large for `what`."""
+    try:
+        if path.stat().st_size > most:
+            raise InputError(f"is too large for {what}", file=path, remedy=AGAIN)
+        return path.read_bytes()
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise InputError(f"cannot be read ({why})", file=path, remedy=AGAIN) from error
 
 
 def decode_opensm_fabric(

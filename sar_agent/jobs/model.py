@@ -74,16 +74,12 @@ class JobMix:
 
     def digest(self, fabric: Fabric) -> bytes:
         """16 bytes that name the mix across fabrics with the same terminals, whatever the ids."""
-        guid, job = fabric.terminal_guid[self.terminal], np.arange(len(self.jobs))
-        order = np.lexsort((guid, np.repeat(job, np.diff(self.offset))))
-        size, guids = guid.itemsize, guid[order].tobytes()
-        ends = (self.offset * size).tolist()
-        parts = sorted(
-            guids[begin:end] + j.key[j.terminals.nbytes :]
-            for j, begin, end in zip(self.jobs, ends, ends[1:], strict=False)
-        )
+        parts = {
+            np.sort(fabric.terminal_guid[job.terminals]).tobytes() + job.key[job.terminals.nbytes :]
+            for job in self.jobs
+        }
         state = hashlib.blake2b(digest_size=16)
-        for part in dict.fromkeys(parts):
+        for part in sorted(parts):
             state.update(len(part).to_bytes(8, "little") + part)
         return state.digest()
 

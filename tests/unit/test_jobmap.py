@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
-import threading
-from pathlib import Path
 
 import pytest
 
@@ -75,25 +72,12 @@ def test_nothing_half_written_when_writing_fails(tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"map: cannot be written .No space left"):
         write_jobmap(tmp_path / "map", JOBS)
     assert parse_jobmap((tmp_path / "map").read_text()) == JOBS[:1]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["map", "map.lock"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["map"]
 
 
 def test_a_missing_directory_is_said():
     with pytest.raises(InputError, match="No such file or directory"):
         write_jobmap("/no/such/map", JOBS)
-
-
-def test_the_writer_waits_for_the_lock(tmp_path):
-    path = tmp_path / "map"
-    with Path(f"{path}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        writer = threading.Thread(target=write_jobmap, args=(path, JOBS))
-        writer.start()
-        writer.join(timeout=0.3)
-        assert writer.is_alive()
-        assert not path.exists()
-    writer.join(timeout=30)
-    assert parse_jobmap(path.read_text()) == JOBS
 
 
 def test_opensm_may_read_it(tmp_path):
