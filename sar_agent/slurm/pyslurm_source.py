@@ -14,8 +14,8 @@ from importlib import import_module
 from typing import Any
 
 from sar_agent.errors import InputError, Unavailable
-from sar_agent.jobs.record import JobRecord, merge_components, traffic_hint
-from sar_agent.jobs.source import Poll
+from sar_agent.jobs.record import JobRecord, traffic_hint
+from sar_agent.jobs.source import Poll, kept_of_queue
 from sar_agent.slurm.hostlist import expand
 from sar_agent.slurm.settings import SlurmSettings
 from sar_agent.slurm.states import RUNNING_STATES
@@ -64,12 +64,8 @@ class PyslurmSource:
                 skipped.append(f"{error}"[:200])
             else:
                 records += [record] if record else []
-        if 2 * len(skipped) > len(jobs):
-            raise Unavailable(
-                f"pyslurm gave {len(skipped)} of {len(jobs)} entries that are not jobs, the first: "
-                f"{skipped[0]}"
-            )
-        return Poll(merge_components(records), len(skipped), skipped[0] if skipped else "")
+        what = "pyslurm gave {} entries that are not jobs"
+        return kept_of_queue(records, skipped, len(jobs), what)
 
 
 def _import_in_a_child() -> None:
