@@ -13,14 +13,10 @@ from sar_agent.errors import InputError
 from sar_agent.fabric.builder import FabricBuilder, Terminal
 from sar_agent.fabric.hostnames import (
     HostMapper,
-    NamedTerminal,
     name_port,
-    port_order,
-    told_apart,
 )
 from sar_agent.fabric.model import Fabric, Kind
 from sar_agent.fabric.node_records import NodeRecord, PortRecord
-from sar_agent.fabric.notes import twin_note
 from sar_agent.fabric.rates import LANE_RATE, UNREAD
 
 MAX_LID = 0xBFFF
@@ -143,17 +139,8 @@ def assemble(
             switch = switches[a.id if a.kind == "S" else b.id]
             place = places[(far.kind, _node_guid(far))]
             ports.append(_terminal(mapper, cables, far, own, near, switch, place))
-    named, twins = told_apart(
-        [NamedTerminal(p.host, hca, p.kind) for p, hca in ports], [p.node_guid for p, _ in ports]
-    )
-    terminals = [p._replace(host=host) for (p, _), (host, _, _) in zip(ports, named, strict=True)]
-    order = port_order(
-        named,
-        [p.position for p in terminals],
-        [p.port_number for p in terminals],
-        [p.guid for p in terminals],
-    )
-    builder.terminals += [terminals[t] for t in order]
+    leaves = [n.description or n.id for n in nodes if n.kind == "S"]
+    twins = builder.add_named(ports, leaves)
     lmcs = {end.lmc for node in nodes if node.kind == "H" for end in node.ends}
     builder.lmc = max(lmcs & set(range(8)), default=0)
     if lines := cables.one_sided:
@@ -168,15 +155,7 @@ def assemble(
             f"{cables.default_rate:g} Gbit/s; the first at line {min(lines)}"
         )
     builder.notes += cables.odd
-    leaf = {switches[n.id]: n.description or n.id for n in nodes if n.id in switches}
-    builder.notes += [
-        twin_note(
-            first.description,
-            (first.node_guid, other.node_guid),
-            (leaf[first.switch], leaf[other.switch]),
-        )
-        for first, other in ((terminals[a], terminals[b]) for a, b in twins)
-    ]
+    builder.notes += twins
     return builder.build()
 
 

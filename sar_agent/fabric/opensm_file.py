@@ -19,11 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_agent.errors import InputError
+from sar_agent.fabric.builder import FabricBuilder, Terminal, first_repeated
 from sar_agent.fabric.cabling import MAX_LID
-from sar_agent.fabric.columns import Links, Switches, Terminals, first_repeated, freeze
-from sar_agent.fabric.hostnames import HostMapper, name_port, port_order, told_apart
+from sar_agent.fabric.hostnames import HostMapper, name_port
 from sar_agent.fabric.model import I64, Bool, Fabric
-from sar_agent.fabric.notes import twin_note
 from sar_agent.fabric.rates import LANE_RATE, UNREAD
 
 AGAIN = "ask the plugin again"
@@ -189,96 +188,64 @@ def _arrays(image: bytes, sizes: _Sizes) -> Iterator[NDArray[np.uint64]]:
 
 
 def _fabric(p: _FileArrays, mapper: HostMapper, name: str) -> Fabric:
-    """The fabric of the file's arrays. Of L links, a `trunk` joins two switches; an `edge` joins a
-    switch (`near`) and a channel adapter or router (`far`); other links are left out and noted."""
-    a, b = p.link
-    at_switch = [p.node_type[p.port_node[end]] == _SWITCH for end in (a, b)]
-    between = at_switch[0] & at_switch[1]
-    itself = p.port_node[a] == p.port_node[b]
+    """The fabric of the file's arrays. A `trunk` joins two switches; an `edge` joins a switch
+    (`near`) and a channel adapter or router (`far`); other links are left out and noted."""
     if not (p.node_type == _CA).any():
         raise InputError("no host in it", file=name, remedy=AGAIN)
-    up = p.port_up[a] & p.port_up[b]
-    rate = np.fmin(p.port_rate[a], p.port_rate[b])
+    up = p.port_up[p.link].all(axis=0)
+    rate = np.fmin(*p.port_rate[p.link])
     unread = int(np.isnan(rate).sum())
     fastest = max(LANE_RATE["SDR"], float(np.nanmax(p.port_rate, initial=0.0)))
-    rate = np.where(np.isnan(rate), fastest, rate)
-    trunk, edge = between & ~itself, at_switch[0] ^ at_switch[1]
-    near, far = np.where(at_switch[0], [a, b], [b, a])[
-        :, edge
-    ]  # of edges: at the switch, at the HCA
-    order = _switch_order(p, p.link[:, trunk])
-    index = np.full(len(p.node_guid), -1)
-    index[order] = np.arange(len(order))
-    switch_port = p.port_number[near]
-    position = _positions(p, index[p.port_node[near]] * 256 + switch_port, p.port_node[far])
-
-    nodes, guids, numbers = (
-        x.tolist() for x in (p.port_node[far], p.node_guid, p.port_number[far])
-    )
-    letters = [_LETTER[kind] for kind in p.node_type.tolist()]
-    named, pairs = told_apart(
-        [
-            name_port(mapper, letters[n], guids[n], p.name[n], number)
-            for n, number in zip(nodes, numbers, strict=True)
-        ],
-        [guids[n] for n in nodes],
-    )
-    ports = port_order(named, position.tolist(), numbers, p.port_guid[far].tolist())
-    twins = [
-        twin_note(
-            p.name[nodes[one]],
-            (guids[nodes[one]], guids[nodes[other]]),
-            (p.name[p.port_node[near[one]]], p.name[p.port_node[near[other]]]),
+    states = zip(up.tolist(), np.where(np.isnan(rate), fastest, rate).tolist(), strict=True)
+    node, number, lid = p.port_node.tolist(), p.port_number.tolist(), p.port_lid.tolist()
+    guid, port_guid = p.node_guid.tolist(), p.port_guid.tolist()
+    letter = [_LETTER[kind] for kind in p.node_type.tolist()]
+    trunks, edges, itself, bare = [], [], 0, 0
+    for (a, b), state in zip(p.link.T.tolist(), states, strict=True):
+        switches = (letter[node[a]] == "S") + (letter[node[b]] == "S")
+        if switches == 1:
+            edges.append((*((a, b) if letter[node[a]] == "S" else (b, a)), *state))
+        elif switches == 2 and node[a] != node[b]:
+            trunks.append((a, b, *state))
+        else:
+            itself, bare = itself + (switches == 2), bare + (switches == 0)
+    builder = FabricBuilder(name)
+    own = {n: lid[end] for end, n in enumerate(node) if not number[end] and letter[n] == "S"}
+    order = _switch_order(p, [(a, b) for a, b, *_ in trunks])
+    index = {
+        n: builder.add_switch(
+            guid[n], p.name[n] or f"S-{guid[n]:016x}", int(p.node_ports[n]), lid=own.get(n, 0)
         )
-        for one, other in pairs
-    ]
-    pick = np.array(ports, np.int64)
-    far, near, position = far[pick], near[pick], position[pick]
-    own = np.flatnonzero((p.port_number == 0) & (p.node_type[p.port_node] == _SWITCH))
-    switch_lid = np.zeros(len(p.node_guid), np.int64)
-    switch_lid[p.port_node[own]] = p.port_lid[own]
-    ends = p.link.ravel()
-    host_lmc = p.port_lmc[ends[p.node_type[p.port_node[ends]] == _CA]]
-    return freeze(
-        name,
-        Switches(
-            p.node_guid[order],
-            tuple(p.name[n] or f"S-{guids[n]:016x}" for n in order.tolist()),
-            p.node_ports[order], switch_lid[order], np.arange(1, len(order) + 1),
-        ),
-        Terminals(
-            p.port_guid[far], p.node_guid[p.port_node[far]], p.port_number[far],
-            tuple(p.name[nodes[t]] for t in ports), tuple(named[t].host for t in ports),
-            [named[t].kind for t in ports], p.port_lid[far],
-            index[p.port_node[near]], p.port_number[near], up[edge][pick], rate[edge][pick],
-            position + len(order),
-        ),
-        Links(
-            index[p.port_node[a[trunk]]], p.port_number[a[trunk]], index[p.port_node[b[trunk]]],
-            p.port_number[b[trunk]], up[trunk], rate[trunk],
-        ),
-        int(host_lmc.max(initial=0)),
-        [
-            *_notes(unread, int((itself & between).sum()), int((~between & ~edge).sum())),
-            *twins,
-        ],
-    )  # fmt: skip
+        for n in order
+    }
+    for a, b, live, gbits in trunks:
+        ends = index[node[a]], number[a], index[node[b]], number[b]
+        builder.add_link(*ends, up=live, rate=gbits)
+    position: dict[int, int] = {}  # of HCAs, by their first cables
+    for _, _, n in sorted((index[node[near]], number[near], node[far]) for near, far, *_ in edges):
+        if n not in position:
+            position[n] = builder.next_position()
+    ports = []
+    for near, far, live, gbits in edges:
+        n = node[far]
+        host, hca, kind = name_port(mapper, letter[n], guid[n], p.name[n], number[far])
+        terminal = Terminal(
+            port_guid[far], guid[n], number[far], p.name[n], host, kind, lid[far],
+            index[node[near]], number[near], live, gbits, position[n],
+        )  # fmt: skip
+        ports.append((terminal, hca))
+    twins = builder.add_named(ports, [p.name[n] for n in order])
+    ca_lmc = p.port_lmc[p.link][p.node_type[p.port_node[p.link]] == _CA]
+    builder.lmc = int(ca_lmc.max(initial=0))
+    builder.notes = [*_notes(unread, itself, bare), *twins]
+    return builder.build()
 
 
-def _positions(p: _FileArrays, place: I64, node: I64) -> I64:
-    """For each terminal the position of its node among HCAs, in the order of each node's first
-    cable; cables are at `place` (switch and port)."""
-    first = np.full(len(p.node_guid), np.iinfo(np.int64).max)
-    np.minimum.at(first, node, place)
-    _, position = np.unique(first[node], return_inverse=True)
-    return position.astype(np.int64) + 1
-
-
-def _switch_order(p: _FileArrays, trunks: I64) -> I64:
+def _switch_order(p: _FileArrays, trunks: list[tuple[int, int]]) -> list[int]:
     """All switches, breadth first over cables from the one with the lowest GUID, by port number;
     then, in the same way, those that cannot be reached from there."""
     near: dict[int, list[int]] = {}
-    for a, b in sorted(zip(*np.concatenate([trunks, trunks[::-1]], axis=1).tolist(), strict=True)):
+    for a, b in sorted([*trunks, *((b, a) for a, b in trunks)]):
         near.setdefault(int(p.port_node[a]), []).append(int(p.port_node[b]))
     order: dict[int, None] = {}
     for root in np.flatnonzero(p.node_type == _SWITCH).tolist():
@@ -287,7 +254,7 @@ def _switch_order(p: _FileArrays, trunks: I64) -> I64:
             if (switch := waiting.popleft()) not in order:
                 order[switch] = None
                 waiting += near.get(switch, ())
-    return np.array([*order], np.int64)
+    return [*order]
 
 
 def _notes(unread: int, itself: int, bare: int) -> Iterator[str]:
