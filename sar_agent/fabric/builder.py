@@ -135,7 +135,7 @@ class FabricBuilder:
         """Freeze. Raises `InputError` on duplicate GUIDs, ports used twice, ports out of range."""
         name = self.name
         guids, names, numbers, lids, places = _columns(self._switches, 5)
-        terminals: Any = Terminal(*_columns(self.terminals, len(Terminal._fields)))
+        terminals: Any = Terminal._make(_columns(self.terminals, len(Terminal._fields)))
         *ends, up, rate = _columns(self._links, 6)
         a, a_port, b, b_port = map(_ints, ends)
         at, at_port = _ints(terminals.switch), _ints(terminals.switch_port)

@@ -192,7 +192,7 @@ def _fabric(p: _FileArrays, mapper: HostMapper, name: str) -> Fabric:
     (`near`) and a channel adapter or router (`far`); other links are left out and noted."""
     if not (p.node_type == _CA).any():
         raise InputError("no host in it", file=name, remedy=AGAIN)
-    up = p.port_up[p.link].all(axis=0)
+    up = np.logical_and(*p.port_up[p.link])
     rate = np.fmin(*p.port_rate[p.link])
     unread = int(np.isnan(rate).sum())
     fastest = max(LANE_RATE["SDR"], float(np.nanmax(p.port_rate, initial=0.0)))

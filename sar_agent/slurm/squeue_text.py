@@ -49,7 +49,7 @@ class UnknownState(InputError):
 class Columns(NamedTuple):
     """Their number, and the index of each by its long name."""
 
-    count: int
+    width: int
     places: dict[str, int]
 
     def of(self, fields: list[str], name: str) -> str:
@@ -93,7 +93,7 @@ def parse_squeue_pipe(
         if not {"STATE", "NODELIST"} <= layout.places.keys():
             raise InputError("the header names no state or no node list", file=source, line=number)
         lines = [each for each in lines if _columns(each[1]) != _columns(header)]
-    elif lines and all(line.count("|") >= _WITH_REASON.count - 1 for _, line in lines):
+    elif lines and all(line.count("|") >= _WITH_REASON.width - 1 for _, line in lines):
         layout = _WITH_REASON
     records, bad = list[JobRecord](), list[InputError]()
     unknown, times = list[str](), list[str]()
@@ -141,7 +141,7 @@ def parse_line(line: str, layout: Columns, states: Collection[str]) -> JobRecord
     fields = _split(line, layout)
     if fields is None:
         raise InputError(
-            f"{line[:80]!r} is not a job line of {layout.count} columns",
+            f"{line[:80]!r} is not a job line of {layout.width} columns",
             remedy=f"save it with: squeue -h -o '{FORMAT}'",
         )
     identity, state = layout.of(fields, "JOBID"), layout.of(fields, "STATE")
@@ -173,7 +173,7 @@ def parse_line(line: str, layout: Columns, states: Collection[str]) -> JobRecord
 def _split(line: str, layout: Columns) -> list[str] | None:
     """The line's columns, with `|` inside the comment; None if there are too few or too many."""
     fields = line.split("|")
-    extra, comment = len(fields) - layout.count, layout.places.get("COMMENT")
+    extra, comment = len(fields) - layout.width, layout.places.get("COMMENT")
     if extra > 0 and comment is not None:
         end = comment + extra + 1
         fields[comment:end] = ["|".join(fields[comment:end])]
