@@ -68,6 +68,7 @@ def test_what_the_agent_s_command_prints_may_be_of_it(tmp_path: Path) -> None:
     with format_installed(tmp_path):
         fabric = read_fabric(config)
         assert fabric.terminals == 3 and fabric.name == echo
+    config = parse_config(f'[fabric]\ncommand = ["{echo}", "{STAR.strip()} again"]').fabric
     with pytest.raises(InputError, match=f"^{echo}: not a fabric in any known format"):
         read_fabric(config)
 
