@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sar_agent.commands.inputs import JsonOption, print_json
+from sar_agent.commands.inputs import JsonOption, print_answer
 
 
 def engines(
@@ -23,11 +23,9 @@ def engines(
     if everything:
         shown += tuple(others)
     summaries = {name: load_engine(name).summary for name in shown}
-    if as_json:
-        print_json({"engines": [{"name": n, "summary": s} for n, s in summaries.items()]})
-        return
     width = max(map(len, summaries))
-    for name, summary in summaries.items():
-        typer.echo(f"{name:{width}}  {summary}")
+    lines = [f"{name:{width}}  {summary}" for name, summary in summaries.items()]
     if not everything:
-        typer.echo(f"`sar-agent engines --all` lists {len(others)} more")
+        lines.append(f"`sar-agent engines --all` lists {len(others)} more")
+    listed = [{"name": name, "summary": summary} for name, summary in summaries.items()]
+    print_answer({"engines": listed}, "\n".join(lines), as_json=as_json)

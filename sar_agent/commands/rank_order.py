@@ -9,12 +9,7 @@ import typer
 
 from sar_agent.commands.announce import note
 from sar_agent.commands.host_options import load_given, with_host_options
-from sar_agent.commands.inputs import (
-    CONFIG_PATH,
-    ConfigOption,
-    JsonOption,
-    print_json,
-)
+from sar_agent.commands.inputs import CONFIG_PATH, ConfigOption, JsonOption, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
