@@ -38,9 +38,8 @@ def odd_cables(fabric: Fabric) -> OddCables:
     live = np.flatnonzero(fabric.channel_up)
     source, target = fabric.channel_source, fabric.channel_target
     level = levels_of(fabric).astype(np.int64)
-    kind = np.zeros(fabric.channels, np.int64)
     low, high = np.minimum(level[source], level[target]), np.maximum(level[source], level[target])
-    kind[:] = low * 256 + high
+    kind = low * 256 + high
     rate, said = fabric.channel_rate.copy(), []
     for k in np.unique(kind[live]):
         alike = live[kind[live] == k]

@@ -73,12 +73,12 @@ def recognise_xgft(fabric: Fabric) -> XgftView:
         for port, parent in above:
             up[s, digits[int(level[parent]), planes[parent]]] = port
     down = np.zeros((fabric.switches, max(m)), np.uint8)
-    child_digit = _child_digits(fabric, level, inside, height)
+    child_digit = _child_digits(level, inside)
     for s, below in enumerate(children):
         for port, child in below:
-            down[s, child_digit[int(level[child]), int(subtree[child])]] = port
+            down[s, child_digit[int(level[child])][subtree[child]]] = port
     _one_each(fabric, level, subtree, planes)
-    digit = _terminal_digits(fabric, inside, child_digit, height)
+    digit = _terminal_digits(fabric, inside, child_digit)
     below_leaf = max(1, int(digit[:, 0].max(initial=0)) + 1)
     whole = np.where(level == 1, inside, -1).astype(np.int32)
     return XgftView((below_leaf, *m[1:]), w, level, subtree, whole, digit, up, down)
@@ -170,17 +170,15 @@ def _subtrees(fabric: Fabric, level: U8, height: int) -> I32:
     return subtree
 
 
-def _child_digits(
-    fabric: Fabric, level: U8, inside: I32, height: int
-) -> dict[tuple[int, int], int]:
-    """(height, subtree) → M of the level above: its index among its siblings."""
-    digits: dict[tuple[int, int], int] = {}
-    leaves = np.flatnonzero(level == 1)
-    for at in range(1, height):
-        pairs = sorted({(int(inside[at + 1, s]), int(inside[at, s])) for s in leaves})
-        place: dict[int, int] = {}
-        for whole, part in pairs:
-            digits[at, part] = place[whole] = place.get(whole, -1) + 1
+def _child_digits(level: U8, inside: I32) -> list[I32]:
+    """By height, for each subtree: M of the level above, its index among its siblings."""
+    digits = [np.zeros(0, np.int32)]
+    leaves = inside[:, level == 1]
+    for at in range(1, len(inside) - 1):
+        whole, part = np.unique(leaves[[at + 1, at]], axis=1)
+        digit = np.zeros(len(part), np.int32)
+        digit[part] = np.arange(len(part)) - np.searchsorted(whole, whole)
+        digits.append(digit)
     return digits
 
 
@@ -194,19 +192,15 @@ def _one_each(fabric: Fabric, level: U8, subtree: I32, planes: list[int]) -> Non
         seen[key] = s
 
 
-def _terminal_digits(
-    fabric: Fabric, inside: I32, child_digit: dict[tuple[int, int], int], height: int
-) -> I32:
-    digit = np.zeros((fabric.terminals, height), np.int32)
+def _terminal_digits(fabric: Fabric, inside: I32, child_digit: list[I32]) -> I32:
+    digit = np.zeros((fabric.terminals, len(child_digit)), np.int32)
     hosts = np.flatnonzero(fabric.terminal_kind != Kind.IN_SWITCH)
     order = hosts[np.lexsort((fabric.terminal_switch_port[hosts], fabric.terminal_switch[hosts]))]
     leaf = fabric.terminal_switch[order]
-    first = np.searchsorted(leaf, leaf)
-    digit[order, 0] = np.arange(len(order)) - first
-    for at in range(1, height):
-        of_subtree = {part: j for (h, part), j in child_digit.items() if h == at}
+    digit[order, 0] = np.arange(len(order)) - np.searchsorted(leaf, leaf)
+    for at in range(1, len(child_digit)):
         part = inside[at, fabric.terminal_switch]
-        digit[:, at] = [of_subtree.get(int(p), 0) for p in part]
+        digit[:, at] = np.where(part >= 0, child_digit[at][part], 0)
     return digit
 
 
