@@ -233,19 +233,15 @@ class Fabric:
     ) -> Fabric:
         """The same fabric with these cables down (both directions of each channel)."""
         channel_up, terminal_up = self.channel_up.copy(), self.terminal_up.copy()
-        for channel in channels:
-            channel_up[channel] = channel_up[self.channel_reverse[channel]] = False
+        cut = list(channels)
+        channel_up[cut] = channel_up[self.channel_reverse[cut]] = False
         terminal_up[list(terminals)] = False
         return replace(self, channel_up=channel_up, terminal_up=terminal_up)
 
     def with_switches_down(self, switches: Iterable[int]) -> Fabric:
         """The same fabric without these switches: all their cables are down, to terminals, too."""
         down = np.union1d(self.switches_down, list(switches)).astype(np.int32)
-        at = np.isin(self.channel_source, down) | np.isin(self.channel_target, down)
-        terminal_up = self.terminal_up & ~np.isin(self.terminal_switch, down)
-        return replace(
-            self,
-            channel_up=self.channel_up & ~at,
-            terminal_up=terminal_up,
-            switches_down=tuple(down.tolist()),
-        )
+        channels = np.flatnonzero(np.isin(self.channel_source, down))
+        terminals = np.flatnonzero(np.isin(self.terminal_switch, down))
+        after = self.with_links_down(channels.tolist(), terminals.tolist())
+        return replace(after, switches_down=tuple(down.tolist()))
