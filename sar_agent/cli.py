@@ -12,7 +12,7 @@ from sar_agent.commands import (
     config_file,
     engines,
     key,
-    order,
+    rank_order,
     routes,
     service,
     topology,
@@ -24,6 +24,7 @@ OPERATE = "Operate the agent"
 LOOK = "Look at a site (from two files; nothing is installed)"
 ROUTES = "Look at routes and topology (nothing is installed)"
 APPLICATIONS = "For applications"
+UNITS = "For units of systemd and cron (not in --help)"
 
 app = make_program("sar-agent", "Scheduling-aware InfiniBand routes for Slurm clusters.")
 COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
@@ -35,8 +36,6 @@ COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     (OPERATE, "counters", compare_counters.counters),
     (OPERATE, "rollback", service.rollback),
     (OPERATE, "resume", service.resume),
-    (OPERATE, "warm-up", service.warm_up),
-    (OPERATE, "fetch-state", service.fetch_state),
     (LOOK, "cables", cabling.cables),
     (LOOK, "link", cabling.link),
     (LOOK, "what-if", what_if.what_if),
@@ -45,10 +44,12 @@ COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     (ROUTES, "check", routes.check),
     (ROUTES, "engines", engines.engines),
     (ROUTES, "anonymize", anonymize.anonymize),
-    (APPLICATIONS, "order", order.order),
+    (APPLICATIONS, "rank-order", rank_order.rank_order),
+    (UNITS, "warm-up", service.warm_up),
+    (UNITS, "fetch-state", service.fetch_state),
 )
 for panel, name, command in COMMANDS:
-    app.command(name, rich_help_panel=panel)(command)
+    app.command(name, rich_help_panel=panel, hidden=panel == UNITS)(command)
 app.add_typer(config_file.app, rich_help_panel=OPERATE)
 app.add_typer(topology.app, rich_help_panel=ROUTES)
 app.add_typer(key.app, rich_help_panel=APPLICATIONS)

@@ -4,9 +4,11 @@ asked for it."""
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_fixed
@@ -14,7 +16,6 @@ from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_fi
 from sar_agent.config.model import FabricConfig
 from sar_agent.errors import Unavailable
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.cache import cached_fabric
 from sar_agent.fabric.spec import parse_fabric
 from sar_agent.util.programs import run_program
 from sar_agent.util.text_files import read_text
@@ -23,17 +24,21 @@ MOST = 256 * 2**20
 """Bytes that ibnetdiscover may print; a fabric of 11,664 hosts is 10 MB."""
 
 
-def read_fabric(config: FabricConfig, cache: Path) -> Fabric:
-    """The fabric now; `cache` is a file that keeps it. Raises `SarError` where the command or the
-    file fails."""
+_WHEN = re.compile(r"^(# Topology file: generated on ).*$", re.MULTILINE)
+
+
+def read_fabric(config: FabricConfig) -> Fabric:
+    """The fabric now. Raises `SarError` where the command or the file fails."""
     if config.file:
-        name, text = config.file, read_text(Path(config.file)) + "\n"
+        name, text = config.file, read_text(Path(config.file))
     else:
         name = config.command[0]
-        text = _run(tuple(config.command), config.deadline_seconds, config.environment) + "\n"
-    return cached_fabric(
-        cache, text, config.mapper, lambda: parse_fabric(text, name, config.mapper)
-    )
+        text = _run(tuple(config.command), config.deadline_seconds, config.environment)
+    return _parsed(_WHEN.sub(r"\1", text + "\n", count=1), name, config.mapper)
+
+
+_parsed = lru_cache(maxsize=1)(parse_fabric)
+"""Mostly the text is that of the pass before, but for its time."""
 
 
 @retry(

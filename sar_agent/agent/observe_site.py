@@ -273,7 +273,7 @@ class SiteObserver:
     def _read_fabric(self) -> Fabric:
         if self.config.fabric_from_plugin:
             return self.manager.fabric()
-        return read_fabric(self.config.fabric, self.config.agent.state_dir / "fabric.npz")
+        return read_fabric(self.config.fabric)
 
     def _poll(self) -> tuple[JobRecord, ...]:
         poll = self.source.poll()

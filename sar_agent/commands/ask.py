@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from sar_agent.commands.inputs import CONFIG_PATH, ConfigOption, JsonOption, print_json
+from sar_agent.commands.inputs import CONFIG_PATH, ConfigOption, JsonOption, print_answer
 
 if TYPE_CHECKING:
     from sar_agent.agent.history import Row
@@ -39,10 +39,8 @@ def status(
         from sar_agent.standby.report import peer_json, peer_words
 
         peer = peer_json(settings)
-    if as_json:
-        print_json(report.json() | {"peer": peer})
-    else:
-        typer.echo(report.words() + (f"\n{peer_words(peer)}" if peer else ""))
+    words = report.words() + (f"\n{peer_words(peer)}" if peer else "")
+    print_answer(report.json() | {"peer": peer}, words, as_json=as_json)
 
 
 def _check(config: Path) -> NoReturn:
@@ -71,12 +69,8 @@ def history(
     from sar_agent.config.model import load_config
 
     rows = History(load_config(config).agent.state_dir).last(count)
-    if as_json:
-        print_json({"decisions": [asdict(row) for row in rows]})
-    elif not rows:
-        typer.echo("the agent has not made a decision yet")
-    else:
-        typer.echo("\n".join(map(_line, rows)))
+    words = "\n".join(map(_line, rows)) or "the agent has not made a decision yet"
+    print_answer({"decisions": [asdict(row) for row in rows]}, words, as_json=as_json)
 
 
 def explain(
@@ -89,10 +83,7 @@ def explain(
     from sar_agent.config.model import load_config
 
     report = explain_job(load_config(config), job)
-    if as_json:
-        print_json(report.json())
-    else:
-        typer.echo(report.words())
+    print_answer(report.json(), report.words(), as_json=as_json)
 
 
 def _line(row: Row) -> str:

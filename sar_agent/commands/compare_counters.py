@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import typer
-
-from sar_agent.commands.inputs import CONFIG_PATH, ConfigOption, JsonOption, print_json
+from sar_agent.commands.inputs import CONFIG_PATH, ConfigOption, JsonOption, print_answer
 
 
 def counters(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> None:
@@ -16,7 +14,4 @@ def counters(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) ->
 
     settings = load_config(config)
     comparison = counted_now(settings, build_site(settings).observer.observe()).comparison
-    if as_json:
-        print_json(comparison.json())
-    else:
-        typer.echo(comparison_words(comparison))
+    print_answer(comparison.json(), comparison_words(comparison), as_json=as_json)

@@ -8,15 +8,21 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from sar_agent.commands.inputs import CONFIG_PATH, ConfigOption, JsonOption, print_json
+from sar_agent.commands.inputs import (
+    CONFIG_PATH,
+    ConfigOption,
+    JsonOption,
+    print_answer,
+    print_json,
+)
+from sar_agent.commands.program import Program
 
 if TYPE_CHECKING:
     from sar_agent.config.model import Config
 
-app = typer.Typer(
+app = Program(
     name="config",
     help="Test a configuration file, or print the settings in use.",
-    no_args_is_help=True,
 )
 
 
@@ -44,13 +50,11 @@ def check(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> No
         raise ConfigError(config, problems)
     changed, jobs, manager = _changed(settings), _jobs_now(settings), _manager_now(settings)
     idle = idle_keys(settings, changed)
-    if as_json:
-        answer = {"file": str(config), "ok": True, "changed": changed, "without_effect": idle}
-        print_json(answer | {"jobs": jobs, "subnet_manager": manager})
-    else:
-        typer.echo(f"{config}: no problem; changed from the defaults: {_list(changed)}")
-        for sentence in (*idle, f"jobs: {jobs}", f"subnet manager: {manager}"):
-            typer.echo(sentence)
+    answer = {"file": str(config), "ok": True, "changed": changed, "without_effect": idle}
+    answer |= {"jobs": jobs, "subnet_manager": manager}
+    differ = f"{config}: no problem; changed from the defaults: {', '.join(changed) or 'nothing'}"
+    words = (differ, *idle, f"jobs: {jobs}", f"subnet manager: {manager}")
+    print_answer(answer, "\n".join(words), as_json=as_json)
 
 
 @app.command()
@@ -147,7 +151,3 @@ def _changed(settings: Config) -> list[str]:
         for key, value in model
         if value != getattr(getattr(defaults, section), key)
     ]
-
-
-def _list(keys: list[str]) -> str:
-    return ", ".join(keys) or "nothing"

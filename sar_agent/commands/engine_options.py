@@ -6,15 +6,15 @@ TOML file takes them from there, too.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
-from dataclasses import Field, fields
+from dataclasses import fields
 from functools import wraps
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, get_args
 
 import typer
 from annotated_types import DocInfo, Ge, Le
 
+from sar_agent.commands.more_options import with_parameters
 from sar_agent.config.engine import Options
 
 NOT_OFFERED = ("partitions", "reserve_lane")
@@ -24,50 +24,32 @@ NOT_OFFERED = ("partitions", "reserve_lane")
 def engine_option(name: str) -> Any:
     """The typer option for one field of `Options`."""
     field = next(field for field in fields(Options) if field.name == name)
-    limits: dict[str, Any] = {}
-    help = ""
+    settings: dict[str, Any] = {}
     for note in get_args(field.type)[1:]:
         match note:
             case Ge(ge=least):
-                limits["min"] = least
+                settings["min"] = least
             case Le(le=most):
-                limits["max"] = most
+                settings["max"] = most
             case DocInfo(documentation=text):
-                help = text
-    flag = f"--{name.replace('_', '-')}"
-    return typer.Option(flag, help=help, **limits)
+                settings["help"] = text
+    return typer.Option(f"--{name.replace('_', '-')}", **settings)
 
 
 def with_engine_options(command: Callable[..., None]) -> Callable[..., None]:
     """Gives `command` an option for every field of `Options`; it takes them as one keyword
     argument, `options`."""
     offered = [field for field in fields(Options) if field.name not in NOT_OFFERED]
-    names = {field.name for field in offered}
-    own = inspect.signature(command)
-    hints = get_type_hints(command, include_extras=True)
 
     @wraps(command)
     def call(*positional: Any, **named: Any) -> None:
-        chosen = {name: named.pop(name) for name in names & named.keys()}
+        chosen = {each.name: named.pop(each.name) for each in offered if each.name in named}
         if chosen:
             named["options"] = Options(**chosen)
         command(*positional, **named)
 
-    kept = [
-        parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY)
-        for name, parameter in own.parameters.items()
-        if name != "options"
-    ]
-    parameters = [*kept[:-1], *map(_parameter, offered), kept[-1]]  # --json stays the last
-    call.__dict__["__signature__"] = own.replace(parameters=parameters)
-    call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return call
-
-
-def _parameter(field: Field[Any]) -> inspect.Parameter:
-    return inspect.Parameter(
-        field.name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=field.default,
-        annotation=Annotated[get_args(field.type)[0], engine_option(field.name)],
+    more = (
+        (each.name, each.default, Annotated[get_args(each.type)[0], engine_option(each.name)])
+        for each in offered
     )
+    return with_parameters(call, command, more, without="options")

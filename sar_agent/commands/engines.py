@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
-from sar_agent.commands.inputs import JsonOption, print_json
+from sar_agent.commands.inputs import JsonOption, print_answer
 
 
-def engines(as_json: JsonOption = False) -> None:
-    """List the routing engines, one a line: name and summary."""
-    from sar_agent.routing import engine_names, load_engine
+def engines(
+    everything: Annotated[
+        bool, typer.Option("--all", help="also those for special fabrics and for comparison")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """List the routing engines for sites, one a line: name and summary."""
+    from sar_agent.routing import engine_names, load_engine, site_engines
 
-    summaries = {name: load_engine(name).summary for name in engine_names()}
-    if as_json:
-        print_json({"engines": [{"name": n, "summary": s} for n, s in summaries.items()]})
-        return
+    shown = site_engines()
+    others = [name for name in engine_names() if name not in shown]
+    if everything:
+        shown += tuple(others)
+    summaries = {name: load_engine(name).summary for name in shown}
     width = max(map(len, summaries))
-    for name, summary in summaries.items():
-        typer.echo(f"{name:{width}}  {summary}")
+    lines = [f"{name:{width}}  {summary}" for name, summary in summaries.items()]
+    if not everything:
+        lines.append(f"`sar-agent engines --all` lists {len(others)} more")
+    listed = [{"name": name, "summary": summary} for name, summary in summaries.items()]
+    print_answer({"engines": listed}, "\n".join(lines), as_json=as_json)

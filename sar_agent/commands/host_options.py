@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from sar_agent.commands.more_options import with_parameters
+
 if TYPE_CHECKING:
     from sar_agent.fabric import Fabric
     from sar_agent.fabric.hostnames import HostMapper
@@ -69,13 +71,14 @@ class HostOptions:
         from sar_agent.fabric.hostnames import HostMapper
 
         mapper = load_config(self.config).fabric.mapper if self.config else HostMapper()
-        chosen: dict[str, Any] = {
+        chosen = {
             "job_hcas": self.hca,
             "host_pattern": self.host_pattern,
             "storage_hosts": self.storage_hosts,
             "short_names": self.short_names,
         }
-        return replace(mapper, **{key: value for key, value in chosen.items() if value is not None})
+        given: dict[str, Any] = {key: value for key, value in chosen.items() if value is not None}
+        return replace(mapper, **given)
 
 
 _CHOSEN = ContextVar("_CHOSEN", default=HostOptions())  # noqa: B039 - it is frozen
@@ -83,36 +86,20 @@ _CHOSEN = ContextVar("_CHOSEN", default=HostOptions())  # noqa: B039 - it is fro
 
 def with_host_options(command: Callable[..., None]) -> Callable[..., None]:
     """Gives `command` the options that it does not have itself; `load_given` heeds them."""
-    own = inspect.signature(command)
-    hints = get_type_hints(command, include_extras=True)
-    ours = get_type_hints(HostOptions, include_extras=True)
-    offered = [field for field in fields(HostOptions) if field.name not in own.parameters]
+    own = inspect.signature(command).parameters
+    hints = get_type_hints(HostOptions, include_extras=True)
+    offered = [field.name for field in fields(HostOptions) if field.name not in own]
 
     @wraps(command)
     def call(*positional: Any, **named: Any) -> None:
-        chosen = {field.name: named.pop(field.name) for field in offered if field.name in named}
+        chosen = {name: named.pop(name) for name in offered if name in named}
         token = _CHOSEN.set(HostOptions(**chosen))
         try:
             command(*positional, **named)
         finally:
             _CHOSEN.reset(token)
 
-    kept = [
-        parameter.replace(
-            annotation=hints.get(name, parameter.annotation), kind=inspect.Parameter.KEYWORD_ONLY
-        )
-        for name, parameter in own.parameters.items()
-    ]
-    more = [
-        inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=ours[field.name]
-        )
-        for field in offered
-    ]
-    parameters = [*kept[:-1], *more, kept[-1]]  # --json stays the last
-    call.__dict__["__signature__"] = own.replace(parameters=parameters)
-    call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return call
+    return with_parameters(call, command, [(name, None, hints[name]) for name in offered])
 
 
 def load_given(spec: str) -> Fabric:

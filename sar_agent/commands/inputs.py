@@ -75,6 +75,11 @@ def print_json(result: dict[str, Any]) -> None:
     typer.echo(json.dumps(result))
 
 
+def print_answer(result: dict[str, Any], words: str, *, as_json: bool) -> None:
+    """Prints the object, or what it means in words."""
+    typer.echo(json.dumps(result) if as_json else words)
+
+
 def read_fabric(spec: str) -> Fabric:
     """The fabric of `--fabric`. Raises `InputError` if it is not connected."""
     from sar_agent.commands.host_options import load_given

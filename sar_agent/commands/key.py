@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from sar_agent.commands.host_options import with_host_options
-from sar_agent.commands.inputs import FabricOption, JsonOption, print_json
+from sar_agent.commands.inputs import FabricOption, JsonOption, print_answer, print_json
+from sar_agent.commands.program import Program
 
 MOST_RANKS = 1 << 20
 JobOption = Annotated[
@@ -24,13 +25,15 @@ AgentOption = Annotated[
     ),
 ]
 WaitOption = Annotated[
-    float, typer.Option("--wait", min=0.1, help="seconds to wait for the answer, at most")
+    float,
+    typer.Option(
+        "--wait", min=0.1, metavar="SECONDS", help="seconds to wait for the answer, at most"
+    ),
 ]
 
-app = typer.Typer(
+app = Program(
     name="key",
     help="Routing keys: separate routes for a job that declares its traffic.",
-    no_args_is_help=True,
 )
 
 
@@ -79,7 +82,12 @@ def request(
     ] = None,
     lease: Annotated[
         float | None,
-        typer.Option("--lease", min=1, help="seconds until the key ends, unless requested again"),
+        typer.Option(
+            "--lease",
+            min=1,
+            metavar="SECONDS",
+            help="seconds until the key ends, unless requested again",
+        ),
     ] = None,
     wait: WaitOption = 10.0,
     agent: AgentOption = None,
@@ -128,10 +136,8 @@ def done(
     from sar_agent.keys import client
 
     phases = client.done(phase, job=job, wait=wait, agent=agent)
-    if as_json:
-        print_json({"phases": phases})
-    else:
-        typer.echo(f"done: {', '.join(phases) or 'no key was in force yet'}")
+    words = f"done: {', '.join(phases) or 'no key was in force yet'}"
+    print_answer({"phases": phases}, words, as_json=as_json)
 
 
 @app.command("list")
@@ -145,13 +151,8 @@ def list_keys(
     from sar_agent.keys import client
 
     keys = client.keys(job=job, wait=wait, agent=agent)
-    if as_json:
-        print_json({"keys": keys})
-    elif not keys:
-        typer.echo("no keys")
-    else:
-        for key in keys:
-            typer.echo(f"{key['phase']}: {_flows(key['offset'], key['own'], key['total'])}")
+    lines = [f"{k['phase']}: {_flows(k['offset'], k['own'], k['total'])}" for k in keys]
+    print_answer({"keys": keys}, "\n".join(lines) or "no keys", as_json=as_json)
 
 
 def _flows(offset: Any, own: Any, total: Any) -> str:

@@ -1,4 +1,4 @@
-"""What the programs `sar-agent` and `sar-lab` share: their version, and how they end.
+"""What the programs `sar-agent` and `sar-lab` share: `--help` for people, and how they end.
 
 Exit codes are a contract: 0 success, 1 a check failed or another program did not answer, 2 bad
 input. An error is one line on stderr; a traceback is a bug.
@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from sar_agent import __version__
 from sar_agent.commands.announce import name_program, note
@@ -23,12 +26,43 @@ _REMEDIES: dict[type[OSError], str] = {
 }
 
 
+class Program(typer.Typer):
+    """A group of commands whose `--help` has no types of flags (`<bool>`) and no bounds (`[x>=1]`).
+    A value out of bounds is refused in a sentence; docs/reference/commands.md lists the bounds."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(cls=_Group, no_args_is_help=True, **settings)
+
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[Any], Any]:
+        return super().command(name, cls=_Command, **settings)
+
+
+class _Command(TyperCommand):
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        _simplify(self, ctx)
+        super().format_help(ctx, formatter)
+
+
+class _Group(TyperGroup):
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        _simplify(self, ctx)
+        super().format_help(ctx, formatter)
+
+
+def _simplify(command: Any, ctx: Any) -> None:
+    """Takes types and bounds away. The process ends after its help, so nothing is parsed later."""
+    for parameter in command.get_params(ctx):
+        if parameter.param_type_name == "option" and parameter.metavar is None:
+            kind = parameter.display_type(ctx).replace(" range", "")
+            parameter.metavar = "" if parameter.is_flag else kind
+        parameter.min = parameter.max = None
+
+
 def make_program(name: str, description: str) -> typer.Typer:
     """A program without commands."""
-    app = typer.Typer(
+    app = Program(
         name=name,
         help=description,
-        no_args_is_help=True,
         context_settings={"help_option_names": ["-h", "--help"]},
         pretty_exceptions_enable=False,
     )

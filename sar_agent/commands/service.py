@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sar_agent.commands.inputs import CONFIG_PATH, ConfigOption, JsonOption, print_json
+from sar_agent.commands.inputs import (
+    CONFIG_PATH,
+    ConfigOption,
+    JsonOption,
+    print_answer,
+    print_json,
+)
 
 if TYPE_CHECKING:
     from sar_agent.config.model import Config
@@ -65,6 +71,7 @@ def rollback(
         typer.Option(
             "--hold",
             min=0,
+            metavar="MINUTES",
             help="minutes for which the agent leaves the routes alone; without it, until "
             "`sar-agent resume`",
         ),
@@ -76,10 +83,7 @@ def rollback(
 
     log_to_stderr()
     sentence = roll_back(for_writing(config, "rollback"), to, hold)
-    if as_json:
-        print_json({"sentence": sentence})
-    else:
-        typer.echo(sentence)
+    print_answer({"sentence": sentence}, sentence, as_json=as_json)
 
 
 def resume(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> None:
@@ -87,10 +91,7 @@ def resume(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> N
     from sar_agent.agent.rollback import resume as end_hold
 
     sentence = end_hold(for_writing(config, "resume"))
-    if as_json:
-        print_json({"sentence": sentence})
-    else:
-        typer.echo(sentence)
+    print_answer({"sentence": sentence}, sentence, as_json=as_json)
 
 
 def warm_up(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> None:
@@ -110,15 +111,10 @@ def warm_up(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> 
     use_defaults = config == CONFIG_PATH and not config.exists()
     settings = Config() if use_defaults else load_config(config)
     done = rehearse(settings)
-    if as_json:
-        print_json({"compiled": done.compiled, "seconds": done.seconds})
-    else:
-        summary = (
-            f"{done.compiled} kernels compiled"
-            if done.compiled
-            else "all kernels were compiled already"
-        )
-        typer.echo(f"engine {settings.agent.engine}: {summary} ({done.seconds:.1f} s)")
+    new = f"{done.compiled} kernels compiled"
+    summary = new if done.compiled else "all kernels were compiled already"
+    words = f"engine {settings.agent.engine}: {summary} ({done.seconds:.1f} s)"
+    print_answer({"compiled": done.compiled, "seconds": done.seconds}, words, as_json=as_json)
 
 
 def fetch_state(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> None:
@@ -140,10 +136,7 @@ def fetch_state(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False)
             sentence = f"{error}; {restore_routes(settings)}"
     else:
         sentence = restore_routes(settings)
-    if as_json:
-        print_json({"sentence": sentence})
-    else:
-        typer.echo(sentence)
+    print_answer({"sentence": sentence}, sentence, as_json=as_json)
 
 
 def for_writing(config: Path, command: str) -> Config:

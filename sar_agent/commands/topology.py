@@ -9,17 +9,17 @@ from typing import Annotated, Literal
 import typer
 
 from sar_agent.commands.host_options import load_given, with_host_options
-from sar_agent.commands.inputs import FabricOption, JsonOption, print_json
+from sar_agent.commands.inputs import FabricOption, JsonOption, print_answer, print_json
+from sar_agent.commands.program import Program
 from sar_agent.errors import InputError
 
 ForOption = Annotated[
     str | None,
     typer.Option("--for", metavar="VERSION", help="the version of Slurm that reads it, e.g. 22.05"),
 ]
-app = typer.Typer(
+app = Program(
     name="topology",
     help="Compare Slurm's topology file with the fabric, or generate one.",
-    no_args_is_help=True,
 )
 
 
@@ -52,10 +52,8 @@ def check(
     conf = topology_in_use(conf)
     topology = read_topology(conf, strict=False, tree=tree)
     differences = check_topology(network, topology, _version(version))
-    if as_json:
-        print_json({"agree": not differences, "differences": differences})
-    else:
-        typer.echo("\n".join(differences) or f"{conf} and {fabric} agree")
+    words = "\n".join(differences) or f"{conf} and {fabric} agree"
+    print_answer({"agree": not differences, "differences": differences}, words, as_json=as_json)
     if differences:
         raise typer.Exit(1)
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from sar_agent.counters.readings import MOST_PORTS, WORD, PortReadings
 from sar_agent.errors import InputError
+from sar_agent.fabric.opensm_file import AGAIN, read_plugin_file
 
-AGAIN = "ask the plugin again"
 _HEADER = struct.Struct("<8sIIQIIIIQQII")
 _PORT_BYTES = 66
 _DATA, _WAITS, _STUCK = 1, 2, 4
@@ -19,15 +19,8 @@ _DATA, _WAITS, _STUCK = 1, 2, 4
 
 def read_counters_file(path: str | Path) -> PortReadings:
     """The readings of a file. Raises `InputError` where it is missing, unreadable or damaged."""
-    path = Path(path)
-    try:
-        if path.stat().st_size > _HEADER.size + _PORT_BYTES * MOST_PORTS:
-            raise InputError("is too large for counters", file=path, remedy=AGAIN)
-        image = path.read_bytes()
-    except (OSError, ValueError) as error:
-        what = error.strerror if isinstance(error, OSError) else str(error)
-        raise InputError(f"cannot be read ({what})", file=path, remedy=AGAIN) from error
-    return decode_counters(image, str(path))
+    most = _HEADER.size + _PORT_BYTES * MOST_PORTS
+    return decode_counters(read_plugin_file(Path(path), most, "counters"), str(path))
 
 
 def decode_counters(image: bytes, name: str = "OpenSM's counters") -> PortReadings:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sar_agent.errors import SarError
 from sar_agent.fabric.model import F64, I32, U64, Bool
@@ -85,6 +86,15 @@ def place_key(guid: U64, port: I32) -> U64:
     return mixed
 
 
+def index_of(values: NDArray[np.generic], wanted: NDArray[np.generic]) -> NDArray[np.int64]:
+    """int64[P]: the place of each wanted value, -1 where it is not among the values."""
+    if not len(values):
+        return np.full(len(wanted), -1, np.int64)
+    order = np.argsort(values, kind="stable")
+    place = np.minimum(np.searchsorted(values[order], wanted), len(values) - 1)
+    return np.where(values[order][place] == wanted, order[place], -1).astype(np.int64)
+
+
 def difference(before: PortTotals, after: PortTotals, now: float) -> PortReadings:
     """The window between two readings; ports that are in one of them only are not counted. Raises
     `WindowLeftOut` if the second reading is not later than the first."""
@@ -98,10 +108,8 @@ def difference(before: PortTotals, after: PortTotals, now: float) -> PortReading
         )
     old_key = place_key(before.guid ^ before.lid.astype(np.uint64), before.port)
     new_key = place_key(after.guid ^ after.lid.astype(np.uint64), after.port)
-    order = np.argsort(old_key, kind="stable")
-    place = np.minimum(np.searchsorted(old_key[order], new_key), len(old_key) - 1)
-    old = order[place]
-    both = old_key[old] == new_key
+    old = index_of(old_key, new_key)
+    both = old >= 0
     seconds = after.at - before.at[old]
     pairs = ((after.sent, before.sent[old]), (after.received, before.received[old]))
     back = both & np.logical_or.reduce([new < then for new, then in pairs])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_agent.counters.readings import PortReadings, WindowLeftOut, place_key
+from sar_agent.counters.readings import PortReadings, WindowLeftOut, index_of, place_key
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import F64, U64, Bool
 
@@ -146,19 +146,10 @@ def _fits(readings: PortReadings, seconds: float, age: float) -> Bool:
     return fits
 
 
-def _index(values: NDArray[np.generic], wanted: NDArray[np.generic]) -> Rows:
-    """int64[P]: the place of each wanted value, -1 where it is not among the values."""
-    if not len(values):
-        return np.full(len(wanted), -1, np.int64)
-    order = np.argsort(values, kind="stable")
-    place = np.minimum(np.searchsorted(values[order], wanted), len(values) - 1)
-    return np.where(values[order][place] == wanted, order[place], -1).astype(np.int64)
-
-
 def _switches(fabric: Fabric, readings: PortReadings) -> Rows:
     """int64[P]: the switch of each reading, -1 for other nodes."""
-    by_guid = _index(fabric.switch_guid, readings.guid)
-    by_lid = _index(fabric.switch_lid, readings.lid)
+    by_guid = index_of(fabric.switch_guid, readings.guid)
+    by_lid = index_of(fabric.switch_lid, readings.lid)
     unnamed = (readings.guid == 0) & (readings.lid > 0)
     return np.where(unnamed, by_lid, by_guid)
 
@@ -193,15 +184,15 @@ def _terminal_share(fabric: Fabric, readings: PortReadings, fits: Bool) -> F64:
     """float64[T]: from the HCA's own counter, else from what its leaf switch received."""
     key = place_key(readings.guid, readings.port)
     node = place_key(fabric.terminal_node_guid, fabric.terminal_port_number)
-    row = _index(key, node)
-    row = np.where(row < 0, _index(readings.guid, fabric.terminal_guid), row)
+    row = index_of(key, node)
+    row = np.where(row < 0, index_of(readings.guid, fabric.terminal_guid), row)
     unnamed = np.where(readings.guid == 0, readings.lid, 0)
     has_lid = (row < 0) & (fabric.terminal_lid > 0)
-    row = np.where(has_lid, _index(unnamed, fabric.terminal_lid), row)
+    row = np.where(has_lid, index_of(unnamed, fabric.terminal_lid), row)
     switch = _switches(fabric, readings)
     leaf_key = switch * 256 + np.where(readings.port < 256, readings.port, 0)
     wanted = fabric.terminal_switch.astype(np.int64) * 256 + fabric.terminal_switch_port
-    leaf = _index(np.where(switch >= 0, leaf_key, -1), wanted)
+    leaf = index_of(np.where(switch >= 0, leaf_key, -1), wanted)
     share = np.full(fabric.terminals, np.nan)
     rate = fabric.terminal_rate.astype(np.float64) * 1e9 / 8
     for rows, sent in ((leaf, readings.received), (row, readings.sent)):

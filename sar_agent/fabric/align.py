@@ -31,9 +31,10 @@ class Alignment(NamedTuple):
 
     def shared(self, ours: U8, theirs: U8) -> tuple[U8, U8]:
         """The entries that both of these tables (uint8[S, D], each on its indices) have, in one
-        order; without a copy of a table whose order that is."""
-        return _picked(ours, self.ours_s, self.ours_d), _picked(
-            theirs, self.theirs_s, self.theirs_d
+        order."""
+        return (
+            ours.take(self.ours_s, 0).take(self.ours_d, 1),
+            theirs.take(self.theirs_s, 0).take(self.theirs_d, 1),
         )
 
 
@@ -44,11 +45,3 @@ def align(ours: Nodes, theirs: Nodes) -> Alignment:
         for a, b in zip(ours, theirs, strict=True)
     ]
     return Alignment(*both[0], *both[1])
-
-
-def _picked(table: U8, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> U8:
-    if all(
-        np.array_equal(i, np.arange(n)) for i, n in zip((rows, columns), table.shape, strict=True)
-    ):
-        return table
-    return table[np.ix_(rows, columns)]

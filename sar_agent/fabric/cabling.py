@@ -8,43 +8,19 @@ read, and no routes should be computed for it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sar_agent.errors import InputError
-from sar_agent.fabric.builder import FabricBuilder
+from sar_agent.fabric.builder import FabricBuilder, Terminal
 from sar_agent.fabric.hostnames import (
     HostMapper,
-    NamedTerminal,
     name_port,
-    port_order,
-    told_apart,
 )
 from sar_agent.fabric.model import Fabric, Kind
 from sar_agent.fabric.node_records import NodeRecord, PortRecord
-from sar_agent.fabric.notes import twin_note
 from sar_agent.fabric.rates import LANE_RATE, UNREAD
 
 MAX_LID = 0xBFFF
 _SLOWEST = LANE_RATE["SDR"]
-
-
-@dataclass(slots=True)
-class _Port:
-    """A terminal whose index is not known yet."""
-
-    node: NodeRecord
-    node_guid: int
-    number: int
-    guid: int
-    lid: int
-    host: str
-    hca: str
-    kind: Kind
-    switch: int
-    switch_port: int
-    up: bool
-    rate: float
-    position: int
 
 
 class _CableReader:
@@ -143,7 +119,7 @@ def assemble(
                 lid=_lid(node.lid),
                 position=place,
             )
-    ports: list[_Port] = []
+    ports: list[tuple[Terminal, str]] = []
     mapper = mapper or HostMapper()
     for a, end, b, other in cables.pairs():
         if a is b:
@@ -163,21 +139,8 @@ def assemble(
             switch = switches[a.id if a.kind == "S" else b.id]
             place = places[(far.kind, _node_guid(far))]
             ports.append(_terminal(mapper, cables, far, own, near, switch, place))
-    named, twins = told_apart(
-        [NamedTerminal(p.host, p.hca, p.kind) for p in ports], [p.node_guid for p in ports]
-    )
-    for p, (host, _, _) in zip(ports, named, strict=True):
-        p.host = host
-    order = port_order(
-        named,
-        [p.position for p in ports], [p.number for p in ports], [p.guid for p in ports],
-    )  # fmt: skip
-    for p in (ports[t] for t in order):
-        builder.add_terminal(
-            p.guid, p.node.extras.get("description", p.node.description), p.host, p.switch,
-            p.switch_port, node_guid=p.node_guid, port_number=p.number, kind=p.kind, lid=p.lid,
-            up=p.up, rate=p.rate, position=p.position,
-        )  # fmt: skip
+    leaves = [n.description or n.id for n in nodes if n.kind == "S"]
+    twins = builder.add_named(ports, leaves)
     lmcs = {end.lmc for node in nodes if node.kind == "H" for end in node.ends}
     builder.lmc = max(lmcs & set(range(8)), default=0)
     if lines := cables.one_sided:
@@ -192,15 +155,7 @@ def assemble(
             f"{cables.default_rate:g} Gbit/s; the first at line {min(lines)}"
         )
     builder.notes += cables.odd
-    leaf = {switches[n.id]: n.description or n.id for n in nodes if n.id in switches}
-    builder.notes += [
-        twin_note(
-            ports[b].node.description,
-            (ports[a].node_guid, ports[b].node_guid),
-            (leaf[ports[a].switch], leaf[ports[b].switch]),
-        )
-        for a, b in twins
-    ]
+    builder.notes += twins
     return builder.build()
 
 
@@ -212,30 +167,26 @@ def _terminal(
     near: PortRecord | None,
     switch: int,
     position: int,
-) -> _Port:
+) -> tuple[Terminal, str]:
     """The terminal of a cable between a switch and a channel adapter or router, of which at least
-    one end has a record."""
+    one end has a record; and its HCA."""
     end = own or near
     assert end is not None
+    extras, node_guid = node.extras, _node_guid(node)
     number = own.port if own else end.peer_port
-    switch_port = near.port if near else end.peer_port
     guid = (own.guid if own else 0) or (near.peer_guid if near else 0) or node.guid + number
-    lid = _lid(own.lid if own else 0) or _lid(near.peer_lid if near else 0)
-    extras = node.extras
-    node_guid = _node_guid(node)
-    host, hca, kind = name_port(
-        mapper,
-        node.kind,
-        node_guid,
-        extras.get("description", node.description),
-        int(extras.get("port", number)),
-    )
-    return _Port(
-        node, node_guid, int(extras.get("port", number)), guid, lid, extras.get("host", host), hca,
-        Kind(extras.get("kind", kind)), switch, switch_port,
+    number = int(extras.get("port", number))
+    description = extras.get("description", node.description)
+    host, hca, kind = name_port(mapper, node.kind, node_guid, description, number)
+    terminal = Terminal(
+        guid, node_guid, number, description, extras.get("host", host),
+        Kind(extras.get("kind", kind)),
+        _lid(own.lid if own else 0) or _lid(near.peer_lid if near else 0),
+        switch, near.port if near else end.peer_port,
         all(side.up for side in (own, near) if side),
         _rate(cables, end, near if own else None), position,
     )  # fmt: skip
+    return terminal, hca
 
 
 def _count_of_cables(count: int, singular: str, plural: str) -> str:

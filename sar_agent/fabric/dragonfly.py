@@ -11,29 +11,22 @@ up to g - 2 ports of a group stay empty.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.builder import FabricBuilder
-from sar_agent.fabric.generate import host_adder, require_size, switch_guid
+from sar_agent.fabric.generate import add_hosts, require_counts, require_size, switch_guid
 from sar_agent.fabric.model import Fabric
 
 _SPEC = re.compile(r"dragonfly:((?:[aphg]=\d{1,6})(?:,[aphg]=\d{1,6})*)")
 _REMEDY = "write dragonfly:a=SWITCHES,p=HOSTS,h=GLOBALS, and g=GROUPS for fewer than a*h+1 groups"
 
 
-@dataclass(frozen=True)
-class Dragonfly:
-    """a switches per group, p hosts and h global cables per switch, g groups."""
+def dragonfly_fabric(spec: str) -> Fabric:
+    """The fabric of a spec: hosts `n0001`, …, switches `G0-0`, … (group, index in it).
 
-    a: int
-    p: int
-    h: int
-    g: int
-
-
-def parse_dragonfly(spec: str) -> Dragonfly:
-    """`dragonfly:a=4,p=2,h=2` to its parameters. Raises `InputError` for any other text."""
+    A switch's ports 1 … p go to hosts, the next a - 1 to the others of its group in their order,
+    the last h are global. Raises `InputError` for any other text.
+    """
     match = _SPEC.fullmatch(spec)
     pairs = [part.split("=") for part in match[1].split(",")] if match else []
     given = {key: int(number) for key, number in pairs}
@@ -41,32 +34,18 @@ def parse_dragonfly(spec: str) -> Dragonfly:
         raise InputError(f"{spec!r} is not a Dragonfly", remedy=_REMEDY)
     a, p, h = (given[key] for key in "aph")
     g = given.get("g", a * h + 1)
-    if min(a, p, h, g) < 1:
-        raise InputError(f"{spec!r} has a count of 0", remedy="1 is the least of each")
+    require_counts(spec, a, p, h, g)
     if g > a * h + 1:
         raise InputError(
             f"{spec!r} has {a * h} global cables per group, too few to reach {g - 1} others",
             remedy=f"give at most g={a * h + 1}",
         )
     require_size(spec, p + a - 1 + h, g * a * (p + 1))
-    return Dragonfly(a, p, h, g)
-
-
-def dragonfly_fabric(spec: str) -> Fabric:
-    """The fabric of a spec: hosts `n0001`, …, switches `G0-0`, … (group, index in it).
-
-    A switch's ports 1 … p go to hosts, the next a - 1 to the others of its group in their order,
-    the last h are global.
-    """
-    shape = parse_dragonfly(spec)
-    a, p, h, g = shape.a, shape.p, shape.h, shape.g
     builder = FabricBuilder(spec)
     for number in range(g * a):
         name = f"G{number // a}-{number % a}"
         builder.add_switch(switch_guid(number), name, p + a - 1 + h)
-    add_host = host_adder(builder, g * a * p)
-    for host in range(g * a * p):
-        add_host(host, [(host // p, host % p + 1)])
+    add_hosts(builder, g * a, p)
     for group in range(g):
         for low in range(a):
             for high in range(low + 1, a):

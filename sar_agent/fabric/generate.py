@@ -15,6 +15,12 @@ def switch_guid(number: int, level: int = 1) -> int:
     return 0x0008F10400000000 + (level << 24) + number
 
 
+def require_counts(spec: str, *counts: int) -> None:
+    """Raises `InputError` where one is 0."""
+    if min(counts) < 1:
+        raise InputError(f"{spec!r} has a count of 0", remedy="1 is the least of each")
+
+
 def require_size(spec: str, ports: int, nodes: int) -> None:
     """Raises `InputError` for switches or subnets that exceed InfiniBand's limits."""
     if ports > MOST_PORTS:
@@ -46,3 +52,10 @@ def host_adder(builder: FabricBuilder, hosts: int) -> Callable[[int, list[tuple[
             )
 
     return add
+
+
+def add_hosts(builder: FabricBuilder, switches: int, each: int) -> None:
+    """Hosts with one port at the first ports of each switch."""
+    add_host = host_adder(builder, switches * each)
+    for host in range(switches * each):
+        add_host(host, [(host // each, host % each + 1)])

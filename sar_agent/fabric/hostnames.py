@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import translate
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.model import Kind
@@ -152,47 +151,3 @@ def name_port(
     if kind == Kind.COMPUTE and not mapper.used_by_jobs(hca, port):
         kind = Kind.OTHER
     return NamedTerminal(host, hca, kind)
-
-
-def told_apart(
-    named: Sequence[NamedTerminal], guids: Sequence[int]
-) -> tuple[list[NamedTerminal], list[tuple[int, int]]]:
-    """Two machines with one description, as after cloning a disk: several nodes (`guids` are those
-    of the nodes) have one host's and HCA's name. The least GUID keeps the name, the others are
-    hosts of their own, named by GUID. Returns the names, and pairs of places in `named`: who keeps
-    a name, and another who had it."""
-    least: dict[tuple[str, str], int] = {}
-    for place, (host, hca, kind) in enumerate(named):
-        key = host, hca
-        if hca and kind == Kind.COMPUTE and guids[place] <= guids[least.setdefault(key, place)]:
-            least[key] = place
-    apart = list(named)
-    twins: dict[int, tuple[int, int]] = {}
-    for place, (host, hca, kind) in enumerate(named):
-        first = least.get((host, hca))
-        if first is not None and kind == Kind.COMPUTE and guids[place] != guids[first]:
-            apart[place] = NamedTerminal(f"H-{guids[place]:016x}", hca, kind)
-            twins.setdefault(guids[place], (first, place))
-    return apart, list(twins.values())
-
-
-def port_order(
-    ports: Sequence[NamedTerminal],
-    positions: Sequence[int],
-    numbers: Sequence[int],
-    guids: Sequence[int],
-) -> list[int]:
-    """The order of terminals in a `Fabric`: by their host's first node and, within a host, by HCA
-    name (numbers as numbers), port number and GUID. That is their rail."""
-    first: dict[str, int] = {}
-    several: set[str] = set()  # hosts with several ports; only these compare HCA names
-    for (host, _, _), position in zip(ports, positions, strict=True):
-        if host in first:
-            several.add(host)
-        first[host] = min(first.get(host, position), position)
-
-    def key(t: int) -> tuple[Any, ...]:
-        host, hca, _ = ports[t]
-        return first[host], host, hca_order(hca) if host in several else (), numbers[t], guids[t]
-
-    return sorted(range(len(ports)), key=key)

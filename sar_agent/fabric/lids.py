@@ -34,11 +34,6 @@ def assign_lids(fabric: Fabric, lmc: int = 0) -> tuple[I32, I32]:
     taken = np.zeros(MAX_LID + 1 + size, np.bool_)
     taken[0] = taken[MAX_LID + 1 :] = True
     lids = np.zeros(len(known), np.int32)
-    fits = (known > 0) & (known + need - 1 <= MAX_LID) & (known % need == 0)
-    used = known[fits, None] + np.arange(size)
-    used = used[np.arange(size) < need[fits, None]]
-    if fits.all() and len(np.unique(used)) == len(used):  # as under OpenSM
-        order, lids = [], known.astype(np.int32)
     for node in order:
         lid, count = int(known[node]), int(need[node])
         if 0 < lid <= MAX_LID and lid % count == 0 and not taken[lid : lid + count].any():

@@ -8,7 +8,7 @@ order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from sar_agent.errors import InputError
@@ -69,16 +69,8 @@ class LmcPlan:
 
     def json(self) -> dict[str, Any]:
         """The object for `--json`."""
-        return {
-            "ports": self.ports,
-            "switches": self.switches,
-            "lmc": self.lmc,
-            "largest": self.largest,
-            "lids": self.lids,
-            "lids_of_a_subnet": MAX_LID,
-            "keys": self.keys,
-            "fits": self.fits,
-        }
+        counts = {"lids": self.lids, "lids_of_a_subnet": MAX_LID, "keys": self.keys}
+        return asdict(self) | counts | {"fits": self.fits}
 
 
 def lmc_plan(fabric: Fabric, lmc: int | None = None) -> LmcPlan:

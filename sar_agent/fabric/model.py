@@ -197,34 +197,21 @@ class Fabric:
 
         LIDs and descriptions are left out: they can change while the routes stay valid.
         """
-        state = hashlib.blake2b(digest_size=32)
-        ends, channels, hosts, terminals = self._sorted_ends
-        ends, hosts = ends.copy(), hosts.copy()
-        ends[:, 3], hosts[:, 3] = self.channel_up[channels], self.terminal_up[terminals]
-        parts = [np.sort(self.switch_guid)[:, None], ends, hosts]
+        guid, port = self.switch_guid, self.channel_port.astype(np.uint64)
+        source, target = guid[self.channel_source], guid[self.channel_target]
+        ends = np.stack([source, port, target, self.channel_up.astype(np.uint64)], axis=1)
+        leaf, leaf_port = guid[self.terminal_switch], self.terminal_switch_port.astype(np.uint64)
+        hosts = np.stack([self.terminal_guid, leaf, leaf_port, self.terminal_up], axis=1)
+        # A port has one cable, so source and port determine the order.
+        parts = [np.sort(guid)[:, None], ends[np.lexsort((port, source))]]
+        parts.append(hosts[np.argsort(self.terminal_guid)])
         if self.switches_down:
-            parts.append(np.sort(self.switch_guid[list(self.switches_down)])[:, None])
+            parts.append(np.sort(guid[list(self.switches_down)])[:, None])
+        state = hashlib.blake2b(digest_size=32)
         for rows in parts:
             state.update(len(rows).to_bytes(8, "little"))
             state.update(np.ascontiguousarray(rows, dtype="<u8").tobytes())
         return state.digest()
-
-    @cached_property
-    def _sorted_ends(self) -> tuple[U64, NDArray[np.intp], U64, NDArray[np.intp]]:
-        """The rows of `digest` for channels and terminals, without their last column (the state),
-        and the indices of these rows. A port has one cable, so source and port determine the
-        order."""
-        port, guid = self.channel_port.astype(np.uint64), self.switch_guid
-        channels = np.lexsort((port, guid[self.channel_source]))
-        ends = np.zeros((self.channels, 4), np.uint64)
-        for column, rows in enumerate((guid[self.channel_source], port, guid[self.channel_target])):
-            ends[:, column] = rows[channels]
-        terminals = np.argsort(self.terminal_guid)
-        hosts = np.zeros((self.terminals, 4), np.uint64)
-        hosts[:, 0] = self.terminal_guid[terminals]
-        hosts[:, 1] = guid[self.terminal_switch[terminals]]
-        hosts[:, 2] = self.terminal_switch_port[terminals]
-        return ends, channels, hosts, terminals
 
     def channel_name(self, channel: int) -> str:
         """`"S1-0"[8] -> "S2-2"[1]`, as ibnetdiscover and ibsim would write it."""
@@ -246,25 +233,15 @@ class Fabric:
     ) -> Fabric:
         """The same fabric with these cables down (both directions of each channel)."""
         channel_up, terminal_up = self.channel_up.copy(), self.terminal_up.copy()
-        for channel in channels:
-            channel_up[channel] = channel_up[self.channel_reverse[channel]] = False
+        cut = list(channels)
+        channel_up[cut] = channel_up[self.channel_reverse[cut]] = False
         terminal_up[list(terminals)] = False
-        return self._after(channel_up, terminal_up, self.switches_down)
+        return replace(self, channel_up=channel_up, terminal_up=terminal_up)
 
     def with_switches_down(self, switches: Iterable[int]) -> Fabric:
         """The same fabric without these switches: all their cables are down, to terminals, too."""
         down = np.union1d(self.switches_down, list(switches)).astype(np.int32)
-        at = np.isin(self.channel_source, down) | np.isin(self.channel_target, down)
-        terminal_up = self.terminal_up & ~np.isin(self.terminal_switch, down)
-        return self._after(self.channel_up & ~at, terminal_up, tuple(down.tolist()))
-
-    def _after(self, channel_up: Bool, terminal_up: Bool, down: tuple[int, ...]) -> Fabric:
-        """The fabric with these states; values derived from cables and nodes alone are shared."""
-        after = replace(self, channel_up=channel_up, terminal_up=terminal_up, switches_down=down)
-        _ = self._sorted_ends
-        for name in (
-            "channel_by_port", "destination_switch", "destination_port", "hosts", "_sorted_ends"
-        ):  # fmt: skip
-            if name in vars(self):
-                vars(after)[name] = vars(self)[name]
-        return after
+        channels = np.flatnonzero(np.isin(self.channel_source, down))
+        terminals = np.flatnonzero(np.isin(self.terminal_switch, down))
+        after = self.with_links_down(channels.tolist(), terminals.tolist())
+        return replace(after, switches_down=tuple(down.tolist()))

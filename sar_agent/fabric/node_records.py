@@ -174,10 +174,7 @@ def parse_lines(text: str, file: str, *, strict: bool) -> tuple[list[NodeRecord]
             "the file ends before the node that this line announces",
             file=file, line=dangling, remedy=AGAIN,
         )  # fmt: skip
-    notes = few_bad_lines(broken, ports, text)
-    if foreign:
-        lines = "1 line was" if len(foreign) == 1 else f"{len(foreign)} lines were"
-        notes.append(f"{lines} not understood, the first is line {foreign[0]}")
+    notes = few_bad_lines(broken, ports, text) + not_understood(foreign)
     if renamed:
         these = "1 node has" if len(renamed) == 1 else f"{len(renamed)} nodes have"
         notes.append(
@@ -185,6 +182,12 @@ def parse_lines(text: str, file: str, *, strict: bool) -> tuple[list[NodeRecord]
             f"{renamed[0]}; the quoted one is used"
         )
     return nodes, notes
+
+
+def not_understood(lines: Sequence[int]) -> list[str]:
+    """A note on foreign lines; none where there are none."""
+    these = "1 line was" if len(lines) == 1 else f"{len(lines)} lines were"
+    return [f"{these} not understood, the first is line {lines[0]}"] if lines else []
 
 
 def few_bad_lines(bad: Sequence[BadLine], lines: int, text: str) -> list[str]:

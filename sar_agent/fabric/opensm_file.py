@@ -9,22 +9,21 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sar_agent.errors import InputError
+from sar_agent.fabric.builder import FabricBuilder, Terminal, first_repeated
 from sar_agent.fabric.cabling import MAX_LID
-from sar_agent.fabric.columns import Links, Switches, Terminals, first_repeated, freeze
-from sar_agent.fabric.hostnames import HostMapper, NamedTerminal, name_port, port_order, told_apart
+from sar_agent.fabric.hostnames import HostMapper, name_port
 from sar_agent.fabric.model import I64, Bool, Fabric
-from sar_agent.fabric.notes import twin_note
 from sar_agent.fabric.rates import LANE_RATE, UNREAD
-from sar_agent.fabric.same_hosts import same_hosts, share_hosts
 
 AGAIN = "ask the plugin again"
 MOST_BYTES = 1 << 28
@@ -79,81 +78,29 @@ class OpensmFabric(NamedTuple):
     digest: str
 
 
-class PortNames:
-    """Names of hosts' ports, and their order, of the last fabric: most changes are of cables
-    between switches, which leave both as they were. Not for several threads."""
-
-    def __init__(self, mapper: HostMapper) -> None:
-        self.mapper = mapper
-        self._of: tuple[Any, ...] = ()
-        self._named: list[NamedTerminal] = []
-        self.twins: list[tuple[int, int]] = []
-        """Ports of two machines with one name, as places in `far`."""
-        self._order: list[int] = []
-        self.fabric: Fabric | None = None
-        """The last one; `hosts` and `job_ports` of the next are the same if its ports are."""
-
-    def of(self, p: _FileArrays, far: I64, position: I64) -> tuple[list[NamedTerminal], list[int]]:
-        """Names of the ports `far`, whose nodes have a `position`, and the order of terminals."""
-        node = p.port_node[far]
-        arrays = (
-            p.node_type,
-            p.node_guid,
-            far,
-            node,
-            p.port_number[far],
-            p.port_guid[far],
-            position,
-        )
-        if self._of and self._of[0] == p.name:
-            same = map(np.array_equal, self._of[1], arrays)
-            if all(same):
-                return self._named, self._order
-        kinds, guids = p.node_type.tolist(), p.node_guid.tolist()
-        numbers = p.port_number[far].tolist()
-        named = [
-            name_port(self.mapper, _LETTER[kinds[n]], guids[n], p.name[n], number)
-            for n, number in zip(node.tolist(), numbers, strict=True)
-        ]
-        named, self.twins = told_apart(named, [guids[n] for n in node.tolist()])
-        order = port_order(named, position.tolist(), numbers, p.port_guid[far].tolist())
-        self._of, self._named, self._order = (p.name, arrays), named, order
-        return named, order
-
-    def follow(self, fabric: Fabric) -> None:
-        """`fabric` is the next one."""
-        if self.fabric is not None and same_hosts(self.fabric, fabric):
-            share_hosts(self.fabric, fabric)
-        self.fabric = fabric
+def read_opensm_fabric(path: str | Path, mapper: HostMapper | None = None) -> OpensmFabric:
+    """The fabric of a file. Raises `InputError` where it is missing, unreadable or damaged."""
+    image = read_plugin_file(Path(path), MOST_BYTES, "a fabric")
+    return decode_opensm_fabric(image, mapper, name=str(path))
 
 
-def read_opensm_fabric(
-    path: str | Path, mapper: HostMapper | None = None, names: PortNames | None = None
-) -> OpensmFabric:
-    """The fabric of a file; `names` are those of the fabric before. Raises `InputError` where it is
-    missing, unreadable or damaged."""
-    path = Path(path)
+def read_plugin_file(path: Path, most: int, what: str) -> bytes:
+    """A file that the plugin wrote. Raises `InputError` where it is missing or unreadable, or has
+    more than `most` bytes, which is too large for `what`."""
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise InputError("is too large for a fabric", file=path, remedy=AGAIN)
-        image = path.read_bytes()
+        if path.stat().st_size > most:
+            raise InputError(f"is too large for {what}", file=path, remedy=AGAIN)
+        return path.read_bytes()
     except (OSError, ValueError) as error:
-        what = error.strerror if isinstance(error, OSError) else str(error)
-        raise InputError(f"cannot be read ({what})", file=path, remedy=AGAIN) from error
-    return decode_opensm_fabric(image, mapper, name=str(path), names=names)
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise InputError(f"cannot be read ({why})", file=path, remedy=AGAIN) from error
 
 
 def decode_opensm_fabric(
-    image: bytes,
-    mapper: HostMapper | None = None,
-    *,
-    name: str = "OpenSM's fabric",
-    names: PortNames | None = None,
+    image: bytes, mapper: HostMapper | None = None, *, name: str = "OpenSM's fabric"
 ) -> OpensmFabric:
     """The fabric of a file's bytes; `name` is for messages. Raises `InputError`."""
-    names = names or PortNames(mapper or HostMapper())
-    fabric = _fabric(_file_arrays(image, name), names, name)
-    names.follow(fabric)
+    fabric = _fabric(_file_arrays(image, name), mapper or HostMapper(), name)
     return OpensmFabric(fabric, image[55:47:-1].hex())
 
 
@@ -240,104 +187,74 @@ def _arrays(image: bytes, sizes: _Sizes) -> Iterator[NDArray[np.uint64]]:
         yield array
 
 
-def _fabric(p: _FileArrays, names: PortNames, name: str) -> Fabric:
-    """The fabric of the file's arrays. Of L links, a `trunk` joins two switches; an `edge` joins a
-    switch (`near`) and a channel adapter or router (`far`); other links are left out and noted."""
-    a, b = p.link
-    at_switch = [p.node_type[p.port_node[end]] == _SWITCH for end in (a, b)]
-    between = at_switch[0] & at_switch[1]
-    itself = p.port_node[a] == p.port_node[b]
+def _fabric(p: _FileArrays, mapper: HostMapper, name: str) -> Fabric:
+    """The fabric of the file's arrays. A `trunk` joins two switches; an `edge` joins a switch
+    (`near`) and a channel adapter or router (`far`); other links are left out and noted."""
     if not (p.node_type == _CA).any():
         raise InputError("no host in it", file=name, remedy=AGAIN)
-    up = p.port_up[a] & p.port_up[b]
-    rate = np.fmin(p.port_rate[a], p.port_rate[b])
+    up = np.logical_and(*p.port_up[p.link])
+    rate = np.fmin(*p.port_rate[p.link])
     unread = int(np.isnan(rate).sum())
     fastest = max(LANE_RATE["SDR"], float(np.nanmax(p.port_rate, initial=0.0)))
-    rate = np.where(np.isnan(rate), fastest, rate)
-    trunk, edge = between & ~itself, at_switch[0] ^ at_switch[1]
-    near, far = np.where(at_switch[0], [a, b], [b, a])[
-        :, edge
-    ]  # of edges: at the switch, at the HCA
-    order = _switch_order(p, p.link[:, trunk])
-    index = np.full(len(p.node_guid), -1)
-    index[order] = np.arange(len(order))
-    switch_port = p.port_number[near]
-    position = _positions(p, index[p.port_node[near]] * 256 + switch_port, p.port_node[far])
-
-    nodes, guids = p.port_node[far].tolist(), p.node_guid.tolist()
-    named, ports = names.of(p, far, position)
-    twins = [
-        twin_note(
-            p.name[nodes[one]],
-            (guids[nodes[one]], guids[nodes[other]]),
-            (p.name[p.port_node[near[one]]], p.name[p.port_node[near[other]]]),
+    states = zip(up.tolist(), np.where(np.isnan(rate), fastest, rate).tolist(), strict=True)
+    node, number, lid = p.port_node.tolist(), p.port_number.tolist(), p.port_lid.tolist()
+    guid, port_guid = p.node_guid.tolist(), p.port_guid.tolist()
+    letter = [_LETTER[kind] for kind in p.node_type.tolist()]
+    trunks, edges, itself, bare = [], [], 0, 0
+    for (a, b), state in zip(p.link.T.tolist(), states, strict=True):
+        switches = (letter[node[a]] == "S") + (letter[node[b]] == "S")
+        if switches == 1:
+            edges.append((*((a, b) if letter[node[a]] == "S" else (b, a)), *state))
+        elif switches == 2 and node[a] != node[b]:
+            trunks.append((a, b, *state))
+        else:
+            itself, bare = itself + (switches == 2), bare + (switches == 0)
+    builder = FabricBuilder(name)
+    own = {n: lid[end] for end, n in enumerate(node) if not number[end] and letter[n] == "S"}
+    order = _switch_order(p, [(a, b) for a, b, *_ in trunks])
+    index = {
+        n: builder.add_switch(
+            guid[n], p.name[n] or f"S-{guid[n]:016x}", int(p.node_ports[n]), lid=own.get(n, 0)
         )
-        for one, other in names.twins
-    ]
-    pick = np.array(ports, np.int64)
-    far, near, position = far[pick], near[pick], position[pick]
-    own = np.flatnonzero((p.port_number == 0) & (p.node_type[p.port_node] == _SWITCH))
-    switch_lid = np.zeros(len(p.node_guid), np.int64)
-    switch_lid[p.port_node[own]] = p.port_lid[own]
-    ends = p.link.ravel()
-    host_lmc = p.port_lmc[ends[p.node_type[p.port_node[ends]] == _CA]]
-    return freeze(
-        name,
-        Switches(
-            p.node_guid[order],
-            tuple(p.name[n] or f"S-{guids[n]:016x}" for n in order.tolist()),
-            p.node_ports[order], switch_lid[order], np.arange(1, len(order) + 1),
-        ),
-        Terminals(
-            p.port_guid[far], p.node_guid[p.port_node[far]], p.port_number[far],
-            tuple(p.name[nodes[t]] for t in ports), tuple(named[t].host for t in ports),
-            [named[t].kind for t in ports], p.port_lid[far],
-            index[p.port_node[near]], p.port_number[near], up[edge][pick], rate[edge][pick],
-            position + len(order),
-        ),
-        Links(
-            index[p.port_node[a[trunk]]], p.port_number[a[trunk]], index[p.port_node[b[trunk]]],
-            p.port_number[b[trunk]], up[trunk], rate[trunk],
-        ),
-        int(host_lmc.max(initial=0)),
-        [
-            *_notes(unread, int((itself & between).sum()), int((~between & ~edge).sum())),
-            *twins,
-        ],
-    )  # fmt: skip
+        for n in order
+    }
+    for a, b, live, gbits in trunks:
+        ends = index[node[a]], number[a], index[node[b]], number[b]
+        builder.add_link(*ends, up=live, rate=gbits)
+    position: dict[int, int] = {}  # of HCAs, by their first cables
+    for _, _, n in sorted((index[node[near]], number[near], node[far]) for near, far, *_ in edges):
+        if n not in position:
+            position[n] = builder.next_position()
+    ports = []
+    for near, far, live, gbits in edges:
+        n = node[far]
+        host, hca, kind = name_port(mapper, letter[n], guid[n], p.name[n], number[far])
+        terminal = Terminal(
+            port_guid[far], guid[n], number[far], p.name[n], host, kind, lid[far],
+            index[node[near]], number[near], live, gbits, position[n],
+        )  # fmt: skip
+        ports.append((terminal, hca))
+    twins = builder.add_named(ports, [p.name[n] for n in order])
+    ca_lmc = p.port_lmc[p.link][p.node_type[p.port_node[p.link]] == _CA]
+    builder.lmc = int(ca_lmc.max(initial=0))
+    builder.notes = [*_notes(unread, itself, bare), *twins]
+    return builder.build()
 
 
-def _positions(p: _FileArrays, place: I64, node: I64) -> I64:
-    """For each terminal the position of its node among HCAs, in the order of each node's first
-    cable; cables are at `place` (switch and port)."""
-    first = np.full(len(p.node_guid), np.iinfo(np.int64).max)
-    np.minimum.at(first, node, place)
-    _, position = np.unique(first[node], return_inverse=True)
-    return position.astype(np.int64) + 1
-
-
-def _switch_order(p: _FileArrays, trunks: I64) -> I64:
+def _switch_order(p: _FileArrays, trunks: list[tuple[int, int]]) -> list[int]:
     """All switches, breadth first over cables from the one with the lowest GUID, by port number;
     then, in the same way, those that cannot be reached from there."""
-    switches = np.flatnonzero(p.node_type == _SWITCH)
-    ends = np.concatenate([trunks, trunks[::-1]], axis=1)
-    ends = ends[:, np.argsort(ends[0])]  # ports are ascending by node and number
-    source, target = p.port_node[ends[0]], p.port_node[ends[1]]
-    start = np.searchsorted(source, np.arange(len(p.node_guid) + 1))
-    seen = np.zeros(len(p.node_guid), np.bool_)
-    order: list[I64] = []
-    for root in switches.tolist():
-        level = np.array([] if seen[root] else [root], np.int64)
-        while len(level):
-            seen[level] = True
-            order.append(level)
-            count = start[level + 1] - start[level]
-            skip = np.repeat(start[level] - np.cumsum(count) + count, count)
-            near = target[np.arange(int(count.sum())) + skip]
-            near = near[~seen[near]]
-            _, first = np.unique(near, return_index=True)
-            level = near[np.sort(first)]
-    return np.concatenate([*order, np.zeros(0, np.int64)])
+    near: dict[int, list[int]] = {}
+    for a, b in sorted([*trunks, *((b, a) for a, b in trunks)]):
+        near.setdefault(int(p.port_node[a]), []).append(int(p.port_node[b]))
+    order: dict[int, None] = {}
+    for root in np.flatnonzero(p.node_type == _SWITCH).tolist():
+        waiting = deque([root])
+        while waiting:
+            if (switch := waiting.popleft()) not in order:
+                order[switch] = None
+                waiting += near.get(switch, ())
+    return [*order]
 
 
 def _notes(unread: int, itself: int, bare: int) -> Iterator[str]:

@@ -17,7 +17,7 @@ from sar_agent.errors import InputError
 from sar_agent.fabric.cabling import assemble
 from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.model import Fabric
-from sar_agent.fabric.node_records import NodeRecord, PortRecord
+from sar_agent.fabric.node_records import NodeRecord, PortRecord, not_understood
 from sar_agent.fabric.rates import parse_rate
 
 AGAIN = "run ibnetdiscover -p again"
@@ -66,10 +66,7 @@ def read_port_list(text: str, name: str, mapper: HostMapper | None = None) -> Fa
         )  # fmt: skip
     if not any(node.ends for node in nodes.values()):
         raise InputError("no cable in it", file=name, remedy=AGAIN)
-    notes = []
-    if foreign:
-        lines = "1 line was" if len(foreign) == 1 else f"{len(foreign)} lines were"
-        notes.append(f"{lines} not understood, the first is line {foreign[0]}")
+    notes = not_understood(foreign)
     return assemble(name, list(nodes.values()), mapper, notes=notes, remedy=AGAIN)
 
 

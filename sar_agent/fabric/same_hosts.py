@@ -8,7 +8,6 @@ import numpy as np
 from sar_agent.fabric.model import Fabric
 
 _ARRAYS = ("terminal_guid", "terminal_kind", "terminal_up", "terminal_switch", "switch_guid")
-_DERIVED = ("hosts", "job_ports")
 
 
 def same_hosts(before: Fabric, after: Fabric) -> bool:
@@ -16,10 +15,3 @@ def same_hosts(before: Fabric, after: Fabric) -> bool:
     return before.terminal_host == after.terminal_host and all(
         np.array_equal(getattr(before, name), getattr(after, name)) for name in _ARRAYS
     )
-
-
-def share_hosts(before: Fabric, after: Fabric) -> None:
-    """`after` has the same hosts, so what was derived of them need not be derived again."""
-    for name in _DERIVED:
-        if name in before.__dict__:
-            after.__dict__.setdefault(name, before.__dict__[name])

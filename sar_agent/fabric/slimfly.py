@@ -13,51 +13,14 @@ With a primitive root r and q = 4 w + d, d = 1 or -1, the sets are the even and 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from itertools import combinations, product
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.builder import FabricBuilder
-from sar_agent.fabric.generate import host_adder, require_size, switch_guid
+from sar_agent.fabric.generate import add_hosts, require_size, switch_guid
 from sar_agent.fabric.model import Fabric
 
 _SPEC = re.compile(r"slimfly:(\d{1,4})(?:,hosts=(\d{1,6}))?")
-
-
-@dataclass(frozen=True)
-class SlimFly:
-    """2 q² switches with `cables` to others and `hosts` hosts each."""
-
-    q: int
-    hosts: int
-
-    @property
-    def cables(self) -> int:
-        return cables_of(self.q)
-
-
-def cables_of(q: int) -> int:
-    """Cables of a switch to others: (3 q - d) / 2."""
-    return (3 * q - (1 if q % 4 == 1 else -1)) // 2
-
-
-def parse_slimfly(spec: str) -> SlimFly:
-    """`slimfly:5,hosts=4` to its parameters. Raises `InputError` for any other text."""
-    match = _SPEC.fullmatch(spec)
-    if not match:
-        raise InputError(
-            f"{spec!r} is not a Slim Fly", remedy="write slimfly:5 or slimfly:5,hosts=4"
-        )
-    q = int(match[1])
-    if q < 3 or any(q % k == 0 for k in range(2, int(q**0.5) + 1)):
-        raise InputError(
-            f"{spec!r} needs an odd prime, not {q}", remedy="take 5, 7, 11, 13, 17 or 19"
-        )
-    hosts = int(match[2]) if match[2] else (cables_of(q) + 1) // 2
-    if hosts < 1:
-        raise InputError(f"{spec!r} has a count of 0", remedy="1 is the least")
-    require_size(spec, hosts + cables_of(q), 2 * q * q * (hosts + 1))
-    return SlimFly(q, hosts)
 
 
 def generator_sets(q: int) -> tuple[frozenset[int], frozenset[int]]:
@@ -76,18 +39,28 @@ def generator_sets(q: int) -> tuple[frozenset[int], frozenset[int]]:
 def slimfly_fabric(spec: str) -> Fabric:
     """The fabric of a spec: hosts `n0001`, …, switches `A0-0`, … of the first half (x, y), `B0-0`,
     … of the second (m, c). A switch's first ports go to hosts; then come its cables to switches of
-    its group, then those to the other half."""
-    shape = parse_slimfly(spec)
-    q, builder = shape.q, FabricBuilder(spec)
+    its group, then those to the other half. Raises `InputError` for any other text."""
+    match = _SPEC.fullmatch(spec)
+    if not match:
+        raise InputError(
+            f"{spec!r} is not a Slim Fly", remedy="write slimfly:5 or slimfly:5,hosts=4"
+        )
+    q = int(match[1])
+    if q < 3 or any(q % k == 0 for k in range(2, int(q**0.5) + 1)):
+        raise InputError(
+            f"{spec!r} needs an odd prime, not {q}", remedy="take 5, 7, 11, 13, 17 or 19"
+        )
+    cables = (3 * q - (1 if q % 4 == 1 else -1)) // 2  # of a switch to others
+    hosts = int(match[2]) if match[2] else (cables + 1) // 2
+    if hosts < 1:
+        raise InputError(f"{spec!r} has a count of 0", remedy="1 is the least")
+    require_size(spec, hosts + cables, 2 * q * q * (hosts + 1))
+    builder = FabricBuilder(spec)
     number = {place: i for i, place in enumerate(product((0, 1), range(q), range(q)))}
     for (half, group, member), i in number.items():
-        builder.add_switch(
-            switch_guid(i), f"{'AB'[half]}{group}-{member}", shape.hosts + shape.cables
-        )
-    add_host = host_adder(builder, len(number) * shape.hosts)
-    for host in range(len(number) * shape.hosts):
-        add_host(host, [(host // shape.hosts, host % shape.hosts + 1)])
-    used = [shape.hosts] * len(number)
+        builder.add_switch(switch_guid(i), f"{'AB'[half]}{group}-{member}", hosts + cables)
+    add_hosts(builder, len(number), hosts)
+    used = [hosts] * len(number)
     for a, b in _pairs(q):
         near, far = number[a], number[b]
         used[near], used[far] = used[near] + 1, used[far] + 1

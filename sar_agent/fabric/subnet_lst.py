@@ -137,42 +137,44 @@ def _lines(fabric: Fabric, switch_lid: I32, terminal_lid: I32) -> Iterator[str]:
     ):
         ports_of[guid] = max(number, ports_of.get(guid, 0))
 
-    def switch(s: int, port: int, *, second: bool = False) -> str:
-        guid = int(fabric.switch_guid[s])
-        return _half(
-            "SW", int(fabric.switch_ports[s]), guid, guid, fabric.switch_name[s],
-            int(switch_lid[s]), port, second,
-        )  # fmt: skip
+    def switch(s: int, port: int) -> _End:
+        guid, ports = int(fabric.switch_guid[s]), int(fabric.switch_ports[s])
+        half = "SW", ports, guid, guid, fabric.switch_name[s], int(switch_lid[s]), port
+        return (int(fabric.switch_position[s]), port, 0), half
 
-    def terminal(t: int, *, second: bool = False) -> str:
+    def terminal(t: int) -> _End:
         node, port = int(fabric.terminal_node_guid[t]), int(fabric.terminal_port_number[t])
-        return _half(
-            "CA", ports_of[node], node, int(fabric.terminal_guid[t]),
-            fabric.terminal_description[t], int(terminal_lid[t]), port, second,
-        )  # fmt: skip
+        guid, description = int(fabric.terminal_guid[t]), fabric.terminal_description[t]
+        half = "CA", ports_of[node], node, guid, description, int(terminal_lid[t]), port
+        return (int(fabric.terminal_position[t]), port, t), half
 
-    rows: list[tuple[int, int, int, str]] = []
-    for t in range(fabric.terminals):
-        s, port = int(fabric.terminal_switch[t]), int(fabric.terminal_switch_port[t])
-        link = _link(float(fabric.terminal_rate[t]), bool(fabric.terminal_up[t]))
-        outward = f"{terminal(t)} {switch(s, port, second=True)} {link}\n"
-        inward = f"{switch(s, port)} {terminal(t, second=True)} {link}\n"
-        number = int(fabric.terminal_port_number[t])
-        rows.append((int(fabric.terminal_position[t]), number, t, outward))
-        rows.append((int(fabric.switch_position[s]), port, 0, inward))
-    for c in range(fabric.channels):
-        s, far = int(fabric.channel_source[c]), int(fabric.channel_target[c])
-        port, far_port = (int(fabric.channel_port[i]) for i in (c, int(fabric.channel_reverse[c])))
-        link = _link(float(fabric.channel_rate[c]), bool(fabric.channel_up[c]))
-        row = f"{switch(s, port)} {switch(far, far_port, second=True)} {link}\n"
-        rows.append((int(fabric.switch_position[s]), port, 0, row))
-    rows.sort(key=lambda row: row[:3])
-    return (row for *_, row in rows)
+    links = [
+        (
+            terminal(t),
+            switch(int(fabric.terminal_switch[t]), int(fabric.terminal_switch_port[t])),
+            _link(float(fabric.terminal_rate[t]), bool(fabric.terminal_up[t])),
+        )
+        for t in range(fabric.terminals)
+    ]
+    source, port = fabric.channel_source.tolist(), fabric.channel_port.tolist()
+    for c, back in enumerate(fabric.channel_reverse.tolist()):
+        if c < back:
+            link = _link(float(fabric.channel_rate[c]), bool(fabric.channel_up[c]))
+            links.append((switch(source[c], port[c]), switch(source[back], port[back]), link))
+    rows = {}
+    for one, other, link in links:
+        for (place, near), (_, far) in ((one, other), (other, one)):
+            rows[place] = f"{_half(*near)} {_half(*far, second=True)} {link}\n"
+    return (rows[place] for place in sorted(rows))
+
+
+_End = tuple[tuple[int, int, int], tuple[str, int, int, int, str, int, int]]
+"""The place of its line, and the arguments of `_half`."""
 
 
 def _half(
     kind: str, ports: int, node: int, port_guid: int, description: str, lid: int, port: int,
-    second: bool,
+    *, second: bool = False,
 ) -> str:  # fmt: skip
     # OpenSM pads the second half's ids differently; the vendor does not matter to any reader.
     ids = "VenID:00000000 DevID:00000000" if second else "VenID:000000 DevID:0000"

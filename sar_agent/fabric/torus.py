@@ -7,39 +7,15 @@ since two cables would be parallel; a ring of one switch has no cable.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from itertools import product
 from math import prod
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.builder import FabricBuilder
-from sar_agent.fabric.generate import host_adder, require_size, switch_guid
+from sar_agent.fabric.generate import add_hosts, require_counts, require_size, switch_guid
 from sar_agent.fabric.model import Fabric
 
 _SPEC = re.compile(r"torus:(\d{1,6}(?:x\d{1,6})*)(?:,hosts=(\d{1,6}))?")
-
-
-@dataclass(frozen=True)
-class Torus:
-    """The number of switches per dimension, and of hosts per switch."""
-
-    dims: tuple[int, ...]
-    hosts: int = 1
-
-
-def parse_torus(spec: str) -> Torus:
-    """`torus:4x4,hosts=2` to its parameters. Raises `InputError` for any other text."""
-    match = _SPEC.fullmatch(spec)
-    if not match:
-        raise InputError(
-            f"{spec!r} is not a torus", remedy="write torus:8x8x8, or torus:8x8x8,hosts=4"
-        )
-    shape = Torus(tuple(map(int, match[1].split("x"))), int(match[2] or 1))
-    if min(shape.dims) < 1 or shape.hosts < 1:
-        raise InputError(f"{spec!r} has a count of 0", remedy="1 is the least of each")
-    ports = shape.hosts + sum(min(k - 1, 2) for k in shape.dims)
-    require_size(spec, ports, prod(shape.dims) * (shape.hosts + 1))
-    return shape
 
 
 def torus_fabric(spec: str) -> Fabric:
@@ -47,10 +23,17 @@ def torus_fabric(spec: str) -> Fabric:
     counts fastest).
 
     A switch's first ports go to hosts; then come, dimension by dimension, the port to the next
-    switch and the port to the switch before; in a ring of two there is only one port.
+    switch and the port to the switch before; in a ring of two there is only one port. Raises
+    `InputError` for any other text.
     """
-    shape = parse_torus(spec)
-    dims, hosts = shape.dims, shape.hosts
+    match = _SPEC.fullmatch(spec)
+    if not match:
+        raise InputError(
+            f"{spec!r} is not a torus", remedy="write torus:8x8x8, or torus:8x8x8,hosts=4"
+        )
+    dims, hosts = tuple(map(int, match[1].split("x"))), int(match[2] or 1)
+    require_counts(spec, *dims, hosts)
+    require_size(spec, hosts + sum(min(k - 1, 2) for k in dims), prod(dims) * (hosts + 1))
     builder = FabricBuilder(spec)
     places = list(product(*map(range, dims)))
     number = {place: i for i, place in enumerate(places)}
@@ -60,9 +43,7 @@ def torus_fabric(spec: str) -> Fabric:
         port += min(k - 1, 2)
     for place, i in number.items():
         builder.add_switch(switch_guid(i), "T" + "-".join(map(str, place)), port)
-    add_host = host_adder(builder, len(places) * hosts)
-    for host in range(len(places) * hosts):
-        add_host(host, [(host // hosts, host % hosts + 1)])
+    add_hosts(builder, len(places), hosts)
     for place, i in number.items():
         for d, k in enumerate(dims):
             if k > 2 or (k == 2 and place[d] == 0):

@@ -15,6 +15,7 @@ from math import prod
 import numpy as np
 
 from sar_agent.errors import Unserved
+from sar_agent.fabric.components import components_below
 from sar_agent.fabric.model import I32, U8, Fabric, Kind
 from sar_agent.fabric.tree import tree_levels
 
@@ -72,12 +73,12 @@ def recognise_xgft(fabric: Fabric) -> XgftView:
         for port, parent in above:
             up[s, digits[int(level[parent]), planes[parent]]] = port
     down = np.zeros((fabric.switches, max(m)), np.uint8)
-    child_digit = _child_digits(fabric, level, inside, height)
+    child_digit = _child_digits(level, inside)
     for s, below in enumerate(children):
         for port, child in below:
-            down[s, child_digit[int(level[child]), int(subtree[child])]] = port
+            down[s, child_digit[int(level[child])][subtree[child]]] = port
     _one_each(fabric, level, subtree, planes)
-    digit = _terminal_digits(fabric, inside, child_digit, height)
+    digit = _terminal_digits(fabric, inside, child_digit)
     below_leaf = max(1, int(digit[:, 0].max(initial=0)) + 1)
     whole = np.where(level == 1, inside, -1).astype(np.int32)
     return XgftView((below_leaf, *m[1:]), w, level, subtree, whole, digit, up, down)
@@ -158,33 +159,26 @@ def _subtrees(fabric: Fabric, level: U8, height: int) -> I32:
     """int32[h + 1, S]: by height, the subtree of each switch of that level or below, numbered by
     the lowest GUID of its leaves; -1 for switches above."""
     subtree = np.full((height + 1, fabric.switches), -1, np.int32)
-    lowest = np.full(fabric.switches, fabric.switches)
+    rank = np.full(fabric.switches, fabric.switches)
     leaves = np.flatnonzero(level == 1)
-    lowest[leaves] = np.argsort(np.argsort(fabric.switch_guid[leaves]))
-    source, target = fabric.channel_source, fabric.channel_target
+    rank[leaves] = np.argsort(np.argsort(fabric.switch_guid[leaves]))
     for at in range(1, height + 1):
-        low = level <= at
-        kept = low[source] & low[target]
-        while True:  # in a tree at most twice the height
-            before = lowest.copy()
-            np.minimum.at(lowest, target[kept], before[source[kept]])
-            if np.array_equal(before, lowest):
-                break
-        subtree[at, low] = np.unique(lowest[low], return_inverse=True)[1]
+        low, part = level <= at, components_below(fabric, level, at)
+        lowest = rank.copy()
+        np.minimum.at(lowest, part, rank)
+        subtree[at, low] = np.unique(lowest[part[low]], return_inverse=True)[1]
     return subtree
 
 
-def _child_digits(
-    fabric: Fabric, level: U8, inside: I32, height: int
-) -> dict[tuple[int, int], int]:
-    """(height, subtree) → M of the level above: its index among its siblings."""
-    digits: dict[tuple[int, int], int] = {}
-    leaves = np.flatnonzero(level == 1)
-    for at in range(1, height):
-        pairs = sorted({(int(inside[at + 1, s]), int(inside[at, s])) for s in leaves})
-        place: dict[int, int] = {}
-        for whole, part in pairs:
-            digits[at, part] = place[whole] = place.get(whole, -1) + 1
+def _child_digits(level: U8, inside: I32) -> list[I32]:
+    """By height, for each subtree: M of the level above, its index among its siblings."""
+    digits = [np.zeros(0, np.int32)]
+    leaves = inside[:, level == 1]
+    for at in range(1, len(inside) - 1):
+        whole, part = np.unique(leaves[[at + 1, at]], axis=1)
+        digit = np.zeros(len(part), np.int32)
+        digit[part] = np.arange(len(part)) - np.searchsorted(whole, whole)
+        digits.append(digit)
     return digits
 
 
@@ -198,19 +192,15 @@ def _one_each(fabric: Fabric, level: U8, subtree: I32, planes: list[int]) -> Non
         seen[key] = s
 
 
-def _terminal_digits(
-    fabric: Fabric, inside: I32, child_digit: dict[tuple[int, int], int], height: int
-) -> I32:
-    digit = np.zeros((fabric.terminals, height), np.int32)
+def _terminal_digits(fabric: Fabric, inside: I32, child_digit: list[I32]) -> I32:
+    digit = np.zeros((fabric.terminals, len(child_digit)), np.int32)
     hosts = np.flatnonzero(fabric.terminal_kind != Kind.IN_SWITCH)
     order = hosts[np.lexsort((fabric.terminal_switch_port[hosts], fabric.terminal_switch[hosts]))]
     leaf = fabric.terminal_switch[order]
-    first = np.searchsorted(leaf, leaf)
-    digit[order, 0] = np.arange(len(order)) - first
-    for at in range(1, height):
-        of_subtree = {part: j for (h, part), j in child_digit.items() if h == at}
+    digit[order, 0] = np.arange(len(order)) - np.searchsorted(leaf, leaf)
+    for at in range(1, len(child_digit)):
         part = inside[at, fabric.terminal_switch]
-        digit[:, at] = [of_subtree.get(int(p), 0) for p in part]
+        digit[:, at] = np.where(part >= 0, child_digit[at][part], 0)
     return digit
 
 

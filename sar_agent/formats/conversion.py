@@ -9,7 +9,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.align import align
 from sar_agent.fabric.model import U8
 from sar_agent.formats.routes_file import DROPPED, NO_SWITCH, RoutesFile
-from sar_agent.formats.table_order import by_destination, reordered, stacked
+from sar_agent.formats.table_order import by_destination
 from sar_agent.routing.routes import NO_ROUTE, Routes
 
 EVERY_LEVEL = 0xFFFF
@@ -53,22 +53,16 @@ def routes_to_file(
         terminal_guids=fabric.terminal_guid,
         terminal_leaf=fabric.terminal_switch.astype(np.uint32),
         switch_ports=fabric.switch_ports.astype(np.uint8),
-        forwarding=_by_switch(routes.egress),
+        forwarding=routes.egress.swapaxes(1, 2),
         far_ends=_far_ends(fabric),
         senders=senders.astype(np.uint8),
-        service_levels=None if table is None else _by_switch(table),
+        service_levels=None if table is None else table.swapaxes(1, 2),
         sl_to_vl=None if table is None else _sl_to_vl(lanes, levels, table),
         fallback_sl=np.zeros(offsets, np.uint8) if by_path else None,
         hop_lanes=hops,
         numbers=numbers,
         loads=loads,
     )
-
-
-def _by_switch(tables: U8) -> U8:
-    """uint8[O, S, D] of uint8[O, D, S]."""
-    every = [np.arange(size) for size in tables.shape[1:]]
-    return stacked([reordered(table, every[1], every[0], NO_ROUTE) for table in tables])
 
 
 def _sl_to_vl(lanes: int, levels: int, table: NDArray[np.uint8]) -> NDArray[np.uint8]:

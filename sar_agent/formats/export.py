@@ -11,7 +11,7 @@ LIDs are those of the fabric file; where it has none, they are 1 … in the orde
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy as np
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.lids import assign_lids
-from sar_agent.fabric.model import I32
+from sar_agent.fabric.model import I32, I64
 from sar_agent.fabric.subnet_lst import write_subnet_lst
 from sar_agent.formats.lfts_dump import lfts_text
 from sar_agent.formats.orcs import write_orcs
@@ -88,20 +88,17 @@ def _lane_tables(fabric: Fabric, routes: Routes) -> Iterator[str]:
     levels in the lane that is chosen hop by hop."""
     if routes.virtual_lanes == 1:
         return
-    if (hop_lane := routes.hop_lane) is not None:
-        for s in range(fabric.switches):
-            guid, ports = f"0x{fabric.switch_guid[s]:016x}", range(int(fabric.switch_ports[s]) + 1)
-            for i, o in itertools.product(ports, ports[1:]):
-                pair = f"0x{hop_lane[s, i, o]:x}{hop_lane[s, i, o]:x}"
-                yield f"{guid} {i} {o} {' '.join([pair] * 8)}\n"
-        return
-    # ibdmchk reads two levels a byte, four bits each: 0x01 is lane 0 for level 0, 1 for level 1.
-    lane = [level % routes.virtual_lanes for level in range(16)]
-    lanes = " ".join(f"0x{lane[i]:x}{lane[i + 1]:x}" for i in range(0, 16, 2))
+    hop_lane, by_level = routes.hop_lane, _level_bytes(np.arange(16) % routes.virtual_lanes)
     for s in range(fabric.switches):
         ports = range(int(fabric.switch_ports[s]) + 1)
-        for i in ports:
-            yield from (f"0x{fabric.switch_guid[s]:016x} {i} {o} {lanes}\n" for o in ports if o)
+        for i, o in itertools.product(ports, ports[1:]):
+            lanes = by_level if hop_lane is None else _level_bytes([hop_lane[s, i, o]] * 16)
+            yield f"0x{fabric.switch_guid[s]:016x} {i} {o} {lanes}\n"
+
+
+def _level_bytes(lanes: Sequence[int] | I64) -> str:
+    """Two levels a byte, as ibdmchk reads them: 0x01 is lane 0 for level 0, 1 for level 1."""
+    return " ".join(f"0x{lanes[i]:x}{lanes[i + 1]:x}" for i in range(0, 16, 2))
 
 
 def _ibsim(folder: Path, fabric: Fabric, routes: Routes) -> None:

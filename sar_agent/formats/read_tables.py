@@ -15,7 +15,7 @@ from sar_agent.formats.fdbs import HEADINGS, read_fdbs
 from sar_agent.formats.lane_files import with_lanes
 from sar_agent.formats.lfts_dump import read_lfts_dump
 from sar_agent.formats.routes_file import MAGIC, RoutesFile, read_routes_file
-from sar_agent.formats.routes_folder import NAME, read_routes_folder, routes_of_file
+from sar_agent.formats.routes_folder import NAME, routes_of_file
 from sar_agent.routing.routes import Routes
 from sar_agent.util.text_files import first_readable, read_text
 
@@ -40,7 +40,7 @@ def read_tables(path: Path, fabric: Fabric, say: Callable[[str], None] | None = 
     if not path.is_dir():
         return _of_file(path, fabric, say)
     if (path / NAME).exists():
-        return read_routes_folder(path, fabric)
+        return routes_of_file(path / NAME, fabric)
     found = first_readable(path, DUMPS, lambda file: _of_file(file, fabric, say))
     if found is None:
         raise InputError(f"no {NAME} and no dump of OpenSM's in it", file=path, remedy=KNOWN)

@@ -10,16 +10,17 @@ from __future__ import annotations
 import re
 import struct
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.align import Nodes
-from sar_agent.formats.table_order import faults
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.util.owned_files import READABLE
 from sar_agent.util.text_files import write_bytes
@@ -35,7 +36,25 @@ MAX_NODES, MAX_OFFSETS, MAX_LANES, MAX_LOAD = 65535, 128, 15, 65536
 _HEADER = struct.Struct("<8sIIQQIIBBHI32s32sQI")  # without its own CRC, which follows
 _SECTION = struct.Struct("<IIQQ")
 _ENGINE = re.compile(rb"([A-Za-z0-9._+-]{1,31})\0+")
-_TYPES = dict.fromkeys((1, 2), "<u8") | dict.fromkeys((3, 10, 13, 14), "<u4")  # others: bytes
+_PATH_SECTIONS, _HOP_SECTIONS = (6, 7, 8), (9,)
+_SECTIONS = {
+    1: ("switch_guids", "<u8", "S"),
+    2: ("terminal_guids", "<u8", "T"),
+    3: ("terminal_leaf", "<u4", "T"),
+    4: ("switch_ports", "u1", "S"),
+    5: ("forwarding", "u1", "OSD"),
+    6: ("service_levels", "u1", "OSD"),
+    7: ("sl_to_vl", "u1", "V"),
+    8: ("fallback_sl", "u1", "O"),
+    9: ("hop_lanes", "u1", "SPP"),
+    10: ("far_ends", "<u4", "SP"),
+    11: ("senders", "u1", "S"),
+    12: ("had", "u1", "OSD"),
+    13: ("numbers", "<u4", "LSP"),
+    14: ("loads", "<u4", "SP"),
+}
+"""By number: field of `RoutesFile`, type, axes. S: switches, T: terminals, D: destinations, O: LID
+offsets, V: the 16 service levels, L: lanes, P: ports from 0 to the highest of all switches."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +139,7 @@ def _ids(flags: int, lanes: int) -> tuple[int, ...]:
     """Sections of a file, in their order."""
     by_hop, by_path = bool(flags & HOPS), lanes > 1 and not flags & HOPS
     return (
-        *range(1, 6), *((6, 7, 8) * by_path), *((9,) * by_hop), 10, 11,
+        *range(1, 6), *(_PATH_SECTIONS * by_path), *(_HOP_SECTIONS * by_hop), 10, 11,
         *((12,) * bool(flags & HAD)), *((13, 14) * bool(flags & NUMBERS)),
     )  # fmt: skip
 
@@ -128,62 +147,46 @@ def _ids(flags: int, lanes: int) -> tuple[int, ...]:
 def _sorted_sections(
     routes: RoutesFile, file: str | Path | None
 ) -> tuple[tuple[Any, ...], list[bytes]]:
-    def array(name: str, value: ArrayLike | None, dtype: str, shape: tuple[int, ...]) -> Any:
-        """`value` in the file's type; numpy would wrap numbers that are too large, so compare."""
+    """Header and sections; switches and terminals are in the order of their GUIDs."""
+    switches, terminals = len(routes.switch_guids), len(routes.terminal_guids)
+    offsets = len(routes.forwarding)
+    size = {"O": offsets, "S": switches, "T": terminals, "D": terminals + switches}
+    size |= {"V": 16, "L": routes.lanes}
+
+    def array(number: int) -> Any:
+        """The section in the file's type; numpy would wrap too large numbers, so compare."""
+        name, dtype, axes = _SECTIONS[number]
+        value, shape = getattr(routes, name), [size[axis] for axis in axes]
         if value is None:
             _refuse(f"{name} is missing, and {routes.lanes} lanes or the numbers need it", file)
         given = np.asarray(value)
         cast = given.astype(dtype)
-        if given.shape != shape or not np.array_equal(cast, given):
-            _refuse(f"{name} is not {dtype}{list(shape)}", file, "this is a bug of the caller")
+        if list(given.shape) != shape or not np.array_equal(cast, given):
+            _refuse(f"{name} is not {dtype}{shape}", file, "this is a bug of the caller")
         return cast
 
-    switches, terminals = len(routes.switch_guids), len(routes.terminal_guids)
-    offsets = len(routes.forwarding)
-    tables = (offsets, switches, terminals + switches)
-    guids = array("switch_guids", routes.switch_guids, "<u8", (switches,))
-    ports = array("terminal_guids", routes.terminal_guids, "<u8", (terminals,))
-    leaf = array("terminal_leaf", routes.terminal_leaf, "<u4", (terminals,))
-    by_switch, by_terminal = np.argsort(guids, kind="stable"), np.argsort(ports, kind="stable")
+    order = {"S": np.argsort(array(1), kind="stable"), "T": np.argsort(array(2), kind="stable")}
+    order["D"] = np.concatenate([order["T"], terminals + order["S"]])
     new_index = np.empty(switches, "<u4")
-    new_index[by_switch] = np.arange(switches)
-    if terminals and leaf.max(initial=0) >= switches:
-        _refuse("a terminal's leaf switch is not in the list of switches", file)
-    columns = np.concatenate([by_terminal, terminals + by_switch])
-
-    def table(name: str, value: ArrayLike | None) -> Any:  # one axis at a time: a third quicker
-        return array(name, value, "u1", tables).take(by_switch, 1).take(columns, 2)
-
-    parts = [
-        guids[by_switch],
-        ports[by_terminal],
-        new_index[leaf[by_terminal]],
-        array("switch_ports", routes.switch_ports, "u1", (switches,))[by_switch],
-        table("forwarding", routes.forwarding),
-    ]
-    wide = 1 + int(np.max(parts[3], initial=0))
-    far = array("far_ends", routes.far_ends, "<u4", (switches, wide))[by_switch]
-    known = far != NO_SWITCH
-    if np.any(far[known] >> 8 >= switches):
-        _refuse("a cable ends at a switch that is not in the list", file)
-    far[known] = new_index[far[known] >> 8] << 8 | far[known] & 255
-    if routes.hop_lanes is not None:
-        shape = (switches, wide, wide)
-        parts.append(array("hop_lanes", routes.hop_lanes, "u1", shape)[by_switch])
-    elif routes.lanes > 1:
-        parts += [
-            table("service_levels", routes.service_levels),
-            array("sl_to_vl", routes.sl_to_vl, "u1", (16,)),
-            array("fallback_sl", routes.fallback_sl, "u1", (offsets,)),
-        ]
-    parts += [far, array("senders", routes.senders, "u1", (switches,))[by_switch]]
-    if routes.had is not None:
-        parts.append(table("had", routes.had))
-    if routes.numbers is not None:
-        shape = (routes.lanes, switches, wide)
-        parts.append(array("numbers", routes.numbers, "<u4", shape).take(by_switch, 1))
-        parts.append(array("loads", routes.loads, "<u4", (switches, wide))[by_switch])
-    elif routes.loads is not None:
+    new_index[order["S"]] = np.arange(switches)
+    parts = []
+    for number in _ids(routes.flags, routes.lanes):
+        part = array(number)
+        if number == 3:
+            if part.max(initial=0) >= max(1, switches):
+                _refuse("a terminal's leaf switch is not in the list of switches", file)
+            part = new_index[part]
+        elif number == 4:
+            size["P"] = 1 + int(np.max(part, initial=0))
+        elif number == 10:
+            known = part != NO_SWITCH
+            if np.any(part[known] >> 8 >= switches):
+                _refuse("a cable ends at a switch that is not in the list", file)
+            part[known] = new_index[part[known] >> 8] << 8 | part[known] & 255
+        for axis, letter in enumerate(_SECTIONS[number][2]):  # one at a time: a third quicker
+            part = part.take(order[letter], axis) if letter in order else part
+        parts.append(part.tobytes())
+    if routes.loads is not None and routes.numbers is None:
         _refuse("loads without numbers", file, "this is a bug of the caller")
     engine = routes.engine.encode("ascii", "replace")
     if not _ENGINE.fullmatch(engine + b"\0"):
@@ -197,7 +200,7 @@ def _sorted_sections(
             _refuse(f"{name} is {value}, which is not in 0 … {most}", file)
     sizes = (routes.generation, switches, terminals, offsets, routes.lanes)
     header = (*sizes, len(parts), routes.flags)
-    return (*header, routes.fabric_digest, engine, routes.made_at), [p.tobytes() for p in parts]
+    return (*header, routes.fabric_digest, engine, routes.made_at), parts
 
 
 def read_routes_file(path: str | Path) -> RoutesFile:
@@ -266,19 +269,14 @@ def decode(image: bytes, file: str | Path | None = None) -> RoutesFile:
         ),
         (zlib.crc32(memoryview(image)[HEADER_SIZE:]) == payload_crc, "bad payload checksum"),
     )
-    table = offsets * switches * (terminals + switches)
-    lengths = {
-        1: 8 * switches, 2: 8 * terminals, 3: 4 * terminals, 4: switches,
-        5: table, 6: table, 7: 16, 8: offsets, 11: switches, 12: table,
-    }  # fmt: skip
-    part: dict[int, Any] = {}
-    end, wide = HEADER_SIZE + _SECTION.size * sections, 0
+    sizes = {"O": offsets, "S": switches, "T": terminals, "D": terminals + switches}
+    sizes |= {"V": 16, "L": lanes}
+    part: dict[str, Any] = {}
+    end = HEADER_SIZE + _SECTION.size * sections
     for index, number in enumerate(_ids(flags, lanes)):
-        if number == 5:
-            wide = 1 + int(part[4].max())
-            lengths |= {9: switches * wide**2, 10: 4 * switches * wide}
-            lengths |= {13: lanes * 4 * switches * wide, 14: 4 * switches * wide}
-        entry, length = HEADER_SIZE + _SECTION.size * index, lengths[number]
+        key, dtype, axes = _SECTIONS[number]
+        shape = [sizes[axis] for axis in axes]
+        entry, length = HEADER_SIZE + _SECTION.size * index, prod(shape) * np.dtype(dtype).itemsize
         if entry + _SECTION.size > size:
             _refuse("the section table runs past the end", file, _REMEDY)
         at = end + -end % 8
@@ -287,59 +285,61 @@ def decode(image: bytes, file: str | Path | None = None) -> RoutesFile:
         if at + length > size or any(image[end:at]):
             _refuse(f"section {number} runs past the end or has dirty padding", file, _REMEDY)
         end = at + length
-        part[number] = np.frombuffer(memoryview(image)[at:end], _TYPES.get(number, "u1"))
+        part[key] = np.frombuffer(memoryview(image)[at:end], dtype).reshape(shape)
+        if key == "switch_ports":
+            sizes["P"] = 1 + int(part[key].max())
     if end != size:
         _refuse("bytes after the last section", file, _REMEDY)
-    shape = (offsets, switches, terminals + switches)
-    part |= {number: part[number].reshape(shape) for number in (5, 6, 12) if number in part}
-    guids, ports, leaf, switch_ports, forwarding = (part[number] for number in range(1, 6))
-    far_ends = part[10].reshape(switches, wide)
-    far = far_ends[far_ends != NO_SWITCH]
-    far_good = bool(np.all(far >> 8 < switches)) and bool(
-        np.all((far & 255 >= 1) & (far & 255 <= switch_ports[far >> 8]))
-    )
-    if far_good:  # both ends of a cable name each other
-        here = np.argwhere(far_ends != NO_SWITCH)
-        far_good = bool(np.all(far_ends[far >> 8, far & 255] == here[:, 0] << 8 | here[:, 1]))
-    levels, sl_to_vl, hop_lanes, had = (part.get(number) for number in (6, 7, 9, 12))
-    numbers, loads = part.get(13), part.get(14)
-    own_is_zero, ports_exist = _are_ports(forwarding, switch_ports, NO_ROUTE)
-    _require(
-        file,
-        (bool(np.all(guids[1:] > guids[:-1])), "switch GUIDs are not strictly ascending"),
-        (bool(np.all(ports[1:] > ports[:-1])), "terminal GUIDs are not strictly ascending"),
-        (bool(np.all(leaf < switches)), "a terminal's leaf switch is out of range"),
-        (
-            bool(np.all((switch_ports >= 1) & (switch_ports < UNKNOWN))),
-            "a switch's port count is out of range",
-        ),
-        (own_is_zero, "port 0 must be, and only be, a switch's own column"),
-        (ports_exist, "an egress port is higher than its switch's highest port"),
-        (levels is None or bool(np.all(levels < 16)), "a service level above 15"),
-        (
-            sl_to_vl is None or bool(np.all((sl_to_vl < lanes) | (sl_to_vl == DROPPED))),
-            "an SL maps to an unused lane",
-        ),
-        (8 not in part or bool(np.all(part[8] < 16)), "a fallback SL above 15"),
-        (hop_lanes is None or bool(np.all(hop_lanes < lanes)), "an unused lane hop by hop"),
-        (far_good, "a cable's far end is out of range, or names another port as its own far end"),
-        (bool(np.all(part[11] <= 1)), "a switch's senders are neither 0 nor 1"),
-        (
-            had is None or all(_are_ports(had, switch_ports, UNKNOWN)),
-            "an entry that a switch may have instead is not one of its ports",
-        ),
-        (loads is None or bool(np.all(loads <= MAX_LOAD)), f"a load above {MAX_LOAD}"),
-    )
     assert name is not None
-    return RoutesFile(
-        *(generation, name[1].decode(), digest, made_at, lanes),
-        *(guids, ports, leaf, switch_ports, forwarding, far_ends, part[11]),
-        *(levels, sl_to_vl, part.get(8)),
-        hop_lanes=None if hop_lanes is None else hop_lanes.reshape(switches, wide, wide),
-        had=had,
-        numbers=None if numbers is None else numbers.reshape(lanes, switches, wide),
-        loads=None if loads is None else loads.reshape(switches, wide),
+    routes = RoutesFile(generation, name[1].decode(), digest, made_at, lanes, **part)
+    _require(file, *_rules(routes))
+    return routes
+
+
+def _rules(file: RoutesFile) -> Iterator[tuple[bool, str]]:
+    """What the arrays must keep to, and what is said where they do not."""
+    guids, ports, lanes = file.switch_guids, file.terminal_guids, file.lanes
+    highest, switches = file.switch_ports, len(file.switch_guids)
+    yield bool(np.all(guids[1:] > guids[:-1])), "switch GUIDs are not strictly ascending"
+    yield bool(np.all(ports[1:] > ports[:-1])), "terminal GUIDs are not strictly ascending"
+    yield bool(np.all(file.terminal_leaf < switches)), "a terminal's leaf switch is out of range"
+    yield (
+        bool(np.all((highest >= 1) & (highest < UNKNOWN))),
+        "a switch's port count is out of range",
     )
+    own_is_zero, ports_exist = _are_ports(file.forwarding, highest, NO_ROUTE)
+    yield own_is_zero, "port 0 must be, and only be, a switch's own column"
+    yield ports_exist, "an egress port is higher than its switch's highest port"
+    yield bool(np.all(_given(file.service_levels) < 16)), "a service level above 15"
+    sl_to_vl = _given(file.sl_to_vl)
+    used = (sl_to_vl < lanes) | (sl_to_vl == DROPPED)
+    yield bool(np.all(used)), "an SL maps to an unused lane"
+    yield bool(np.all(_given(file.fallback_sl) < 16)), "a fallback SL above 15"
+    yield bool(np.all(_given(file.hop_lanes) < lanes)), "an unused lane hop by hop"
+    yield (
+        _far_ends_agree(file.far_ends, highest),
+        "a cable's far end is out of range, or names another port as its own far end",
+    )
+    yield bool(np.all(file.senders <= 1)), "a switch's senders are neither 0 nor 1"
+    yield (
+        file.had is None or all(_are_ports(file.had, highest, UNKNOWN)),
+        "an entry that a switch may have instead is not one of its ports",
+    )
+    yield bool(np.all(_given(file.loads) <= MAX_LOAD)), f"a load above {MAX_LOAD}"
+
+
+def _given(values: Any) -> Any:
+    return np.empty(0) if values is None else values
+
+
+def _far_ends_agree(far_ends: Any, highest: Any) -> bool:
+    """Whether all far ends are ports, and both ends of a cable name each other."""
+    here = np.argwhere(far_ends != NO_SWITCH)
+    far = far_ends[far_ends != NO_SWITCH]
+    switch, port = far >> 8, far & 255
+    if np.any(switch >= len(highest)) or np.any((port < 1) | (port > highest[switch])):
+        return False
+    return bool(np.all(far_ends[switch, port] == here[:, 0] << 8 | here[:, 1]))
 
 
 def _are_ports(tables: Any, highest: Any, least_word: int) -> tuple[bool, bool]:
@@ -347,9 +347,9 @@ def _are_ports(tables: Any, highest: Any, least_word: int) -> tuple[bool, bool]:
     each entry is a port of its switch, or `least_word` or above."""
     switches = np.arange(tables.shape[1])
     own = tables[:, switches, tables.shape[2] - len(switches) + switches]
-    found = [faults(table, highest, least_word) for table in tables]
-    zeros = sum(zero for _, zero in found)
-    return not own.any() and zeros == own.size, not any(wrong for wrong, _ in found)
+    zeros = sum(np.count_nonzero(table == 0) for table in tables)
+    wrong = any(((t > highest[:, None]) & (t < least_word)).any() for t in tables)
+    return not own.any() and zeros == own.size, not wrong
 
 
 _REMEDY = "write it again with sar-agent; the last good routes stay in force"

@@ -23,11 +23,6 @@ def write_routes_folder(folder: Path, fabric: Fabric, routes: Routes, generation
     write_routes_file(folder / NAME, routes_to_file(fabric, routes, generation))
 
 
-def read_routes_folder(folder: Path, fabric: Fabric) -> Routes:
-    """The routes on the indices of `fabric`; `InputError` where they are of another fabric."""
-    return routes_of_file(folder / NAME, fabric)
-
-
 def routes_of_file(path: Path, fabric: Fabric) -> Routes:
     """The routes of one routes file on the indices of `fabric`. Raises `InputError`."""
     file = read_routes_file(path)

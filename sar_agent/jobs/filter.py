@@ -7,56 +7,44 @@ job ids alone. The original tool ignored jobs that end; here the whole list is c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from sar_agent.jobs.record import JobRecord
 
 HostSets = frozenset[frozenset[str]]
 
 
-@dataclass(frozen=True)
-class MultiSwitch:
+class MultiSwitch(NamedTuple):
     """The multi-switch jobs among all jobs.
 
     `jobs` are those on two leaf switches or more, without their unknown hosts. `unknown_hosts` are
-    hosts of any job whose leaf switch is not known; the caller logs them once. `single_switch` is
-    the number of jobs that are not in `jobs`.
+    hosts of any job whose leaf switch is not known; the caller logs them once.
     """
 
     jobs: tuple[JobRecord, ...]
     unknown_hosts: frozenset[str]
-    single_switch: int
 
 
 def multi_switch(
-    records: Iterable[JobRecord],
-    leaf_of: Mapping[str, Collection[Hashable]] | Callable[[str], Collection[Hashable]],
+    records: Iterable[JobRecord], leaf_of: Callable[[str], Collection[Hashable] | None]
 ) -> MultiSwitch:
     """The jobs with at least two known hosts on at least two leaf switches.
 
     `leaf_of` gives a host's leaf switches: several for a host with several ports or rails, none
-    (or, in a mapping, no entry) for an unknown host, which is left out while the rest of its job
-    goes on. One host alone is never a multi-switch job, however many leaves it is attached to.
+    for an unknown host, which is left out while the rest of its job goes on. One host alone is
+    never a multi-switch job, however many leaves it is attached to.
     """
-    leaves = leaf_of.get if isinstance(leaf_of, Mapping) else leaf_of
     jobs: list[JobRecord] = []
     unknown: set[str] = set()
-    count = 0
     for record in records:
-        count += 1
-        known: list[str] = []
-        reached: set[Hashable] = set()
-        for host in record.hosts:
-            if attached := leaves(host):
-                known.append(host)
-                reached.update(attached)
-            else:
-                unknown.add(host)
-        if len(known) >= 2 and len(reached) >= 2:
-            complete = len(known) == len(record.hosts)
-            jobs.append(record if complete else record._replace(hosts=tuple(known)))
-    return MultiSwitch(tuple(jobs), frozenset(unknown), count - len(jobs))
+        leaves = {host: leaf_of(host) or () for host in record.hosts}
+        known = tuple(host for host in record.hosts if leaves[host])
+        unknown.update(host for host in record.hosts if not leaves[host])
+        if len(known) >= 2 and len(set().union(*leaves.values())) >= 2:
+            jobs.append(record if known == record.hosts else record._replace(hosts=known))
+    return MultiSwitch(tuple(jobs), frozenset(unknown))
 
 
 def host_sets(records: Iterable[JobRecord]) -> HostSets:

@@ -7,7 +7,6 @@ jobID)]), so a site with that patch can use our map. The patch reads integers on
 
 from __future__ import annotations
 
-import fcntl
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -81,15 +80,7 @@ def parse_jobmap(text: str, source: str | Path | None = None) -> tuple[JobRecord
 def write_jobmap(path: str | Path, records: Iterable[JobRecord]) -> None:
     """Replace the map at `path` in one step: a reader sees the old text or the new, never half.
 
-    Writers take turns by `flock` on `<path>.lock`. Raises `InputError` if the file cannot be
-    written (disk full, no such directory); the old map then stays as it was.
+    Raises `InputError` if the file cannot be written (disk full, no such directory); the old map
+    then stays as it was.
     """
-    path = Path(path)
-    text = format_jobmap(records)
-    try:
-        lock = path.with_name(path.name + ".lock").open("w")
-    except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror})", file=path) from error
-    with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        write_text(path, text, READABLE)  # OpenSM may run as another user
+    write_text(Path(path), format_jobmap(records), READABLE)  # OpenSM may run as another user

@@ -74,16 +74,12 @@ class JobMix:
 
     def digest(self, fabric: Fabric) -> bytes:
         """16 bytes that name the mix across fabrics with the same terminals, whatever the ids."""
-        guid, job = fabric.terminal_guid[self.terminal], np.arange(len(self.jobs))
-        order = np.lexsort((guid, np.repeat(job, np.diff(self.offset))))
-        size, guids = guid.itemsize, guid[order].tobytes()
-        ends = (self.offset * size).tolist()
-        parts = sorted(
-            guids[begin:end] + j.key[j.terminals.nbytes :]
-            for j, begin, end in zip(self.jobs, ends, ends[1:], strict=False)
-        )
+        parts = {
+            np.sort(fabric.terminal_guid[job.terminals]).tobytes() + job.key[job.terminals.nbytes :]
+            for job in self.jobs
+        }
         state = hashlib.blake2b(digest_size=16)
-        for part in dict.fromkeys(parts):
+        for part in sorted(parts):
             state.update(len(part).to_bytes(8, "little") + part)
         return state.digest()
 
@@ -139,28 +135,3 @@ def live_part(fabric: Fabric, job: Job) -> Job | None:
             return job
         return Job(job.id, live, job.traffic, job.weight)
     return None
-
-
-def moved_mix(mix: JobMix, before: Fabric, after: Fabric) -> JobMix:
-    """The same jobs on the indices of another fabric, by port GUID; without terminals that are
-    gone or down there, and without jobs that are not multi-switch jobs there."""
-    if np.array_equal(before.terminal_guid, after.terminal_guid) and np.array_equal(
-        before.terminal_switch, after.terminal_switch
-    ):
-        moved = before.terminal_up != after.terminal_up
-        if not moved.any():
-            return mix
-        # A leaf switch died or came back: most jobs are as they were.
-        until = np.append(0, moved[mix.terminal].cumsum())[mix.offset]
-        parts = zip(mix.jobs, np.diff(until), strict=True)
-        kept = (live_part(after, job) if some else job for job, some in parts)
-        return JobMix.of(job for job in kept if job)
-    order = np.argsort(after.terminal_guid)
-    guids = after.terminal_guid[order]
-    jobs = []
-    for job in mix.jobs:
-        of_job = before.terminal_guid[job.terminals]
-        index = np.minimum(np.searchsorted(guids, of_job), len(guids) - 1)
-        terminals = order[index[guids[index] == of_job]].astype(np.int32)
-        jobs.append(Job(job.id, np.sort(terminals), job.traffic, job.weight))
-    return multi_switch_mix(after, jobs)

@@ -82,40 +82,35 @@ def read_phases(text: str, size: int, file: str | Path | None = None) -> list[Ra
     """Phases from text: lines `FROM TO` of ranks, `[NAME]` or an empty line before each phase, `#`
     comments. Phases without a name are called by their number. Raises `InputError` with the line.
     """
-    names: dict[str, None] = {}  # in order; a list would be searched for each phase
-    pairs: list[list[tuple[int, int]]] = []
-    apart = True
+    pairs: dict[str, list[tuple[int, int]]] = {}
+    phase: list[tuple[int, int]] | None = None
+
+    def begin(name: str, line: int, remedy: str = "") -> list[tuple[int, int]]:
+        if not name or name in pairs:
+            what = f"two phases are called {name!r}" if name else "a phase without a name"
+            raise InputError(what, file=file, line=line, remedy=remedy)
+        return pairs.setdefault(name, [])
+
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.partition("#")[0].strip()
         if not line:
-            apart = apart or bool(not raw.strip() and pairs[-1])
+            if phase and not raw.strip():
+                phase = None
             continue
         if line.startswith("[") and line.endswith("]"):
-            name = line[1:-1].strip()
-            if not name or name in names:
-                what = f"two phases are called {name!r}" if name else "a phase without a name"
-                raise InputError(what, file=file, line=number, remedy="give each its own")
-            names[name] = None
-            pairs.append([])
-            apart = False
+            phase = begin(line[1:-1].strip(), number, remedy="give each its own")
             continue
         words = line.split()
         if len(words) != 2 or not all(map(_RANK.fullmatch, words)):
             raise InputError(f"{line[:40]!r} is not `FROM TO`", file=file, line=number,
                              remedy="two ranks, from 0")  # fmt: skip
-        if apart:
-            name = str(len(names) + 1)
-            if name in names:
-                raise InputError(f"two phases are called {name!r}", file=file, line=number)
-            names[name] = None
-            pairs.append([])
-            apart = False
-        pairs[-1].append(_pair(words, size, file, number))
-    arrays = [np.array(phase, np.int32).reshape(-1, 2) for phase in pairs]
+        if phase is None:
+            phase = begin(str(len(pairs) + 1), number)
+        phase.append(_pair(words, size, file, number))
     phases = [
-        RankPhase(name, both[:, 0].copy(), both[:, 1].copy())
-        for name, both in zip(names, arrays, strict=True)
-        if len(both)
+        RankPhase(name, *np.array(ranks, np.int32).T.copy())
+        for name, ranks in pairs.items()
+        if ranks
     ]
     if not phases:
         raise InputError("no pair of ranks", file=file, remedy="write lines FROM TO")

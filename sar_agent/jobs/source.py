@@ -13,7 +13,7 @@ from typing import Protocol
 
 from tenacity import Retrying, retry_if_exception_type, stop_before_delay, wait_exponential
 
-from sar_agent.errors import InputError
+from sar_agent.errors import InputError, Unavailable
 from sar_agent.jobs.record import JobRecord, merge_components
 from sar_agent.util.extensions import extension_names, load_extension
 
@@ -52,6 +52,18 @@ def kept(records: Iterable[JobRecord], bad: Sequence[InputError], entries: int) 
     if bad and 2 * len(bad) >= entries:
         raise bad[0]
     return Poll(merge_components(records), len(bad), str(bad[0]) if bad else "")
+
+
+def kept_of_queue(
+    records: Iterable[JobRecord], skipped: Sequence[str], entries: int, printed: str
+) -> Poll:
+    """The jobs of a queue of so many entries; `skipped` says what was wrong with others. Raises
+    `Unavailable`, which begins with what was `printed`, where these are more than half: taken for
+    an empty queue, it would discard the routes of all jobs."""
+    first = skipped[0] if skipped else ""
+    if 2 * len(skipped) > entries:
+        raise Unavailable(printed.format(f"{len(skipped)} of {entries}") + f", the first: {first}")
+    return Poll(merge_components(records), len(skipped), first)
 
 
 def jobs_of_file(poll: Poll) -> tuple[JobRecord, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from sar_agent.errors import SarError, Unavailable
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.hostnames import HostMapper
-from sar_agent.fabric.opensm_file import OpensmFabric, PortNames, read_opensm_fabric
+from sar_agent.fabric.opensm_file import OpensmFabric, read_opensm_fabric
 from sar_agent.opensm.plugin_client import PluginClient
 
 
@@ -16,7 +16,7 @@ class DiscoveredFabric:
     """Reads the fabric, and remembers the last one."""
 
     def __init__(self, client: PluginClient, mapper: HostMapper) -> None:
-        self.client, self.names = client, PortNames(mapper)
+        self.client, self.mapper = client, mapper
         self._last: OpensmFabric | None = None
 
     def read(self) -> Fabric:
@@ -33,5 +33,5 @@ class DiscoveredFabric:
                 '"ibnetdiscover"'
             ) from error
         if self._last is None or self._last.digest != answer.digest:
-            self._last = read_opensm_fabric(answer.path, names=self.names)
+            self._last = read_opensm_fabric(answer.path, self.mapper)
         return self._last.fabric

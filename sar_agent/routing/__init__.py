@@ -9,6 +9,7 @@ from sar_agent.routing.engine import (
     is_source_routed,
     knows_jobs,
     load_engine,
+    site_engines,
 )
 from sar_agent.routing.routes import Routes
 
@@ -22,4 +23,5 @@ __all__ = [
     "is_source_routed",
     "knows_jobs",
     "load_engine",
+    "site_engines",
 ]

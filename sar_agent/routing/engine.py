@@ -13,7 +13,7 @@ from sar_agent.config.engine import Options
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
 from sar_agent.routing.routes import Routes
-from sar_agent.util.extensions import extension_names, load_extension
+from sar_agent.util.extensions import extension_names, extensions, load_extension, package_of
 
 __all__ = [
     "Engine",
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from sar_agent.routing.path_routes import PathRoutes
 
 GROUP = "sar_agent.engines"
+_FOR_SITES = ("sar-plus", "sar", "ftree", "dmodc")
+"""The others of ours are for special fabrics and for comparison."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,14 @@ def engine_names() -> list[str]:
     return list(extension_names(GROUP))
 
 
+def site_engines() -> tuple[str, ...]:
+    """Those that a site chooses from: four of ours, and all of other packages."""
+    others = (p.name for p in extensions(GROUP) if not package_of(p).startswith("sar-agent "))
+    return tuple(dict.fromkeys((*_FOR_SITES, *others)))
+
+
 def load_engine(name: str) -> Engine:
-    """A new instance of the engine called `name`. Raises `InputError`, which lists the engines."""
-    engine: Engine = load_extension(GROUP, name, "engine")()
+    """A new instance of the engine called `name`. Raises `InputError`, which names those
+    for sites."""
+    engine: Engine = load_extension(GROUP, name, "engine", site_engines())()
     return engine

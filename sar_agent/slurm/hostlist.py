@@ -11,7 +11,8 @@ Slurm's own lists go to `expand`, which caches them, those that users write to `
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Iterator
 from functools import lru_cache
 from math import prod
 
@@ -25,16 +26,28 @@ def expand(text: str) -> tuple[str, ...]:
     """The host names in `text`, each once, in an order that depends on the text alone.
 
     An empty list is an empty tuple. Results are cached by the text, since most jobs of a poll were
-    in the poll before. Raises `InputError` without file or line: the caller knows them.
+    in the poll before; they share the names of nodes. Raises `InputError` without file or line: the
+    caller knows them.
     """
-    return _expanded(text, _MOST_HOSTS, _namer)
+    return tuple(map(sys.intern, expand_few(text, _MOST_HOSTS)))
 
 
 def expand_few(text: str, most: int) -> tuple[str, ...]:
     """As `expand`, for a user's text: nothing is cached, and no name is created where there are
     more than `most` (repeated names count each time). Raises `InputError` there, too."""
     count_names(text, most)
-    return _expanded(text, most, lambda *form: _form(*form).__mod__)
+    names: list[str] = []
+    for prefix, brackets in _parts(text):
+        heads = [prefix]
+        for spans, suffix in brackets:
+            heads = [
+                f"{head}{number:0{width}d}{suffix}"
+                for head in heads
+                for width, span in spans
+                for number in span
+            ]
+        names += heads
+    return tuple(dict.fromkeys(names))
 
 
 def count_names(text: str, most: int) -> int:
@@ -42,37 +55,14 @@ def count_names(text: str, most: int) -> int:
     `InputError` where they are more than `most`, or the text is not a host list."""
     total = 0
     for _, brackets in _parts(text):
-        total += _count(brackets)
+        total += prod(sum(len(span) for _, span in spans) for spans, _ in brackets)
         if total > most:
             raise TooMany(f"{text[:60]!r} names more than {most} hosts")
     return total
 
 
-_Namer = Callable[[str, int, str], Callable[[int], str]]
-"""Gives the function from a number to its name, for the text before it, its width, and the text
-behind it."""
 _Brackets = list[tuple[list[tuple[int, range]], str]]
 """For each bracket: (width, numbers) of its ranges, and the text behind it."""
-
-
-def _expanded(text: str, most: int, namer: _Namer) -> tuple[str, ...]:
-    names: list[str] = []
-    for prefix, brackets in _parts(text):
-        if len(names) + _count(brackets) > most:
-            raise TooMany(f"{text[:60]!r} names more than {most} hosts")
-        heads = [prefix]
-        for spans, suffix in brackets:
-            made: list[str] = []
-            for head in heads:
-                for width, span in spans:
-                    made += map(namer(head, width, suffix), span)
-            heads = made
-        names += heads
-    return tuple(dict.fromkeys(names))
-
-
-def _count(brackets: _Brackets) -> int:
-    return prod(sum([len(span) for _, span in spans]) for spans, _ in brackets)
 
 
 def _parts(text: str) -> Iterator[tuple[str, _Brackets]]:
@@ -95,27 +85,6 @@ def _parts(text: str) -> Iterator[tuple[str, _Brackets]]:
                 spans.append((len(low), span))
             brackets.append((spans, suffix))
         yield prefix, brackets
-
-
-def _form(prefix: str, width: int, suffix: str) -> str:
-    return f"{prefix}%0{width}d{suffix}"
-
-
-class _Names(dict[int, str]):
-    """Number → name. A look-up takes much less time than formatting, nearly all jobs run on nodes
-    that other jobs ran on, and one string per node serves thousands of cached lists."""
-
-    def __init__(self, form: str) -> None:
-        self._form = form
-
-    def __missing__(self, number: int) -> str:
-        name = self[number] = self._form % number
-        return name
-
-
-@lru_cache(maxsize=16384)
-def _namer(prefix: str, width: int, suffix: str) -> Callable[[int], str]:
-    return _Names(_form(prefix, width, suffix)).__getitem__
 
 
 _DIGITS = 18

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from importlib import import_module
 from typing import Any
 
 from sar_agent.errors import InputError, Unavailable
-from sar_agent.jobs.record import JobRecord, merge_components, traffic_hint
-from sar_agent.jobs.source import Poll
+from sar_agent.jobs.record import JobRecord, traffic_hint
+from sar_agent.jobs.source import Poll, kept_of_queue
 from sar_agent.slurm.hostlist import expand
 from sar_agent.slurm.settings import SlurmSettings
 from sar_agent.slurm.states import RUNNING_STATES
@@ -56,23 +56,16 @@ class PyslurmSource:
         except (self._error, OSError, RuntimeError) as error:
             raise Unavailable(f"pyslurm cannot load the jobs ({error})") from error
         skipped: list[str] = []
-        records = merge_components(self._records(jobs, skipped))
-        if 2 * len(skipped) > len(jobs):
-            raise Unavailable(
-                f"pyslurm gave {len(skipped)} of {len(jobs)} entries that are not jobs, the first: "
-                f"{skipped[0]}"
-            )
-        return Poll(records, len(skipped), skipped[0] if skipped else "")
-
-    def _records(self, jobs: list[Any], skipped: list[str]) -> Iterator[JobRecord]:
+        records: list[JobRecord] = []
         for job in jobs:
             try:
                 record = _record(job, self.states)
             except (AttributeError, TypeError, ValueError, InputError) as error:
                 skipped.append(f"{error}"[:200])
             else:
-                if record:
-                    yield record
+                records += [record] if record else []
+        what = "pyslurm gave {} entries that are not jobs"
+        return kept_of_queue(records, skipped, len(jobs), what)
 
 
 def _import_in_a_child() -> None:

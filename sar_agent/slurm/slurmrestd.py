@@ -27,10 +27,6 @@ LONGEST = 256 * 2**20
 """The most bytes of an answer; 5,000 jobs are 20 MB."""
 
 
-class AnswerTooLong(Exception):
-    """The answer is longer than `LONGEST`."""
-
-
 class _UnixConnection(http.client.HTTPConnection):
     """An HTTP connection over a Unix socket."""
 
@@ -116,17 +112,30 @@ class SlurmrestdSource:
         try:
             connection.request("GET", target, headers=self._headers())
             answer = connection.getresponse()
-            body = _body(answer, end)
+            body = self._body(answer, end)
         except TimeoutError as error:
             raise PollFailed(late) from error
-        except AnswerTooLong as error:
-            raise Unavailable(f"slurmrestd at {self.path} {error}") from error
         except (OSError, http.client.HTTPException) as error:
             what = error.strerror if isinstance(error, OSError) and error.strerror else repr(error)
             raise PollFailed(f"slurmrestd at {self.path} does not answer ({what})") from error
         finally:
             connection.close()
         return answer.status, body
+
+    def _body(self, answer: http.client.HTTPResponse, end: float) -> bytes:
+        """The whole body. Raises `Unavailable` past `LONGEST` bytes, and `TimeoutError` after
+        `end`, by `time.monotonic`: the socket's own timeout starts again with each byte."""
+        body = bytearray()
+        while piece := answer.read1(65536):
+            body += piece
+            if len(body) > LONGEST:
+                raise Unavailable(
+                    f"slurmrestd at {self.path} answered with more than {LONGEST >> 20} MiB; see "
+                    "what /jobs gives"
+                )
+            if time.monotonic() > end:
+                raise TimeoutError
+        return bytes(body)
 
     def _headers(self) -> dict[str, str]:
         headers = {"Accept": "application/json"}
@@ -139,18 +148,3 @@ class SlurmrestdSource:
             headers["X-SLURM-USER-TOKEN"] = token.removeprefix("SLURM_JWT=")
             headers["X-SLURM-USER-NAME"] = self.user or getpass.getuser()
         return headers
-
-
-def _body(answer: http.client.HTTPResponse, end: float) -> bytes:
-    """The whole body. Raises `AnswerTooLong` past `LONGEST` bytes, and `TimeoutError` after `end`,
-    by `time.monotonic`: the socket's own timeout starts again with each byte."""
-    body = bytearray()
-    while piece := answer.read1(65536):
-        body += piece
-        if len(body) > LONGEST:
-            raise AnswerTooLong(
-                f"answered with more than {LONGEST >> 20} MiB; see what /jobs gives"
-            )
-        if time.monotonic() > end:
-            raise TimeoutError
-    return bytes(body)

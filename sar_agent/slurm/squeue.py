@@ -17,8 +17,7 @@ import time
 from collections.abc import Collection, Sequence
 
 from sar_agent.errors import InputError, Unavailable
-from sar_agent.jobs.record import merge_components
-from sar_agent.jobs.source import Poll, PollFailed, retrying
+from sar_agent.jobs.source import Poll, PollFailed, kept_of_queue, retrying
 from sar_agent.slurm.settings import SlurmSettings
 from sar_agent.slurm.squeue_text import LIVE, LIVE_FORMAT, parse_line
 from sar_agent.slurm.states import RUNNING_STATES, STATES
@@ -44,7 +43,6 @@ class SqueueSource:
     ) -> None:
         self.command = tuple(command)
         self.deadline = deadline
-        self._last = "", Poll(())
         self.states = frozenset(states)
         if unknown := self.states - STATES:
             raise InputError(
@@ -77,11 +75,7 @@ class SqueueSource:
         except PollFailed as error:
             # The first failure: the last may only say that the deadline was over.
             raise Unavailable(str(failures[0])) from error
-        # Most polls equal the last one; parsing it again would be half of the agent's idle time.
-        plain = text.replace(mark, "mark")
-        if plain != self._last[0]:
-            self._last = plain, parse_poll(text, mark, self.states)
-        return self._last[1]
+        return parse_poll(text, mark, self.states)
 
     def _call(self, mark: str, timeout: float) -> str:
         # --all: hidden partitions too; --local: not the other clusters of a federation.
@@ -106,29 +100,19 @@ class SqueueSource:
 def parse_poll(text: str, mark: str, states: Collection[str] = RUNNING_STATES) -> Poll:
     """The jobs in squeue's output in the format `<mark>|<LIVE_FORMAT>`.
 
-    A broken record is skipped and counted. Raises `Unavailable` if more than half of the records
-    are broken: then this is not squeue's output, and taking it for an empty queue would discard
-    the routes of all jobs.
+    A broken record is skipped and counted. Raises `Unavailable` if more than half are broken.
     """
     preamble, *chunks = text.split(f"{mark}|")
-    broken = [line for line in preamble.splitlines() if line.strip()]
-    skipped, first = len(broken), repr(broken[0][:80]) if broken else ""
-    records = []
+    skipped = [repr(line[:80]) for line in preamble.splitlines() if line.strip()]
+    lines, records = len(skipped) + len(chunks), []
     for chunk in chunks:
         try:
             record = parse_line(chunk.rstrip("\n"), LIVE, states)
         except InputError as error:
-            skipped += 1
-            first = first or str(error)
+            skipped.append(str(error))
         else:
-            if record:
-                records.append(record)
-    lines = len(broken) + len(chunks)
-    if 2 * skipped > lines:
-        raise Unavailable(
-            f"squeue printed {skipped} of {lines} lines that are not jobs, the first: {first}"
-        )
-    return Poll(merge_components(records), skipped, first)
+            records += [record] if record else []
+    return kept_of_queue(records, skipped, lines, "squeue printed {} lines that are not jobs")
 
 
 def _environment() -> dict[str, str]:

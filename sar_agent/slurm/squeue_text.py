@@ -47,36 +47,25 @@ class UnknownState(InputError):
 
 
 class Columns(NamedTuple):
-    """The index of each column, -1 where there is no such column; `columns` is their number."""
+    """Their number, and the index of each by its long name."""
 
-    columns: int
-    id: int
-    state: int
-    nodes: int
-    partition: int
-    user: int
-    start: int
-    comment: int
-    uid: int
-    raw: int
+    width: int
+    places: dict[str, int]
+
+    def of(self, fields: list[str], name: str) -> str:
+        """The stripped field; empty where there is no such column."""
+        place = self.places.get(name)
+        return "" if place is None else fields[place].strip()
+
+
+_SHORT = {"ST": "STATE", "NODELIST(REASON)": "NODELIST", "START": "START_TIME"}
+"""Other names of columns; the long ones win."""
 
 
 def _layout(names: list[str]) -> Columns:
-    def place(*aliases: str) -> int:
-        return next((names.index(alias) for alias in aliases if alias in names), -1)
-
-    return Columns(
-        len(names),
-        place("JOBID"),
-        place("STATE", "ST"),
-        place("NODELIST", "NODELIST(REASON)"),
-        place("PARTITION"),
-        place("USER"),
-        place("START_TIME", "START"),
-        place("COMMENT"),
-        place("UID"),
-        place("RAW"),
-    )
+    places = {name: place for place, name in reversed([*enumerate(names)])}  # the first of several
+    short = {_SHORT[name]: place for name, place in places.items() if name in _SHORT}
+    return Columns(len(names), short | places)
 
 
 _OURS = _layout(HEADER.split("|"))
@@ -101,10 +90,10 @@ def parse_squeue_pipe(
     if heads:  # with -M, after the name of a cluster, and again for each
         number, header = lines[heads[0]]
         layout = _layout(_columns(header))
-        if layout.state < 0 or layout.nodes < 0:
+        if not {"STATE", "NODELIST"} <= layout.places.keys():
             raise InputError("the header names no state or no node list", file=source, line=number)
         lines = [each for each in lines if _columns(each[1]) != _columns(header)]
-    elif lines and all(line.count("|") >= _WITH_REASON.columns - 1 for _, line in lines):
+    elif lines and all(line.count("|") >= _WITH_REASON.width - 1 for _, line in lines):
         layout = _WITH_REASON
     records, bad = list[JobRecord](), list[InputError]()
     unknown, times = list[str](), list[str]()
@@ -118,8 +107,8 @@ def parse_squeue_pipe(
         except InputError as error:
             bad.append(InputError(error.what, file=source, line=number, remedy=error.remedy))
         else:
-            if record and record.start is None and layout.start >= 0:
-                start = (_split(line, layout) or [])[layout.start].strip()
+            if record and record.start is None:
+                start = layout.of(_split(line, layout) or [], "START_TIME")
                 times += [] if start in _NO_TIME else [f"line {number}: {start[:40]!r}"]
             records += [record] if record else []
     where = f"{source}: " if source else ""
@@ -152,10 +141,10 @@ def parse_line(line: str, layout: Columns, states: Collection[str]) -> JobRecord
     fields = _split(line, layout)
     if fields is None:
         raise InputError(
-            f"{line[:80]!r} is not a job line of {layout.columns} columns",
+            f"{line[:80]!r} is not a job line of {layout.width} columns",
             remedy=f"save it with: squeue -h -o '{FORMAT}'",
         )
-    identity, state = fields[layout.id].strip(), fields[layout.state].strip()
+    identity, state = layout.of(fields, "JOBID"), layout.of(fields, "STATE")
     state = STATE_CODES.get(state, state)
     if not _ID.fullmatch(identity):
         raise InputError(f"{identity[:40]!r} is not a Slurm job id")
@@ -164,46 +153,35 @@ def parse_line(line: str, layout: Columns, states: Collection[str]) -> JobRecord
         raise UnknownState(what) if _STATE.fullmatch(state) else InputError(what)
     if state not in states:
         return None
-    nodes = _known(fields[layout.nodes])
+    nodes = _known(layout.of(fields, "NODELIST"))
     if not nodes:
         return None
-    comment = _known(fields[layout.comment]) if layout.comment >= 0 else ""
+    uid, raw = layout.of(fields, "UID"), layout.of(fields, "RAW")
     return JobRecord(
         identity,
         expand(nodes),
         state,
-        fields[layout.user].strip() if layout.user >= 0 else "",
-        fields[layout.partition].strip() if layout.partition >= 0 else "",
-        _seconds(fields[layout.start]) if layout.start >= 0 else None,
-        traffic_hint(comment) if comment else None,
-        _whole(fields[layout.uid]) if layout.uid >= 0 else None,
-        (raw,) if (raw := _field(fields, layout.raw)).isdecimal() else (),
+        layout.of(fields, "USER"),
+        layout.of(fields, "PARTITION"),
+        _seconds(layout.of(fields, "START_TIME")),
+        traffic_hint(_known(layout.of(fields, "COMMENT"))),
+        int(uid) if _WHOLE.fullmatch(uid) else None,
+        (raw,) if raw.isdecimal() else (),
     )
 
 
 def _split(line: str, layout: Columns) -> list[str] | None:
     """The line's columns, with `|` inside the comment; None if there are too few or too many."""
     fields = line.split("|")
-    extra = len(fields) - layout.columns
-    if extra > 0 and layout.comment >= 0:
-        end = layout.comment + extra + 1
-        fields[layout.comment : end] = ["|".join(fields[layout.comment : end])]
+    extra, comment = len(fields) - layout.width, layout.places.get("COMMENT")
+    if extra > 0 and comment is not None:
+        end = comment + extra + 1
+        fields[comment:end] = ["|".join(fields[comment:end])]
         extra = 0
     return None if extra else fields
 
 
-def _field(fields: list[str], place: int) -> str:
-    return fields[place].strip() if place >= 0 else ""
-
-
-@lru_cache(maxsize=16384)
-def _whole(field: str) -> int | None:
-    field = field.strip()
-    return int(field) if _WHOLE.fullmatch(field) else None
-
-
 def _known(field: str) -> str:
-    field = field.strip()
     return "" if field in ("(null)", "N/A", "None assigned") else field
 
 
@@ -211,7 +189,6 @@ def _known(field: str) -> str:
 def _seconds(field: str) -> float | None:
     """Unix seconds from `1795221989` (our poll sets SLURM_TIME_FORMAT=%s) or local ISO time; None
     for all else."""
-    field = field.strip()
     if field in _NO_TIME:
         return None
     with suppress(ValueError, OverflowError):  # also of what only looks like a digit: ²

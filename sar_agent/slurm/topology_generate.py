@@ -103,15 +103,12 @@ def _hosts(fabric: Fabric) -> tuple[dict[str, int], list[str]]:
             unfit.append(host)
         else:
             leaf_of[host] = int(fabric.terminal_switch[live[0]])
-    notes = []
-    if dead:
-        notes.append(f"{len(dead)} without a live link: {', '.join(dead[:5])}")
-    if nameless:
-        notes.append(f"{len(nameless)} without a host's name: {', '.join(nameless[:5])}")
-    if unfit:
-        notes.append(
-            f"{len(unfit)} with a number above 64 bits in the name: {', '.join(unfit[:5])}"
-        )
+    out = {
+        "without a live link": dead,
+        "without a host's name": nameless,
+        "with a number above 64 bits in the name": unfit,
+    }
+    notes = [f"{len(hosts)} {why}: {', '.join(hosts[:5])}" for why, hosts in out.items() if hosts]
     return leaf_of, notes
 
 

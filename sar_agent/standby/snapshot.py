@@ -4,7 +4,7 @@ All of them are replaced by renaming, so an open file keeps its contents. A snap
 files, then looks whether one was replaced meanwhile; the agent continues from any such moment, as
 it does after `kill -9`. The digest of a file that did not change is not computed again.
 
-Left out is what belongs to one machine or to connections with it: locks, the cache of the fabric,
+Left out is what belongs to one machine or to connections with it: locks,
 and the subscribers of five-phase updates. A subscriber that the new agent does not know leaves LID
 offset 0 when its lease is over, and that agent waits for so long; a list of subscribers that is a
 second old would end that wait too early.

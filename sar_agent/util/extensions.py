@@ -46,8 +46,9 @@ def package_of(point: EntryPoint) -> str:
     return f"{point.dist.name} {point.dist.version}" if point.dist else "an unknown package"
 
 
-def load_extension(group: str, name: str, what: str) -> Any:
-    """The object called `name` in `group`; `what` says in messages what it is, `job source`.
+def load_extension(group: str, name: str, what: str, usual: tuple[str, ...] = ()) -> Any:
+    """The object called `name` in `group`; `what` says in messages what it is, `job source`. A
+    message lists the `usual` ones where these are given, else all.
 
     Raises `InputError` where no package registers that name, or its package cannot be imported.
     """
@@ -55,7 +56,11 @@ def load_extension(group: str, name: str, what: str) -> Any:
         if point.name == name:
             return load_point(point, what)
     known = extension_names(group)
-    remedy = f"use one of {', '.join(known)}" if known else "install a package that registers one"
+    remedy = f"use one of {', '.join(usual or known)}"
+    if usual:
+        remedy += f" (`sar-agent {what}s --all` lists all)"
+    if not known:
+        remedy = "install a package that registers one"
     if similar := get_close_matches(name, known, 1):
         remedy = f"did you mean {similar[0]}? Or {remedy}"
     raise InputError(f"no {what} is called {name!r}", remedy=remedy)

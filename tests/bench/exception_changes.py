@@ -14,7 +14,7 @@ from sar_agent.agent.planner import Planner
 from sar_agent.config.model import Config
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.model import moved_mix
+from sar_agent.jobs.model import multi_switch_mix
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.quality import measure
 from sar_agent.routing import Options, PreviousRoutes, Rerouting, Routes, load_engine
@@ -126,7 +126,7 @@ def _deaths_table(engine_name: str) -> Table:
         led, repaired, improved = [], [], []
         for _ in range(DEATHS):
             routes, after = engine.route(fabric, mix, OPTIONS), broken()
-            left = moved_mix(mix, fabric, after)
+            left = multi_switch_mix(after, mix.jobs)
             first = _rerouted(engine, PreviousRoutes(fabric, mix, routes), after, left)
             second = _rerouted(engine, PreviousRoutes(after, left, first), after, left)
             led.append(_led_over(routes, fabric, after))

@@ -92,7 +92,6 @@ def test_a_full_state_disk_stops_no_repair(
     folder = small("state")
     world = World(tmp_path)
     world.once()
-    (folder / "fabric.npz").unlink(missing_ok=True)
     how(folder)
     if when == "at the start":
         world.restart()

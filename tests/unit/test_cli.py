@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -40,6 +41,7 @@ ENGINES = (
     "ark colored dfsssp dmodc dmodk dor ftree lnmp minhop nrk parx pftree pftree-combined "
     "pftree-ext pftree-wt random rnca-d rnca-u sar sar-plus smodk updn"
 )
+SITE_ENGINES = "sar-plus sar ftree dmodc"
 JOB_KEYS = {"job", "terminals", "switches", "efi_max", "links", "throughput"}
 
 
@@ -75,10 +77,17 @@ def test_jobs_of_a_real_queue(tmp_path: Path) -> None:
 
 
 def test_engines_lists_a_name_and_what_it_is() -> None:
-    lines = sar_agent("engines").stdout.splitlines()
-    assert [line.split()[0] for line in lines] == ENGINES.split()
+    *lines, more = sar_agent("engines").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == SITE_ENGINES.split()
+    assert more == "`sar-agent engines --all` lists 18 more"
+    lines = sar_agent("engines", "--all").stdout.splitlines()
+    assert [line.split()[0] for line in lines[:4]] == SITE_ENGINES.split()
+    assert sorted(line.split()[0] for line in lines) == ENGINES.split()
     assert all(len(line.split()) > 3 for line in lines)
     assert said("engines", "--json")["engines"]
+    unknown = sar_agent("route", *SAME, "--engine", "sorplus")
+    assert unknown.returncode == 2
+    assert "use one of sar-plus, sar, ftree, dmodc (`sar-agent engines --all`" in unknown.stderr
 
 
 def test_help_lists_the_commands_in_groups_operators_first() -> None:
@@ -89,6 +98,7 @@ def test_help_lists_the_commands_in_groups_operators_first() -> None:
         *("Options", "Operate", "Look", "For", "Evaluate:"),
     ]
     assert text.index("rollback") < text.index(" route ") < text.index("assess")
+    assert "warm-up" not in text and "fetch-state" not in text, "units call them"
 
 
 def test_the_laboratory_is_a_program_of_its_own() -> None:
@@ -105,6 +115,18 @@ def test_the_laboratory_is_a_program_of_its_own() -> None:
     )
     none = sar_lab("simulate-time", *SAME)
     assert none.returncode == 2 and none.stderr.startswith("sar-lab: no routes to simulate; ")
+
+
+@pytest.mark.parametrize("command", [(), ("route",), ("rollback",), ("key", "request")])
+def test_help_shows_no_types_of_flags_and_no_bounds(command: tuple[str, ...]) -> None:
+    text = sar_agent(*command, "--help").stdout
+    assert "--help" in text and not re.search(r"<bool>|range>|x[<>]=|<=x", text)
+
+
+def test_help_names_the_unit_of_times() -> None:
+    assert re.search(r"--hold +MINUTES", sar_agent("rollback", "--help").stdout)
+    text = sar_agent("key", "request", "--help").stdout
+    assert re.search(r"--wait +SECONDS", text) and re.search(r"--lease +SECONDS", text)
 
 
 def test_every_command_and_option_is_explained() -> None:
@@ -173,7 +195,7 @@ def bad(tmp_path: Path) -> dict[str, tuple[list[str | Path], str]]:
         "seed": (["route", "--fabric", TREE, "--jobs", "mix:x"], "seed"),
         "placed": (["route", "--fabric", TREE, "--jobs", "mix:1,placed=x"], "placed=tree"),
         "blocks": (["route", "--fabric", TREE, "--jobs", "blocks:9999"], "9999"),
-        "engine": (["route", "--fabric", TREE, *jobs, "--engine", "magic"], "one of ark, colored,"),
+        "engine": (["route", "--fabric", TREE, *jobs, "--engine", "magic"], "one of sar-plus, sar"),
         "export": (
             ["route", "--fabric", TREE, *jobs, "--out", tmp_path / "o", "--export", "x"],
             "lfts, ibdm, ibsim",

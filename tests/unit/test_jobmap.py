@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
 import re
-import threading
-from pathlib import Path
 
 import pytest
 
@@ -57,19 +54,6 @@ def test_a_broken_line_is_named(bad):
 def test_a_missing_directory_is_said():
     with pytest.raises(InputError, match="No such file or directory"):
         write_jobmap("/no/such/map", JOBS)
-
-
-def test_the_writer_waits_for_the_lock(tmp_path):
-    path = tmp_path / "map"
-    with Path(f"{path}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        writer = threading.Thread(target=write_jobmap, args=(path, JOBS))
-        writer.start()
-        writer.join(timeout=0.3)
-        assert writer.is_alive()
-        assert not path.exists()
-    writer.join(timeout=30)
-    assert parse_jobmap(path.read_text()) == JOBS
 
 
 def test_opensm_may_read_it(tmp_path):

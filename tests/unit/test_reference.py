@@ -105,7 +105,7 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
     "engines": (),
     "topology check": (*FABRIC, "--topology-conf", EXAMPLES / "topology.conf"),
     "topology generate": FABRIC,
-    "order": ("4711", *INPUT),
+    "rank-order": ("4711", *INPUT),
     "anonymize": (*INPUT, "--out", "{}/anonymous"),
     "key plan": FABRIC,
     "assess": (*INPUT, "--engine", "sar", "--out", "{}/assess"),

@@ -1,4 +1,4 @@
-"""`config`, `order`, `anonymize`, `status --check`, `route --dry-run`, and notes on stderr."""
+"""`config`, `rank-order`, `anonymize`, `status --check`, `route --dry-run`, and notes on stderr."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_hosts_of_a_job_come_switch_by_switch() -> None:
     [("hostfile", "n001 slots=2"), ("rankfile", "rank 0=n001 slot=0"), ("list", "n001,n002,n003")],
 )
 def test_order_prints_files_of_mpi(form: str, first: str) -> None:
-    done = sar_agent("order", "4711", *BOTH, "--form", form, "--tasks-per-node", "2")
+    done = sar_agent("rank-order", "4711", *BOTH, "--form", form, "--tasks-per-node", "2")
     assert done.stdout.startswith(first)
     if form == "rankfile":
         assert len(done.stdout.splitlines()) == 18
@@ -108,7 +108,7 @@ def test_order_prints_files_of_mpi(form: str, first: str) -> None:
 
 
 def test_order_of_a_job_that_does_not_run() -> None:
-    done = sar_agent("order", "99", *BOTH)
+    done = sar_agent("rank-order", "99", *BOTH)
     assert done.returncode == 2 and "no job 99 is running" in done.stderr
 
 

@@ -149,5 +149,5 @@ def test_a_full_tmp_hides_no_fabric(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     config = Config.model_validate(
         {"fabric": {"command": ["cat", str(tmp_path / "text")]}}, strict=False
     )
-    fabric = read_fabric(config.fabric, tmp_path / "cache" / "fabric.npz")
+    fabric = read_fabric(config.fabric)
     assert fabric.digest == read_ibnetdiscover(IBNETDISCOVER).digest

@@ -90,7 +90,7 @@ def poll_seconds(seed: int) -> F64:
     for now in np.arange(BEGIN, BEGIN + DAYS * DAY, EVERY):
         text = "".join(jobs[n][2] for n in np.flatnonzero((starts <= now) & (ends > now)))
         began = time.perf_counter()
-        some = multi_switch(parse_squeue_pipe(text), leaf).jobs
+        some = multi_switch(parse_squeue_pipe(text), leaf.get).jobs
         if job_change(before, some):
             before = host_sets(some)
         found.append(time.perf_counter() - began)

@@ -1,4 +1,4 @@
-"""`sar-agent order`: the hosts of a job in the order of the switches, for MPI."""
+"""`sar-agent rank-order`: the hosts of a job in the order of the switches, for MPI."""
 
 from __future__ import annotations
 
@@ -9,12 +9,7 @@ import typer
 
 from sar_agent.commands.announce import note
 from sar_agent.commands.host_options import load_given, with_host_options
-from sar_agent.commands.inputs import (
-    CONFIG_PATH,
-    ConfigOption,
-    JsonOption,
-    print_json,
-)
+from sar_agent.commands.inputs import CONFIG_PATH, ConfigOption, JsonOption, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @with_host_options
-def order(
+def rank_order(
     job: Annotated[str, typer.Argument(help="Slurm's job number")],
     fabric: Annotated[
         str | None,
