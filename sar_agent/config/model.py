@@ -3,7 +3,7 @@
 Every key has a default that suits a usual site, so an empty file is valid. An unknown key is an
 error, because a typo must not silently keep a default. All errors are reported at once, each with
 its key, the given value and what to write instead. `deploy/sar-agent.toml` is generated from this
-model (`config/example.py`).
+model (`python -m docs.reference_tools`).
 """
 
 from __future__ import annotations

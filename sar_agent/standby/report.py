@@ -29,14 +29,13 @@ def peer_json(config: Config) -> dict[str, Any] | None:
             "copied_at": record.copied_at,
         }
         peer = _ask(config)
-        same = SnapshotSource(StateFolders.of(config.agent)).take()
-        same.close()
+        files = SnapshotSource(StateFolders.of(config.agent)).take()
         known |= {
             "name": peer.claim.name,
             "installs": peer.claim.master,
             "peer_term": peer.claim.term,
             "peer_generation": peer.claim.generation,
-            "same_state": same.digest == peer.digest,
+            "same_state": files == peer.files,
         }
     except SarError as error:
         known["problem"] = str(error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import socket
 import ssl
 import zlib
@@ -19,8 +20,8 @@ from sar_agent.formats.routes_file import read_generation
 from sar_agent.install import levels
 from sar_agent.install.subnet_manager import SmStatus
 from sar_agent.standby.channel import PeerProblem
-from sar_agent.standby.numbering import NumberedAbove
-from sar_agent.standby.peer_client import PeerClient
+from sar_agent.standby.numbering import number_above
+from sar_agent.standby.peer_client import PeerClient, PeerState
 from sar_agent.standby.snapshot import CONNECTIONS
 from sar_agent.standby.terms import HEARD, Claim, Precedence, TermRecord, precedence
 from tests.standby_certificate import certificate
@@ -201,7 +202,8 @@ def test_after_a_split_the_masters_state_counts(
     ]
     # The plugin of b has had 6 in force, and would refuse 5.
     assert a.link.terms.load().highest == 6
-    manager = NumberedAbove(_Manager(4), lambda: a.link.terms.load().highest)  # type: ignore[arg-type]
+    manager = _Manager(4)
+    number_above(manager, lambda: a.link.terms.load().highest)  # type: ignore[arg-type]
     assert manager.status().highest_generation == 6
     assert {r.generation for r in b.link.history.last(9)} == {3, 4, 5, 6}
 
@@ -282,34 +284,42 @@ def test_a_copy_of_this_agent_is_refused(sides: tuple[Side, Side]) -> None:
     assert "is this one, or a copy of it: remove" in b.link.report.problem
 
 
-def test_what_the_peer_says_is_bounded(sides: tuple[Side, Side]) -> None:
+def test_what_the_peer_says_is_bounded(
+    sides: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch
+) -> None:
     a, _ = sides
     a.lead()
     a.put(4)
+    good = {"name": "state.json", "size": 1, "digest": "0" * 64}
     names = {"name": "../../etc/passwd"}, {"name": "state.json", "size": 2**26 + 1}
-    for wrong in (*names, {"name": "generations/01.sar"}, {"digest": "x"}):
-        files = [{"name": "state.json", "size": 1, "digest": "0" * 64} | wrong]
-        answer = {"claim": a.link.claim().model_dump(), "digest": "", "files": files}
+    lists = [[good | wrong] for wrong in (*names, {"name": "generations/01.sar"}, {"digest": "x"})]
+    for files in (*lists, [good, good | {"size": 2}]):
+        answer = {"claim": a.link.claim().model_dump(), "files": files}
         client = PeerClient(("127.0.0.1", 1), ssl.create_default_context())
-        client._channel = _Says(answer)  # type: ignore[assignment]
-        with pytest.raises(PeerProblem, match=r"in no snapshot|another format"):
+        monkeypatch.setattr(client, "_get", lambda *_, answer=answer: json.dumps(answer).encode())
+        with pytest.raises(PeerProblem, match="another format"):
             client.look()
 
 
-class _Says:
-    name = "peer"
+def test_files_that_change_while_they_are_copied_are_copied_again(
+    sides: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = sides
+    a.lead()
+    a.put(4)
+    look, looks = b.link.client.look, []
 
-    def __init__(self, answer: dict[str, Any]) -> None:
-        self.answer = answer
+    def look_before_a_change() -> PeerState:
+        found = look()
+        looks.append(found)
+        if len(looks) == 1:
+            a.put(5)
+            (a.state / "generations/4.sar").unlink()
+        return found
 
-    def send(self, message: dict[str, Any]) -> None:
-        pass
-
-    def receive(self) -> dict[str, Any]:
-        return self.answer
-
-    def close(self) -> None:
-        pass
+    monkeypatch.setattr(b.link.client, "look", look_before_a_change)
+    assert b.link.exchange(), b.link.report.problem
+    assert len(looks) == 2 and (b.generation(), b.numbers()) == (5, [5])
 
 
 def levels_file(**arrays: Any) -> bytes:

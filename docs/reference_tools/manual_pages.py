@@ -1,6 +1,6 @@
 """Man pages and shell completion, made from the command line and the settings model.
 
-`python -m sar_agent.reference.manual_pages FOLDER` writes sar-agent.1, sar-agent.toml.5 and
+`python -m docs.reference_tools.manual_pages FOLDER` writes sar-agent.1, sar-agent.toml.5 and
 sar-agent.bash.
 """
 
@@ -11,10 +11,10 @@ import sys
 from itertools import groupby
 from pathlib import Path
 
+from docs.reference_tools.command_entries import CommandOption, command_entries
+from docs.reference_tools.config_entries import config_entries, config_sections
 from sar_agent import __version__
 from sar_agent.config.model import DEFAULT_PATH
-from sar_agent.reference.command_entries import CommandOption, command_entries
-from sar_agent.reference.config_entries import config_entries, config_sections
 
 
 def _plain(text: str | None) -> str:
