@@ -3,6 +3,7 @@ are."""
 
 from __future__ import annotations
 
+import hashlib
 import socket
 import ssl
 import subprocess
