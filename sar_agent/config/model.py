@@ -338,7 +338,7 @@ def _suggestion(where: tuple[Any, ...]) -> str:
     similar = [name for name in section.model_fields if name[:3] == str(where[-1])[:3]]
     if similar:
         return f"did you mean {' or '.join(similar)}?"
-    return f"there are {_list(section.model_fields)}"
+    return f"there are {', '.join(sorted(section.model_fields))}"
 
 
 def _purpose(where: tuple[Any, ...]) -> str:
@@ -357,7 +357,3 @@ def description_of(key: FieldInfo) -> str:
     """What a key means: a phrase, in one or more sentences, without the last full stop."""
     documented = [note.documentation for note in key.metadata if isinstance(note, DocInfo)]
     return key.description or "".join(documented)
-
-
-def _list(names: Any) -> str:
-    return ", ".join(sorted(names))

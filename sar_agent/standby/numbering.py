@@ -2,6 +2,9 @@
 
 A plugin refuses a generation that is lower than one it has had. While a fabric was in two parts,
 the other OpenSM may have gone further than this one; it would refuse copies of this agent's routes.
+
+**Weak spot:** a method of the manager is replaced, since whatever numbers a plan asks the manager
+for the highest number, in three places.
 """
 
 from __future__ import annotations

@@ -30,7 +30,9 @@ PATIENCE = 60.0
 TRIES = 5
 """For a copy of files that change meanwhile."""
 OVERLAP = 3600.0
-"""Seconds by which the clocks of two machines may differ: so far back decisions are compared."""
+"""Seconds by which the clocks of two machines may differ: so far back decisions are compared.
+
+**Weak spot:** two decisions of one machine at the same microsecond count as one."""
 
 
 @dataclass
