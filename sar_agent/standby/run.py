@@ -4,9 +4,9 @@ An agent that takes over begins like one that was restarted: all its parts are b
 disk, so nothing that it knew in an earlier term remains. It also ends like one: when its OpenSM is
 not the master any more, or does not answer, the passes end, and nobody can subscribe.
 
-**Weak spot:** `SILENCE` must be less than the time after which the other OpenSM takes over, which is
-in its opensm.conf and not known here; what then keeps two agents from installing is only that each
-reaches its own OpenSM alone, and that a standby's plugin refuses loads.
+**Weak spot:** `SILENCE` must be less than the time after which the other OpenSM takes over, which
+is in its opensm.conf and not known here; what then keeps two agents from installing is only that
+each reaches its own OpenSM alone, and that a standby's plugin refuses loads.
 """
 
 from __future__ import annotations
