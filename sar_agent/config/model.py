@@ -159,7 +159,7 @@ class AgentConfig(Section, EngineSettings, frozen=True):
     @property
     def metrics_host_port(self) -> tuple[str, int] | None:
         """Host and port of `metrics_address`; None if no metrics are served."""
-        return host_port(self.metrics_address)
+        return host_port(self.metrics_address) if self.metrics_address else None
 
 
 class FabricConfig(Section, frozen=True):

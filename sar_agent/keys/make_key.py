@@ -59,18 +59,12 @@ def from_routes(
     fabric: Fabric, hosts: Sequence[str], phases: list[Phase], offset: int, routes: Routes
 ) -> LinkedKey:
     """The key as it is in the tables in force, after a restart."""
+    table = routes.egress[offset]
     targets = np.unique(np.concatenate([np.empty(0, np.int32), *(b for _, b in phases)]))
-    rows = KeyRows(targets.astype(np.int32), routes.egress[offset, targets].copy())
-    return linked_key_of(fabric, hosts, phases, rows)
-
-
-def linked_key_of(
-    fabric: Fabric, hosts: Sequence[str], phases: list[Phase], rows: KeyRows
-) -> LinkedKey:
-    """A key of `rows`, with the flows that it puts on each link."""
     use = np.zeros(fabric.channels, np.int32)
-    for sources, targets in phases:
-        use = np.maximum(use, flows_over(fabric, rows, sources, targets))
+    for sources, destinations in phases:
+        use = np.maximum(use, _flows_over(fabric, table, sources, destinations))
+    rows = KeyRows(targets.astype(np.int32), table[targets].copy())
     return LinkedKey(rows, ports_of(fabric, hosts), use)
 
 
@@ -79,13 +73,10 @@ def ports_of(fabric: Fabric, hosts: Iterable[str]) -> frozenset[int]:
     return frozenset(t for host in hosts for t in fabric.hosts.get(host, ()))
 
 
-def flows_over(fabric: Fabric, rows: KeyRows, sources: I32, targets: I32) -> I32:
-    """int32[C]: how many of the flows cross each channel. A flow that would not arrive is counted
-    up to the switch where it ends."""
+def _flows_over(fabric: Fabric, table: U8, sources: I32, targets: I32) -> I32:
+    """int32[C]: how many of the flows cross each channel in `table` uint8[T + S, S]. A flow that
+    would not arrive is counted up to the switch where it ends."""
     crossed = np.zeros(fabric.channels, np.int32)
-    egress = np.full((fabric.terminals, fabric.switches), 255, np.uint8)
-    table: U8 = egress
-    table[rows.destinations] = rows.egress
     at = fabric.terminal_switch[sources]
     for _ in range(fabric.switches):
         away = at != fabric.terminal_switch[targets]

@@ -72,8 +72,8 @@ def least_most(cost: F64, floor: float) -> float:  # pragma: no cover
             row = min(row, cost[i, j])
             column = min(column, cost[j, i])
         low = max(low, row, column)
-    column = np.empty(n, np.int64)
-    while least_cost((cost > low).astype(np.float64), column) > 0:
+    unused = np.empty(n, np.int64)
+    while least_cost((cost > low).astype(np.float64), unused) > 0:
         higher = np.inf
         for i in range(n):
             for j in range(n):
