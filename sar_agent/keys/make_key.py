@@ -19,8 +19,8 @@ from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import F64, I32, U8
 from sar_agent.fabric.xgft import xgft_fabric
-from sar_agent.jobs.patterns import Phase
 from sar_agent.keys.flows import phases_of_wish
+from sar_agent.keys.leases import Lease
 from sar_agent.keys.routes import KeyTree, choose_shift, key_tree, make_key, own_rows
 from sar_agent.keys.tickets import TrafficWish
 from sar_agent.routing.lid_offsets import KeyRows
@@ -55,17 +55,17 @@ def load_of(fabric: Fabric, others: Iterable[LinkedKey]) -> I32:
     return load
 
 
-def from_routes(
-    fabric: Fabric, hosts: Sequence[str], phases: list[Phase], offset: int, routes: Routes
-) -> LinkedKey:
-    """The key as it is in the tables in force, after a restart."""
-    table = routes.egress[offset]
+def from_routes(fabric: Fabric, lease: Lease, routes: Routes) -> LinkedKey:
+    """The key as it is in the tables in force. Raises `SarError` where the lease's traffic does not
+    fit the fabric."""
+    table = routes.egress[lease.offset]
+    phases = phases_of_wish(fabric, lease.hosts, lease.wish)
     targets = np.unique(np.concatenate([np.empty(0, np.int32), *(b for _, b in phases)]))
     use = np.zeros(fabric.channels, np.int32)
     for sources, destinations in phases:
         use = np.maximum(use, _flows_over(fabric, table, sources, destinations))
     rows = KeyRows(targets.astype(np.int32), table[targets].copy())
-    return LinkedKey(rows, ports_of(fabric, hosts), use)
+    return LinkedKey(rows, ports_of(fabric, lease.hosts), use)
 
 
 def ports_of(fabric: Fabric, hosts: Iterable[str]) -> frozenset[int]:

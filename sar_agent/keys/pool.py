@@ -23,7 +23,7 @@ from sar_agent.errors import SarError, Unserved
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import F64, I32
 from sar_agent.jobs.record import JobRecord
-from sar_agent.keys.flows import hosts_of, phases_of_wish
+from sar_agent.keys.flows import hosts_of
 from sar_agent.keys.leases import Lease, Leases, free_offset
 from sar_agent.keys.make_key import LinkedKey, from_routes, load_of, make, ports_of
 from sar_agent.keys.requests import KeyRequests, LeasedKey
@@ -87,37 +87,25 @@ class KeyPool:
         return {offset: _joined(parts) for offset, parts in rows.items()}
 
     def resume(self, fabric: Fabric, routes: Routes) -> None:
-        """After a restart, take keys from the tables in force, so that nothing changes."""
-        if self._fabric is not None:
-            return
-        self._fabric, self._owed = fabric, []
-        lost: list[Lease] = []
-        for lease in self.leases:
-            try:
-                phases = phases_of_wish(fabric, lease.hosts, lease.wish)
-            except SarError as error:
-                lost += self._lost(lease, str(error))
-                continue
-            if lease.fabric not in ("", fabric.digest.hex()):
-                self._owed.append(lease.key)
-            elif not lease.lost and lease.offset < len(routes.egress):
-                self._made[lease.key] = from_routes(
-                    fabric, lease.hosts, phases, lease.offset, routes
-                )
-        self.leases.put(lost)
-        self.report()
+        """After a restart, take keys from the tables in force, so that nothing changes. A key that
+        was lost on this fabric stays lost."""
+        if self._fabric is None:
+            self.follow(fabric, routes)
+            here = fabric.digest.hex()
+            lost = {lease.key for lease in self.leases if lease.lost and lease.fabric == here}
+            self._owed = [key for key in self._owed if key not in lost]
+            self.report()
 
     def follow(self, fabric: Fabric, routes: Routes) -> None:
-        """Go on from `routes`, which are in force as the subnet manager has repaired them for
-        `fabric`, keys included. A key whose flows share links more than before is owed."""
+        """Go on from `routes`, which are in force on `fabric`, keys included, perhaps as the subnet
+        manager has repaired them. A key whose flows share links more than before is owed."""
         self._move_to(fabric)
         kept = []
         for lease in map(self.leases.get, list(self._owed)):
             if lease is None or lease.lost or lease.offset >= len(routes.egress):
                 continue
             with suppress(SarError):  # `remake` says what no longer fits
-                phases = phases_of_wish(fabric, lease.hosts, lease.wish)
-                made = from_routes(fabric, lease.hosts, phases, lease.offset, routes)
+                made = from_routes(fabric, lease, routes)
                 if made.own <= lease.own:
                     self._made[lease.key] = made
                     self._owed.remove(lease.key)

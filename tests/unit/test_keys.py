@@ -458,8 +458,7 @@ def test_what_is_in_the_tables_is_what_was_counted(site: Site) -> None:
     assert site.bridge.tables is not None
     routes = file_to_routes(site.fabric, site.bridge.tables)
     for lease in site.agent.keys.pool.leases:
-        phases = phases_of_wish(site.fabric, lease.hosts, lease.wish)
-        walked = from_routes(site.fabric, lease.hosts, phases, lease.offset, routes)
+        walked = from_routes(site.fabric, lease, routes)
         made = site.agent.keys.pool.made(lease.key)
         assert made is not None and np.array_equal(walked.use, made.use), lease.phase
         assert lease.own == walked.own

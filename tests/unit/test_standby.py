@@ -69,7 +69,7 @@ def claim(node: str = A, **values: Any) -> Claim:
         (claim(A, term=4), claim(B, term=4), "ADOPT"),
         (claim(B, term=4), claim(A, term=4), "OWN"),
         # A master's agent copies nothing.
-        (claim(A, master=True), claim(B, term=9, master=True), "TWO_MASTERS"),
+        (claim(A, master=True), claim(B, term=9, master=True), "OWN"),
         (claim(A, master=True, term=2), claim(B, term=1), "OWN"),
         (claim(A, master=True, term=2), claim(B, term=2, holder=A), "OWN"),
         (claim(A, master=True, term=2), claim(B, term=2), "RAISE"),
