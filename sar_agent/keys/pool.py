@@ -11,9 +11,9 @@ dropped and the job continues: its LID offset falls back to the Up*/Down* tables
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -87,22 +87,25 @@ class KeyPool:
         return {offset: _joined(parts) for offset, parts in rows.items()}
 
     def resume(self, fabric: Fabric, routes: Routes) -> None:
-        """After a restart, take keys from the tables in force, so that nothing changes. A key that
-        was lost on this fabric stays lost."""
+        """After a restart, take keys from the tables in force, so that nothing changes. A key of
+        another fabric is owed; one that was lost on this fabric stays lost."""
         if self._fabric is None:
-            self.follow(fabric, routes)
-            here = fabric.digest.hex()
-            lost = {lease.key for lease in self.leases if lease.lost and lease.fabric == here}
+            self._move_to(fabric)
+            here = [x for x in self.leases if x.fabric in ("", fabric.digest.hex())]
+            lost = {lease.key for lease in here if lease.lost}
             self._owed = [key for key in self._owed if key not in lost]
-            self.report()
+            self._take(here, routes)
 
     def follow(self, fabric: Fabric, routes: Routes) -> None:
-        """Go on from `routes`, which are in force on `fabric`, keys included, perhaps as the subnet
-        manager has repaired them. A key whose flows share links more than before is owed."""
+        """Go on from `routes`, which are in force as the subnet manager has repaired them for
+        `fabric`, keys included. A key whose flows share links more than before is owed."""
         self._move_to(fabric)
-        kept = []
-        for lease in map(self.leases.get, list(self._owed)):
-            if lease is None or lease.lost or lease.offset >= len(routes.egress):
+        self._take([lease for lease in self.leases if lease.key in self._owed], routes)
+
+    def _take(self, leases: Iterable[Lease], routes: Routes) -> None:
+        fabric, kept = self._on(), []
+        for lease in leases:
+            if lease.lost or lease.offset >= len(routes.egress):
                 continue
             with suppress(SarError):  # `remake` says what no longer fits
                 made = from_routes(fabric, lease, routes)
@@ -152,10 +155,7 @@ class KeyPool:
             phase=ticket.phase,
             uid=record.uid,
             offset=offset,
-            traffic=ticket.wish.traffic,
-            pairs=ticket.wish.pairs,
-            nodes=ticket.wish.nodes,
-            tasks=ticket.wish.tasks,
+            **asdict(ticket.wish),
             hosts=hosts,
             ends=None if ticket.with_job else now + self._seconds(ticket.lease),
             made_at=now,
@@ -354,10 +354,7 @@ def answer_of(lease: Lease, config: KeysConfig) -> dict[str, object]:
 
 
 def _joined(rows: list[KeyRows]) -> KeyRows:
-    if len(rows) == 1:
-        return rows[0]
-    return replace(
-        rows[0],
-        destinations=np.concatenate([part.destinations for part in rows]),
-        egress=np.concatenate([part.egress for part in rows]),
+    return KeyRows(
+        np.concatenate([part.destinations for part in rows]),
+        np.concatenate([part.egress for part in rows]),
     )

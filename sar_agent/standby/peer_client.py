@@ -110,4 +110,6 @@ def _why(error: Exception) -> str:
         return "it ended the connection"
     if isinstance(error, ssl.SSLError):
         return "it is no agent with our certificate"
+    if isinstance(error, HTTPException):
+        return "it ended the connection; both agents must have the same version"
     return getattr(error, "strerror", None) or str(error) or type(error).__name__

@@ -18,7 +18,6 @@ import math
 import os
 import shutil
 import socket
-import ssl
 import threading
 import time
 from contextlib import suppress
@@ -58,7 +57,6 @@ class PeerServer(ThreadingTCPServer):
         """Addresses of the peer."""
         self._places = Quota(PLACES, PLACES // 4, kept=PLACES // 2, trusted=self._known)
         self._lock = threading.Lock()
-        self._open: set[ssl.SSLSocket] = set()
         self._strangers, self._logged = 0, -math.inf
         address = config.listen_host_port
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
@@ -82,12 +80,9 @@ class PeerServer(ThreadingTCPServer):
         threading.Thread(target=self.serve_forever, args=(0.1,), daemon=True).start()
 
     def stop(self) -> None:
-        """End the listener and all connections."""
+        """End the listener; connections end with the process, or when they are idle."""
         self.shutdown()
         self.server_close()
-        with self._lock:
-            for connection in self._open:
-                _cut(connection)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Called by socketserver: gives the client a thread if there is a place."""
@@ -117,24 +112,20 @@ class PeerServer(ThreadingTCPServer):
         except OSError as error:  # it has ended the connection
             self._refuse(host, error)
             return
-        with self._lock:
-            self._open.add(secure)
-        late = threading.Timer(HANDSHAKE, _cut, (secure,))
-        late.daemon = True
-        try:
-            late.start()
-            secure.do_handshake()
-            late.cancel()
+        with secure:
+            late = threading.Timer(HANDSHAKE, _cut, (secure,))
+            late.daemon = True
+            try:
+                late.start()
+                secure.do_handshake()
+            except (OSError, ValueError, RuntimeError) as error:
+                self._refuse(host, error)
+                return
+            finally:
+                late.cancel()
             self._known.add(host)
             with suppress(OSError):
                 _Requests(secure, client_address, self)
-        except (OSError, ValueError, RuntimeError) as error:
-            self._refuse(host, error)
-        finally:
-            late.cancel()
-            with self._lock:
-                self._open.discard(secure)
-            secure.close()
 
     def _refuse(self, host: str, error: Exception) -> None:
         """Logged now and then: strangers must not fill the log."""
