@@ -4,6 +4,9 @@ A shift is chosen by the load of other jobs on each channel. Each of their keys 
 busiest phase there, since the phase that a job is in is not known; jobs without a key count with
 their load on LID offset 0, as if all did an all-to-all: a load of 1 is as much as one flow at full
 speed.
+
+**Weak spot:** how much a job without a key sends is a guess; counters may know better, but are not
+asked.
 """
 
 from __future__ import annotations
