@@ -87,14 +87,11 @@ class CoordinatorStorage:
         return replace(state, members=members)
 
     def save(
-        self,
-        before: CoordinatorState | None,
-        after: CoordinatorState,
-        names: Collection[str] | None = None,
+        self, before: CoordinatorState | None, after: CoordinatorState, names: Collection[str]
     ) -> None:
-        """Writes the differences; `names` are the members that may differ, if that is known. The
-        run is on disk when this returns, members when `sync` returns. Raises `InputError`; then
-        nothing has changed on disk, or it is ahead of the state about the end of the run."""
+        """Writes the differences; `names` are the members that may differ. The run is on disk when
+        this returns, members when `sync` returns. Raises `InputError`; then nothing has changed on
+        disk, or it is ahead of the state about the end of the run."""
         if before is None or _run(before) != _run(after):
             self.run.write(_run(after))
         if before is None:
@@ -172,12 +169,9 @@ def _read(data: bytes) -> dict[str, Member]:
 
 
 def _changes(
-    before: CoordinatorState, after: CoordinatorState, names: Collection[str] | None
+    before: CoordinatorState, after: CoordinatorState, names: Collection[str]
 ) -> Iterator[str]:
-    if before.members is after.members:
-        return
-    candidates = before.members.keys() ^ after.members.keys() if names is None else names
-    for name in candidates:
+    for name in names:
         member = after.members.get(name)
         if member and name not in before.members:
             yield _came(name, member)
