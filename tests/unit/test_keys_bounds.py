@@ -362,6 +362,19 @@ def test_keys_that_are_owed_survive_a_restart(site: Site) -> None:
     assert not site.desk.busy, "they are in force"
 
 
+def test_a_key_whose_offset_is_gone_is_lost_in_a_sentence(site: Site) -> None:
+    """It was neither in force nor lost, so its client was told to wait for as long as it asked."""
+    site.ask(traffic="shift:2")
+    leases = site.agent.keys.pool.leases
+    leases.put([lease.model_copy(update={"offset": 100}) for lease in leases])
+    site.restart()
+    site.pass_()
+    site.agent.serve_keys()
+    assert [one.lost for one in site.agent.keys.pool.leases] == [
+        f"OpenSM runs with LMC {site.lmc} now"
+    ]
+
+
 def test_keys_that_are_owed_and_refused_are_tried_ever_less_often(site: Site) -> None:
     site.ask(traffic="shift:2")
     site.cut()
