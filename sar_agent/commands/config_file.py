@@ -63,8 +63,8 @@ def show(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> Non
 
     Without a configuration file, the defaults are shown.
     """
-    from sar_agent.config.example import value_text
     from sar_agent.config.model import Config, load_config
+    from sar_agent.config.toml_text import value_text
 
     use_defaults = config == CONFIG_PATH and not config.exists()
     settings = Config() if use_defaults else load_config(config)

@@ -55,7 +55,7 @@ class EventsConfig(Section, frozen=True):
     @property
     def tcp_host_port(self) -> tuple[str, int] | None:
         """Host and port of `tcp_address`; None if it is empty."""
-        return host_port(self.tcp_address)
+        return host_port(self.tcp_address) if self.tcp_address else None
 
     def socket_path(self, run_dir: Path) -> Path | None:
         """Path of the Unix socket; None if it is empty."""

@@ -9,64 +9,50 @@ from sar_agent.config.model import Config
 
 def idle_keys(config: Config, changed: Collection[str]) -> list[str]:
     """A sentence for each key of `changed` ("section.key") that has no effect."""
-    agent, fabric, opensm, update = config.agent, config.fabric, config.opensm, config.update
-    rules = (
-        (config.slurm.source != "squeue", ("slurm.squeue",), "slurm.source is not squeue"),
+    agent, slurm, opensm, standby = config.agent, config.slurm, config.opensm, config.standby
+    mode = config.update.mode
+    stale = agent.max_staleness_seconds > agent.min_install_interval_seconds
+    rules = (  # beginnings of keys, whether they act, and why not
+        ("slurm.squeue", slurm.source == "squeue", "slurm.source is not squeue"),
+        ("slurm.slurmrestd_", slurm.source == "slurmrestd", "slurm.source is not slurmrestd"),
         (
-            config.slurm.source != "slurmrestd",
-            ("slurm.slurmrestd_",),
-            "slurm.source is not slurmrestd",
-        ),
-        (
-            bool(fabric.file),
-            ("fabric.command", "fabric.deadline_seconds", "fabric.environment"),
+            "fabric.command fabric.deadline_seconds fabric.environment",
+            not config.fabric.file,
             "fabric.file is read instead",
         ),
+        ("opensm.plugin_socket", opensm.method == "plugin", "opensm.method is not plugin"),
         (
+            "opensm.lfts_file opensm.pid_file opensm.reload_command",
             opensm.method != "plugin",
-            ("opensm.plugin_socket",),
-            "opensm.method is not plugin",
-        ),
-        (
-            opensm.method == "plugin",
-            ("opensm.lfts_file", "opensm.pid_file", "opensm.reload_command"),
             'opensm.method is not "file"',
         ),
         (
-            agent.engine != "sar-plus",
-            ("agent.objective", "agent.target"),
+            "agent.objective agent.target",
+            agent.engine == "sar-plus",
             "agent.engine is not sar-plus",
         ),
+        ("agent.debounce_max_seconds", agent.debounce_seconds, "agent.debounce_seconds is 0"),
         (
-            not agent.debounce_seconds,
-            ("agent.debounce_max_seconds",),
-            "agent.debounce_seconds is 0",
-        ),
-        (
-            agent.min_install_interval_seconds >= agent.max_staleness_seconds,
-            ("agent.min_gain", "agent.min_install_interval_seconds"),
+            "agent.min_gain agent.min_install_interval_seconds",
+            stale,
             "agent.max_staleness_seconds is not longer than agent.min_install_interval_seconds",
         ),
-        (not agent.metrics_address, ("agent.page",), "agent.metrics_address is empty"),
-        (config.counters.source == "off", ("counters.",), "counters.source is off"),
-        (not config.keys.enabled, ("keys.",), "keys.enabled is false"),
-        (update.mode != "window", ("update.windows",), "update.mode is not window"),
-        (update.mode != "fast", ("update.max_changed_entries",), "update.mode is not fast"),
+        ("agent.page", agent.metrics_address, "agent.metrics_address is empty"),
+        ("counters.", config.counters.source != "off", "counters.source is off"),
+        ("keys.", config.keys.enabled, "keys.enabled is false"),
+        ("update.windows", mode == "window", "update.mode is not window"),
+        ("update.max_changed_entries", mode == "fast", "update.mode is not fast"),
         (
-            update.mode != "five-phase",
-            ("update.deadline", "update.lease", "update.lapsed", "update.trace"),
+            "update.deadline update.lease update.lapsed update.trace",
+            mode == "five-phase",
             "update.mode is not five-phase",
         ),
-        (
-            not (config.standby.peer or config.standby.listen),
-            ("standby.",),
-            "standby.peer is empty",
-        ),
+        ("standby.", standby.peer or standby.listen, "standby.peer is empty"),
     )
     return [
-        f"{key} has no effect, since {because}"
-        for holds, keys, because in rules
-        if holds
+        f"{key} has no effect, since {why}"
+        for beginnings, acts, why in rules
+        if not acts
         for key in changed
-        if key.startswith(keys) and key != "keys.enabled"
+        if key.startswith(tuple(beginnings.split())) and key != "keys.enabled"
     ]

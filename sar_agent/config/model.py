@@ -3,7 +3,7 @@
 Every key has a default that suits a usual site, so an empty file is valid. An unknown key is an
 error, because a typo must not silently keep a default. All errors are reported at once, each with
 its key, the given value and what to write instead. `deploy/sar-agent.toml` is generated from this
-model (`config/example.py`).
+model (`python -m docs.reference_tools`).
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class AgentConfig(Section, EngineSettings, frozen=True):
     @property
     def metrics_host_port(self) -> tuple[str, int] | None:
         """Host and port of `metrics_address`; None if no metrics are served."""
-        return host_port(self.metrics_address)
+        return host_port(self.metrics_address) if self.metrics_address else None
 
 
 class FabricConfig(Section, frozen=True):
@@ -338,7 +338,7 @@ def _suggestion(where: tuple[Any, ...]) -> str:
     similar = [name for name in section.model_fields if name[:3] == str(where[-1])[:3]]
     if similar:
         return f"did you mean {' or '.join(similar)}?"
-    return f"there are {_list(section.model_fields)}"
+    return f"there are {', '.join(sorted(section.model_fields))}"
 
 
 def _purpose(where: tuple[Any, ...]) -> str:
@@ -357,7 +357,3 @@ def description_of(key: FieldInfo) -> str:
     """What a key means: a phrase, in one or more sentences, without the last full stop."""
     documented = [note.documentation for note in key.metadata if isinstance(note, DocInfo)]
     return key.description or "".join(documented)
-
-
-def _list(names: Any) -> str:
-    return ", ".join(sorted(names))

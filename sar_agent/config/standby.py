@@ -47,13 +47,9 @@ class StandbyConfig(Section, frozen=True):
     @property
     def peer_host_port(self) -> tuple[str, int]:
         """Host and port of `peer`, which is set."""
-        found = host_port(self.peer)
-        assert found is not None
-        return found
+        return host_port(self.peer)
 
     @property
     def listen_host_port(self) -> tuple[str, int]:
         """Host and port of `listen`, which is set."""
-        found = host_port(self.listen)
-        assert found is not None
-        return found
+        return host_port(self.listen)

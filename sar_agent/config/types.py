@@ -38,7 +38,7 @@ class Section(BaseModel, frozen=True, extra="forbid", strict=True):
     """One `[section]`; an unknown key in it is an error."""
 
 
-def host_port(address: str) -> tuple[str, int] | None:
-    """Host and port of an `Address`; None if it is empty."""
+def host_port(address: str) -> tuple[str, int]:
+    """Host and port of an `Address` that is not empty."""
     host, _, port = address.rpartition(":")
-    return (host.strip("[]"), int(port)) if address else None
+    return host.strip("[]"), int(port)

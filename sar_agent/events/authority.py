@@ -51,15 +51,11 @@ class Authority:
 
     def check_event(self, event: Event, uid: int) -> None:
         """Whether `uid` may send this event. Raises `MessageRefused`."""
-        self.check_reporter(event.event, uid)
-        self.check_owner(event, uid)
-
-    def check_reporter(self, event: str, uid: int) -> None:
-        """Whether `uid` may send events of this name at all. Raises `MessageRefused`."""
-        if uid not in self.trusted and event != "hint":
+        if uid not in self.trusted and event.event != "hint":
             raise MessageRefused(
-                RefusalReason.NOT_ALLOWED, f"uid {uid} may not report the {event} of jobs"
+                RefusalReason.NOT_ALLOWED, f"uid {uid} may not report the {event.event} of jobs"
             )
+        self.check_owner(event, uid)
 
     def check_owner(self, message: Message, uid: int) -> bool:
         """Returns `is_owner` of the message's job. Raises `MessageRefused` if the job is another

@@ -7,7 +7,7 @@ hooks.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 from sar_agent.events.answers import encode_answer
 from sar_agent.events.authority import Authority
@@ -18,7 +18,6 @@ from sar_agent.events.message import (
     MODELS,
     Event,
     Message,
-    MessageHead,
     MessageRefused,
     RefusalReason,
     parse,
@@ -44,15 +43,6 @@ class MessageHandler(Protocol):
         ...
 
 
-@runtime_checkable
-class BoundedHandler(Protocol):
-    """A handler that can refuse a message before all of it is parsed."""
-
-    def admit(self, head: MessageHead, uid: int) -> None:
-        """Raises `MessageRefused` if there is no room for the message."""
-        ...
-
-
 class JobEvents:
     """Handles the events of Slurm's hooks; `environment` is set for the tasks of every job."""
 
@@ -69,10 +59,6 @@ class JobEvents:
         `environment`."""
         self.authority, self.inbox, self.environment = authority, inbox, environment
         self.job_answer = job_answer
-
-    def admit(self, head: MessageHead, uid: int) -> None:
-        """The head tells whether only root may send the message. Raises `MessageRefused`."""
-        self.authority.check_reporter(head.event, uid)
 
     def take(self, message: Message, uid: int) -> Mapping[str, Any]:
         """Puts the event into the inbox if it is news."""
@@ -122,7 +108,9 @@ class Dispatcher:
             if peer is not None and peer not in self.trusted and self.rate.spent(peer):
                 raise _too_often(peer)
             uid, payload = self.decode(line)
-            message = self._parse(payload, uid, self._models)
+            if uid not in self.trusted and not self.rate.take(uid, len(payload)):
+                raise _too_often(uid)
+            message = parse(payload, self._models)
             answer = self._handlers[message.event].take(message, uid)
         except MessageRefused as refused:
             return self.refuse(refused, transport)
@@ -133,17 +121,6 @@ class Dispatcher:
     def trusted(self) -> frozenset[int]:
         """Uids that may report on all jobs, and for which there is always room."""
         return self.jobs.authority.trusted
-
-    def _parse(self, payload: bytes, uid: int, models: Mapping[str, type[Message]]) -> Message:
-        if uid not in self.trusted and not self.rate.take(uid, len(payload)):
-            raise _too_often(uid)
-
-        def admit(head: MessageHead) -> None:
-            handler = self._handlers[head.event]
-            if isinstance(handler, BoundedHandler):
-                handler.admit(head, uid)
-
-        return parse(payload, models, admit)
 
     def refuse(self, refused: MessageRefused, transport: str) -> bytes:
         """Counts a refusal and returns the answer."""

@@ -1,14 +1,14 @@
 """The messages of `slurm_spank/PROTOCOL.md`, and the reasons to refuse one.
 
-Limits are checked before work is done. A message is read in three steps, each more expensive than
-the one before: first its length is checked, before any parser sees it; then its head (event and
-job) is parsed and quotas are checked; then all of it is parsed, up to the first error.
+Limits are checked before work is done: first the length, before any parser sees the message; then
+its event, which says which fields it has and how long it may be; then all of it is parsed, up to
+the first error.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, ClassVar, Literal
 
@@ -91,28 +91,19 @@ MODELS: Mapping[str, type[Message]] = {"start": Event, "end": Event, "hint": Eve
 """The events of Slurm's hooks, by name; other handlers have tables of their own."""
 
 
-class MessageHead(BaseModel):
-    """The part of a message that quotas depend on, parsed before the rest."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+class _Named(BaseModel):
+    model_config = ConfigDict(extra="ignore", strict=True)
 
     event: Annotated[str, Field(max_length=40)]
-    job: Annotated[str, Field(pattern=r"^[0-9]{1,10}$")]
 
 
-def parse(
-    payload: bytes,
-    models: Mapping[str, type[Message]] = MODELS,
-    admit: Callable[[MessageHead], None] = lambda head: None,
-) -> Message:
-    """Parses a message as the model that `models` has for its event. `admit` may raise
-    `MessageRefused` for its head, before the rest is parsed. Raises `MessageRefused`."""
+def parse(payload: bytes, models: Mapping[str, type[Message]] = MODELS) -> Message:
+    """Parses a message as the model that `models` has for its event. Raises `MessageRefused`."""
     longest = _longest(payload, models)
     if len(payload) > longest:
         raise MessageRefused(RefusalReason.OVERSIZE, f"a message has at most {longest} bytes")
     try:
-        head = MessageHead.model_validate_json(payload)
-        model = models.get(head.event)
+        model = models.get(_Named.model_validate_json(payload).event)
         longest = model.longest if model else Message.longest
         if len(payload) > longest + 1:
             raise MessageRefused(RefusalReason.OVERSIZE, f"a message has at most {longest} bytes")
@@ -122,7 +113,6 @@ def parse(
                 RefusalReason.GARBAGE,
                 f"this is not a message of PROTOCOL.md: the events are {known}",
             )
-        admit(head)
         return model.model_validate_json(payload)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]

@@ -8,6 +8,7 @@ its own if munged hangs. The library is opened only here, so a site without mung
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
 from sar_agent.errors import Unavailable
 from sar_agent.events.message import LONGEST_PAYLOAD, MessageRefused, RefusalReason
@@ -33,30 +34,18 @@ class Munge:
                 "install munge"
             ) from error
         self._socket = socket.encode()
-        self._create = library.munge_ctx_create
-        self._create.restype = ctypes.c_void_p
-        self._create.argtypes = []
-        self._destroy = library.munge_ctx_destroy
-        self._destroy.restype = None
-        self._destroy.argtypes = [ctypes.c_void_p]
+        text, pointer, number = ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int
+        numbers, pointers = ctypes.POINTER(number), ctypes.POINTER(pointer)
+        uids = ctypes.POINTER(ctypes.c_uint32)
+        self._create = _function(library, "munge_ctx_create", pointer)
+        self._destroy = _function(library, "munge_ctx_destroy", None, pointer)
+        self._decode = _function(
+            library, "munge_decode", number, text, pointer, pointers, numbers, uids, uids
+        )
+        self._strerror = _function(library, "munge_strerror", text, number)
+        self._free = _function(ctypes.CDLL(None), "free", None, pointer)
         self._set = library.munge_ctx_set  # variadic, so the arguments are cast below
-        self._set.restype = ctypes.c_int
-        self._decode = library.munge_decode
-        self._decode.restype = ctypes.c_int
-        self._decode.argtypes = [
-            ctypes.c_char_p,
-            ctypes.c_void_p,
-            ctypes.POINTER(ctypes.c_void_p),
-            ctypes.POINTER(ctypes.c_int),
-            ctypes.POINTER(ctypes.c_uint32),
-            ctypes.POINTER(ctypes.c_uint32),
-        ]
-        self._strerror = library.munge_strerror
-        self._strerror.restype = ctypes.c_char_p
-        self._strerror.argtypes = [ctypes.c_int]
-        self._free = ctypes.CDLL(None).free
-        self._free.restype = None
-        self._free.argtypes = [ctypes.c_void_p]
+        self._set.restype = number
 
     def decode(self, credential: bytes) -> tuple[int, bytes]:
         """The uid of the sender and the signed payload. Raises `MessageRefused`."""
@@ -99,3 +88,9 @@ class Munge:
             )
         problem = self._strerror(error).decode(errors="replace")
         raise MessageRefused(RefusalReason.CREDENTIAL, f"munge rejects the credential: {problem}")
+
+
+def _function(library: ctypes.CDLL, name: str, result: Any, *arguments: Any) -> Any:
+    function = getattr(library, name)
+    function.restype, function.argtypes = result, arguments
+    return function

@@ -9,6 +9,9 @@ counts all the same.
 A client that sends no complete line is disconnected after `patience` seconds, or sooner if all
 places are taken. No origin (a network address, or a uid of this machine) may have more than half of
 the places and of the waiting lines, so that one origin cannot shut out all others.
+
+**Weak spot:** `SWITCH_INTERVAL` is set for the whole process, planning and metrics included: Python
+has no other way to let one thread answer while another computes in Python.
 """
 
 from __future__ import annotations

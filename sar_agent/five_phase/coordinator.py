@@ -54,7 +54,7 @@ class Coordinator:
         self.of_job: Quota[str] = Quota(MOST, MOST_OF_A_JOB)
         self.of_user: Quota[int | None] = Quota(MOST, MOST_OF_A_USER, kept=RESERVED, trusted={None})
         """Subscribers by job and by user; None are root and SlurmUser."""
-        self._count(CoordinatorState(), self._state, None)
+        self._count(CoordinatorState(), self._state, self._state.members)
         self.all_known_at = now if saved else now + rules.lease
         """From then on, a subscriber that is not known here has left offset 0 by itself, since its
         lease is over."""
@@ -108,8 +108,11 @@ class Coordinator:
         before = self._state
         state, actions = step(before, message, now, self.rules)
         if state is not before:
-            only = isinstance(message, Subscribe | Unsubscribe | Acknowledge)
-            names = {message.subscriber} if only else None  # type: ignore[union-attr]
+            names: Collection[str] = ()
+            if isinstance(message, Subscribe | Unsubscribe | Acknowledge):
+                names = (message.subscriber,)
+            elif state.members is not before.members:
+                names = before.members.keys() ^ state.members.keys()
             self._disk.save(self._saved, state, names)
             self._trace.step(before, message, state)
             self._count(before, state, names)
@@ -117,11 +120,9 @@ class Coordinator:
         return actions
 
     def _count(
-        self, before: CoordinatorState, after: CoordinatorState, names: Collection[str] | None
+        self, before: CoordinatorState, after: CoordinatorState, names: Collection[str]
     ) -> None:
-        if before.members is after.members:
-            return
-        for name in before.members.keys() ^ after.members.keys() if names is None else names:
+        for name in names:
             if gone := before.members.get(name):
                 self.of_job.give(gone.job)
                 self.of_user.give(gone.uid)

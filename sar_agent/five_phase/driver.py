@@ -17,7 +17,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
+
+from prometheus_client import Counter, Gauge, Histogram
 
 from sar_agent.errors import InputError, SarError, Unavailable
 from sar_agent.five_phase.coordinator import Coordinator
@@ -36,7 +38,6 @@ from sar_agent.five_phase.messages import (
     Tick,
 )
 from sar_agent.five_phase.trace import InstalledFiles
-from sar_agent.five_phase.update_metrics import UpdateCounts
 from sar_agent.install.subnet_manager import SmStatus, SubnetManager
 from sar_agent.util.problem_log import ProblemLog
 
@@ -74,6 +75,30 @@ class TablesOnTheirWay(Unavailable):
 
 class InstallNotOver(SarError):
     """No tables are being sent, but the run cannot end with those in force."""
+
+
+class UpdateCounts(Protocol):
+    """The metrics that a run sets; `telemetry.metrics.Metrics` provides them."""
+
+    @property
+    def subscribers(self) -> Gauge:
+        """Number of subscribers."""
+        ...
+
+    @property
+    def update_phase(self) -> Gauge:
+        """Index of the phase in `Phase`."""
+        ...
+
+    @property
+    def update_phase_seconds(self) -> Histogram:
+        """Durations, by phase."""
+        ...
+
+    @property
+    def updates(self) -> Counter:
+        """Updates, by method and result."""
+        ...
 
 
 class FivePhase:

@@ -21,10 +21,6 @@ class Phase(StrEnum):
     REPATH = "repath"
 
 
-SHELTERED = frozenset({Phase.UNPATH, Phase.INSTALL})
-"""Phases in which a subscriber belongs on offset 1."""
-
-
 @dataclass(frozen=True)
 class Subscribe:
     """A new subscriber, or the renewal of a lease. `uid` is the sender; None for a trusted user."""

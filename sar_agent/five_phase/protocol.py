@@ -14,11 +14,12 @@ after any earlier one.
 An empty queue drops no subscriber when it is first read, since the agent may lack the right to see
 jobs. If the next reading is empty, too, subscribers that have not renewed their lease are dropped.
 
-What is assumed: hosts send to offset 1 with the level of its path records (otherwise both offsets
-share a lane, and a loop between the two is possible); all ranks of a job have moved, and their
-queue pairs have drained, when its subscriber acknowledges; a job that is not in the queue has no
-traffic that matters; one subscriber's messages are handled in the order in which they were sent;
-and for lapsed leases that are dropped, a subscriber's clock is not a third slower than ours.
+**Weak spot:** what is assumed, and cannot be seen from here: hosts send to offset 1 with the level
+of its path records (otherwise both offsets share a lane, and a loop between the two is possible);
+all ranks of a job have moved, and their queue pairs have drained, when its subscriber acknowledges;
+a job that is not in the queue has no traffic that matters; one subscriber's messages are handled in
+the order in which they were sent; and for lapsed leases that are dropped, a subscriber's clock is
+not a third slower than ours.
 
 Times are seconds of a clock that does not jump. Only `Tick` advances a run, so acknowledgements may
 come from any thread, and one driver carries out all actions.

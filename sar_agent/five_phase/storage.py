@@ -21,12 +21,11 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from sar_agent.errors import InputError
 from sar_agent.five_phase.messages import Phase
 from sar_agent.five_phase.protocol import CoordinatorState, Member
 from sar_agent.util.owned_files import PRIVATE
 from sar_agent.util.store import JsonStore
-from sar_agent.util.text_files import write_text
+from sar_agent.util.text_files import unwritable, write_text
 
 log = logging.getLogger(__name__)
 HISTORY = 4096
@@ -88,14 +87,11 @@ class CoordinatorStorage:
         return replace(state, members=members)
 
     def save(
-        self,
-        before: CoordinatorState | None,
-        after: CoordinatorState,
-        names: Collection[str] | None = None,
+        self, before: CoordinatorState | None, after: CoordinatorState, names: Collection[str]
     ) -> None:
-        """Writes the differences; `names` are the members that may differ, if that is known. The
-        run is on disk when this returns, members when `sync` returns. Raises `InputError`; then
-        nothing has changed on disk, or it is ahead of the state about the end of the run."""
+        """Writes the differences; `names` are the members that may differ. The run is on disk when
+        this returns, members when `sync` returns. Raises `InputError`; then nothing has changed on
+        disk, or it is ahead of the state about the end of the run."""
         if before is None or _run(before) != _run(after):
             self.run.write(_run(after))
         if before is None:
@@ -112,7 +108,7 @@ class CoordinatorStorage:
             try:
                 os.fdatasync(file)
             except OSError as error:
-                raise _unwritable(self.members, error) from error
+                raise unwritable(self.members, error) from error
             self._synced = size
 
     def _append(self, lines: list[str], after: CoordinatorState) -> None:
@@ -126,7 +122,7 @@ class CoordinatorStorage:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
             self._cut_partial_line()
-            raise _unwritable(self.members, error) from error
+            raise unwritable(self.members, error) from error
         self._size += len(data)
         self._lines += len(lines)
 
@@ -146,7 +142,7 @@ class CoordinatorStorage:
                 self._file = os.open(self.members, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
                 self._size = self._synced = os.fstat(self._file).st_size
             except OSError as error:
-                raise _unwritable(self.members, error) from error
+                raise unwritable(self.members, error) from error
         self._lines = len(lines)
 
     def _close(self) -> None:
@@ -173,12 +169,9 @@ def _read(data: bytes) -> dict[str, Member]:
 
 
 def _changes(
-    before: CoordinatorState, after: CoordinatorState, names: Collection[str] | None
+    before: CoordinatorState, after: CoordinatorState, names: Collection[str]
 ) -> Iterator[str]:
-    if before.members is after.members:
-        return
-    candidates = before.members.keys() ^ after.members.keys() if names is None else names
-    for name in candidates:
+    for name in names:
         member = after.members.get(name)
         if member and name not in before.members:
             yield _came(name, member)
@@ -193,12 +186,4 @@ def _came(name: str, member: Member) -> str:
 def _run(state: CoordinatorState) -> SavedRun:
     return SavedRun(
         phase=state.phase, update=state.update, generation=state.generation, why=state.why
-    )
-
-
-def _unwritable(path: Path, error: OSError) -> InputError:
-    return InputError(
-        f"cannot be written ({error.strerror})",
-        file=path,
-        remedy="check the folder and its free space",
     )

@@ -62,6 +62,10 @@ class KeyAnswer:
         return self.offset > 0
 
 
+_SAID = ("offset", "sentence", "own", "total", "ends")
+"""Fields of a `KeyAnswer` that the agent's answer has, too."""
+
+
 def request(
     phase: str,
     *,
@@ -104,15 +108,8 @@ def request(
         if time.monotonic() + pause >= end:
             return KeyAnswer(phase, sentence=f"the key was not in force within {wait:g} s")
         time.sleep(pause)
-    return KeyAnswer(
-        phase,
-        answer.get("offset", 0),
-        answer.get("sentence", ""),
-        answer.get("own", 0),
-        answer.get("total", 0),
-        answer.get("ends"),
-        answer.get("env", {}),
-    )
+    said = {name: answer[name] for name in _SAID if name in answer}
+    return KeyAnswer(phase, environment=answer.get("env", {}), **said)
 
 
 def done(phase: str | None = None, *, job: str | int | None = None, wait: float = 2.0,

@@ -71,7 +71,7 @@ def _describe(fabric: Fabric, routes: Routes | None, lease: Lease, now: float) -
     if routes is not None and not lost:
         try:
             phases = phases_of_wish(fabric, lease.hosts, lease.wish)
-            made = from_routes(fabric, lease.hosts, phases, lease.offset, routes)
+            made = from_routes(fabric, lease, routes)
         except SarError as error:
             lost = str(error)
         else:

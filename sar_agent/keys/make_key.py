@@ -4,6 +4,9 @@ A shift is chosen by the load of other jobs on each channel. Each of their keys 
 busiest phase there, since the phase that a job is in is not known; jobs without a key count with
 their load on LID offset 0, as if all did an all-to-all: a load of 1 is as much as one flow at full
 speed.
+
+**Weak spot:** how much a job without a key sends is a guess; counters may know better, but are not
+asked.
 """
 
 from __future__ import annotations
@@ -19,8 +22,8 @@ from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import F64, I32, U8
 from sar_agent.fabric.xgft import xgft_fabric
-from sar_agent.jobs.patterns import Phase
 from sar_agent.keys.flows import phases_of_wish
+from sar_agent.keys.leases import Lease
 from sar_agent.keys.routes import KeyTree, choose_shift, key_tree, make_key, own_rows
 from sar_agent.keys.tickets import TrafficWish
 from sar_agent.routing.lid_offsets import KeyRows
@@ -55,23 +58,17 @@ def load_of(fabric: Fabric, others: Iterable[LinkedKey]) -> I32:
     return load
 
 
-def from_routes(
-    fabric: Fabric, hosts: Sequence[str], phases: list[Phase], offset: int, routes: Routes
-) -> LinkedKey:
-    """The key as it is in the tables in force, after a restart."""
+def from_routes(fabric: Fabric, lease: Lease, routes: Routes) -> LinkedKey:
+    """The key as it is in the tables in force. Raises `SarError` where the lease's traffic does not
+    fit the fabric."""
+    table = routes.egress[lease.offset]
+    phases = phases_of_wish(fabric, lease.hosts, lease.wish)
     targets = np.unique(np.concatenate([np.empty(0, np.int32), *(b for _, b in phases)]))
-    rows = KeyRows(targets.astype(np.int32), routes.egress[offset, targets].copy())
-    return linked_key_of(fabric, hosts, phases, rows)
-
-
-def linked_key_of(
-    fabric: Fabric, hosts: Sequence[str], phases: list[Phase], rows: KeyRows
-) -> LinkedKey:
-    """A key of `rows`, with the flows that it puts on each link."""
     use = np.zeros(fabric.channels, np.int32)
-    for sources, targets in phases:
-        use = np.maximum(use, flows_over(fabric, rows, sources, targets))
-    return LinkedKey(rows, ports_of(fabric, hosts), use)
+    for sources, destinations in phases:
+        use = np.maximum(use, _flows_over(fabric, table, sources, destinations))
+    rows = KeyRows(targets.astype(np.int32), table[targets].copy())
+    return LinkedKey(rows, ports_of(fabric, lease.hosts), use)
 
 
 def ports_of(fabric: Fabric, hosts: Iterable[str]) -> frozenset[int]:
@@ -79,13 +76,10 @@ def ports_of(fabric: Fabric, hosts: Iterable[str]) -> frozenset[int]:
     return frozenset(t for host in hosts for t in fabric.hosts.get(host, ()))
 
 
-def flows_over(fabric: Fabric, rows: KeyRows, sources: I32, targets: I32) -> I32:
-    """int32[C]: how many of the flows cross each channel. A flow that would not arrive is counted
-    up to the switch where it ends."""
+def _flows_over(fabric: Fabric, table: U8, sources: I32, targets: I32) -> I32:
+    """int32[C]: how many of the flows cross each channel in `table` uint8[T + S, S]. A flow that
+    would not arrive is counted up to the switch where it ends."""
     crossed = np.zeros(fabric.channels, np.int32)
-    egress = np.full((fabric.terminals, fabric.switches), 255, np.uint8)
-    table: U8 = egress
-    table[rows.destinations] = rows.egress
     at = fabric.terminal_switch[sources]
     for _ in range(fabric.switches):
         away = at != fabric.terminal_switch[targets]

@@ -11,9 +11,9 @@ dropped and the job continues: its LID offset falls back to the Up*/Down* tables
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +23,7 @@ from sar_agent.errors import SarError, Unserved
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import F64, I32
 from sar_agent.jobs.record import JobRecord
-from sar_agent.keys.flows import hosts_of, phases_of_wish
+from sar_agent.keys.flows import hosts_of
 from sar_agent.keys.leases import Lease, Leases, free_offset
 from sar_agent.keys.make_key import LinkedKey, from_routes, load_of, make, ports_of
 from sar_agent.keys.requests import KeyRequests, LeasedKey
@@ -87,37 +87,28 @@ class KeyPool:
         return {offset: _joined(parts) for offset, parts in rows.items()}
 
     def resume(self, fabric: Fabric, routes: Routes) -> None:
-        """After a restart, take keys from the tables in force, so that nothing changes."""
-        if self._fabric is not None:
-            return
-        self._fabric, self._owed = fabric, []
-        lost: list[Lease] = []
-        for lease in self.leases:
-            try:
-                phases = phases_of_wish(fabric, lease.hosts, lease.wish)
-            except SarError as error:
-                lost += self._lost(lease, str(error))
-                continue
-            if lease.fabric not in ("", fabric.digest.hex()):
-                self._owed.append(lease.key)
-            elif not lease.lost and lease.offset < len(routes.egress):
-                self._made[lease.key] = from_routes(
-                    fabric, lease.hosts, phases, lease.offset, routes
-                )
-        self.leases.put(lost)
-        self.report()
+        """After a restart, take keys from the tables in force, so that nothing changes. A key of
+        another fabric is owed; one that was lost on this fabric stays lost."""
+        if self._fabric is None:
+            self._move_to(fabric)
+            here = [x for x in self.leases if x.fabric in ("", fabric.digest.hex())]
+            lost = {lease.key for lease in here if lease.lost}
+            self._owed = [key for key in self._owed if key not in lost]
+            self._take(here, routes)
 
     def follow(self, fabric: Fabric, routes: Routes) -> None:
         """Go on from `routes`, which are in force as the subnet manager has repaired them for
         `fabric`, keys included. A key whose flows share links more than before is owed."""
         self._move_to(fabric)
-        kept = []
-        for lease in map(self.leases.get, list(self._owed)):
-            if lease is None or lease.lost or lease.offset >= len(routes.egress):
+        self._take([lease for lease in self.leases if lease.key in self._owed], routes)
+
+    def _take(self, leases: Iterable[Lease], routes: Routes) -> None:
+        fabric, kept = self._on(), []
+        for lease in leases:
+            if lease.lost or lease.offset >= len(routes.egress):
                 continue
             with suppress(SarError):  # `remake` says what no longer fits
-                phases = phases_of_wish(fabric, lease.hosts, lease.wish)
-                made = from_routes(fabric, lease.hosts, phases, lease.offset, routes)
+                made = from_routes(fabric, lease, routes)
                 if made.own <= lease.own:
                     self._made[lease.key] = made
                     self._owed.remove(lease.key)
@@ -125,9 +116,9 @@ class KeyPool:
         self.leases.put(kept)
         self.report()
 
-    def load(self, besides: Collection[Key] = ()) -> I32:
-        """int32[C]: flows over each channel of all keys but `besides`."""
-        return load_of(self._on(), (m for key, m in self._made.items() if key not in besides))
+    def load(self) -> I32:
+        """int32[C]: flows over each channel of all keys."""
+        return load_of(self._on(), self._made.values())
 
     def draft(
         self,
@@ -164,10 +155,7 @@ class KeyPool:
             phase=ticket.phase,
             uid=record.uid,
             offset=offset,
-            traffic=ticket.wish.traffic,
-            pairs=ticket.wish.pairs,
-            nodes=ticket.wish.nodes,
-            tasks=ticket.wish.tasks,
+            **asdict(ticket.wish),
             hosts=hosts,
             ends=None if ticket.with_job else now + self._seconds(ticket.lease),
             made_at=now,
@@ -366,10 +354,7 @@ def answer_of(lease: Lease, config: KeysConfig) -> dict[str, object]:
 
 
 def _joined(rows: list[KeyRows]) -> KeyRows:
-    if len(rows) == 1:
-        return rows[0]
-    return replace(
-        rows[0],
-        destinations=np.concatenate([part.destinations for part in rows]),
-        egress=np.concatenate([part.egress for part in rows]),
+    return KeyRows(
+        np.concatenate([part.destinations for part in rows]),
+        np.concatenate([part.egress for part in rows]),
     )

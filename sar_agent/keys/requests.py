@@ -20,15 +20,7 @@ from pydantic import Field
 
 from sar_agent.errors import InputError
 from sar_agent.events.authority import Authority
-from sar_agent.events.message import (
-    Event,
-    Message,
-    MessageHead,
-    MessageRefused,
-    RefusalReason,
-    Tasks,
-)
-from sar_agent.keys import tickets
+from sar_agent.events.message import Event, Message, MessageRefused, Tasks
 from sar_agent.keys.tickets import WHOLE_JOB, Ticket, Tickets, TrafficWish
 from sar_agent.slurm.hostlist import count_names
 
@@ -128,16 +120,6 @@ class KeyRequests:
         self._orders = KeyOrders()
         self._owed_at: float | None = None
         """When to compute keys for a changed fabric; None: no key has to be computed."""
-
-    def admit(self, head: MessageHead, uid: int) -> None:
-        """Called before a request is parsed. Raises `MessageRefused` if there is no room for it."""
-        if head.event != "key" or uid in self.authority.trusted:
-            return
-        with self._lock:
-            own = list(self._tickets.of(uid))
-        if len(own) >= tickets.MOST_OF_A_UID and all(ticket.job != head.job for ticket in own):
-            many = f"{tickets.MOST_OF_A_UID} requests for keys of uid {uid} are waiting"
-            raise MessageRefused(RefusalReason.TOO_MANY, many)
 
     def take(self, message: Message, uid: int) -> Mapping[str, Any]:
         """The answer to a message. Raises `MessageRefused`."""

@@ -6,7 +6,6 @@ a request for a job that the queue has not shown, so each uid may have only few 
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -92,10 +91,8 @@ class Tickets:
 
     def __init__(self, trusted: Collection[int] = frozenset()) -> None:
         self._all: dict[Name, Ticket] = {}
-        self._of_uid: dict[int, dict[Name, Ticket]] = {}
         self._count = Quota(MOST, MOST_OF_A_UID, kept=RESERVED, trusted=trusted)
         self._bytes = Quota(MOST_BYTES, MOST_BYTES_OF_A_UID, kept=MOST_BYTES // 4, trusted=trusted)
-        self._forget_at = -math.inf
 
     def __iter__(self) -> Iterator[Ticket]:
         return iter(list(self._all.values()))
@@ -107,33 +104,25 @@ class Tickets:
         """The ticket of that name, or None."""
         return self._all.get(name)
 
-    def of(self, uid: int) -> Collection[Ticket]:
+    def of(self, uid: int) -> list[Ticket]:
         """The tickets of one uid."""
-        return self._of_uid.get(uid, {}).values()
+        return [ticket for ticket in self._all.values() if ticket.uid == uid]
 
     def remove(self, name: Name) -> None:
         """Removes the ticket of that name, if there is one."""
         if ticket := self._all.pop(name, None):
-            own = self._of_uid[ticket.uid]
-            del own[name]
             self._count.give(ticket.uid)
             self._bytes.give(ticket.uid, ticket.size)
-            if not own:
-                del self._of_uid[ticket.uid]
 
     def put(self, ticket: Ticket) -> None:
         """Adds a ticket; it replaces the one of the same name."""
         self.remove(ticket.name)
         self._all[ticket.name] = ticket
-        self._of_uid.setdefault(ticket.uid, {})[ticket.name] = ticket
         self._count.add(ticket.uid)
         self._bytes.add(ticket.uid, ticket.size)
 
     def forget(self, now: float) -> None:
-        """Drops answers whose time is over; does so at most once a second."""
-        if now < self._forget_at:
-            return
-        self._forget_at = now + 1.0
+        """Drops answers whose time is over."""
         for ticket in self:
             if ticket.answer is not None and now >= ticket.until:
                 self.remove(ticket.name)

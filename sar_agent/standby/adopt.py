@@ -9,7 +9,6 @@ becomes the master begins with it.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -22,14 +21,13 @@ from sar_agent.errors import InputError, SarError
 from sar_agent.formats.routes_file import decode, read_generation
 from sar_agent.install.levels import read_eras
 from sar_agent.keys.leases import Lease
-from sar_agent.standby.peer_client import PeerClient, PeerState
+from sar_agent.standby.peer_client import PeerClient
 from sar_agent.standby.snapshot import (
     GENERATION,
     LISTS,
     ROUTES,
     STATE,
     Snapshot,
-    SnapshotFile,
     StateFolders,
 )
 from sar_agent.util.owned_files import (
@@ -53,49 +51,40 @@ class StateRefused(SarError):
     """The peer's state cannot be used; a sentence says why. Nothing was changed."""
 
 
-def receive(
-    client: PeerClient, peer: PeerState, own: Snapshot, folders: StateFolders, *, same_term: bool
-) -> Callable[[bool], None]:
-    """Fetch what `own` does not have of the peer's files, examine all of it, and return what puts
-    it in place; that is called with whether the routes file is to be written, too.
+def adopt(
+    client: PeerClient,
+    files: Snapshot,
+    own: Snapshot,
+    folders: StateFolders,
+    name: str,
+    *,
+    same_term: bool,
+) -> None:
+    """Make the peer's `files` this agent's, whose are `own`; `name` calls the peer.
 
     Raises `StateRefused` for a state that cannot be used, `PeerProblem`, or `InputError` where the
     disk does not take it."""
-    assert peer.files is not None
-    name = f"the state of {peer.claim.name}"
-    files = {file.name: file for file in peer.files}
-    if STATE not in files:
-        raise StateRefused(f"{name} is refused: it has no {STATE}")
+    state = f"the state of {name}"
+    names = {file.name for file in files}
+    if STATE not in names:
+        raise StateRefused(f"{state} is refused: it has no {STATE}")
     staging = folders.state / "received"
     shutil.rmtree(staging, ignore_errors=True)
     try:
         make_folder(staging / "generations", FOLDER)
     except OSError as error:
         raise InputError(f"cannot be created ({error.strerror})", file=staging) from error
-    have = {file.digest for file in own.files}
-    wanted = {file.digest: file for file in files.values() if file.digest not in have}
-    for file, data in client.get(list(wanted.values())):
-        _stage(staging, [f for f in files.values() if f.digest == file.digest], data, name)
-    for file in files.values():
-        if file.digest in have and not _is_in_place(own, file):
-            _stage(staging, [file], b"".join(own.read(file.digest)), name)
-    _refuse_older(staging, folders, name, same_term=same_term)
-
-    def put(with_routes: bool) -> None:
-        _put(staging, folders, files, with_routes=with_routes)
-
-    return put
-
-
-def _is_in_place(own: Snapshot, file: SnapshotFile) -> bool:
-    return any(one.name == file.name and one.digest == file.digest for one in own.files)
-
-
-def _stage(staging: Path, files: list[SnapshotFile], data: bytes, name: str) -> None:
-    for file in files:
-        _examine(file.name, data, name)
+    known = {file.digest: folders.path(file.name) for file in own}
+    for file in files - own:
+        at = known.get(file.digest)
+        data = at.read_bytes() if at else client.contents(file)
+        _examine(file.name, data, state)
         mode = READABLE if file.name == ROUTES or GENERATION.fullmatch(file.name) else PRIVATE
         write_bytes(staging / file.name, data, mode)
+        known[file.digest] = staging / file.name
+    if same_term and (staging / ROUTES).exists():
+        _refuse_older(staging / ROUTES, folders.path(ROUTES), state)
+    _put(staging, folders, names)
 
 
 def _examine(file: str, data: bytes, name: str) -> None:
@@ -117,24 +106,19 @@ def _examine(file: str, data: bytes, name: str) -> None:
         raise StateRefused(f"{name} is refused: {error}") from error
 
 
-def _refuse_older(staging: Path, folders: StateFolders, name: str, *, same_term: bool) -> None:
+def _refuse_older(received: Path, present: Path, name: str) -> None:
     """Within a term generations only grow."""
-    own = new = 0
+    own, new = 0, read_generation(received)
     with suppress(SarError):
-        own = read_generation(folders.path(ROUTES))
-    if not (staging / ROUTES).exists():
-        return
-    new = read_generation(staging / ROUTES)
-    if same_term and new < own:
+        own = read_generation(present)
+    if new < own:
         raise StateRefused(
             f"{name} is refused: its routes file holds generation {new}, and this agent has "
             f"generation {own} of the same term"
         )
 
 
-def _put(
-    staging: Path, folders: StateFolders, files: dict[str, SnapshotFile], *, with_routes: bool
-) -> None:
+def _put(staging: Path, folders: StateFolders, names: set[str]) -> None:
     """Raises `InputError`."""
     try:
         make_folder(folders.state / "generations", FOLDER)
@@ -142,10 +126,9 @@ def _put(
         for file in [f"generations/{name}" for name in kept] + list(LISTS):
             if (staging / file).exists():
                 (staging / file).replace(folders.path(file))
-        for file in folders.names():
-            if file not in files and file not in (STATE, ROUTES):
-                folders.path(file).unlink(missing_ok=True)
-        if with_routes and (staging / ROUTES).exists():
+        for file in {*folders.names()} - names - {STATE, ROUTES}:
+            folders.path(file).unlink(missing_ok=True)
+        if (staging / ROUTES).exists():
             make_folder(folders.run, PUBLIC_FOLDER)
             write_bytes(folders.path(ROUTES), (staging / ROUTES).read_bytes(), READABLE)
         if (staging / STATE).exists():

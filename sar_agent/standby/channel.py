@@ -1,25 +1,19 @@
-"""The connection between two agents: TLS 1.3 in which both sides show the same certificate.
+"""The connection between two agents: HTTP over TLS 1.3, in which both sides show one certificate.
 
 Both machines hold one file with a private key and its self-signed certificate, and trust nothing
-else. So the file is a shared secret, and the protocol, the encryption and the comparison are
-OpenSSL's. When it expires does not matter: a date would only end the copies one night.
-
-A request is a line of JSON; so is an answer, which the bytes of files may follow.
+else. So the file is a shared secret, and the encryption and the comparison are OpenSSL's. When it
+expires does not matter: a date would only end the copies one night.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import socket
 import ssl
 import stat
 from pathlib import Path
-from typing import Any
 
 from sar_agent.errors import InputError, Unavailable
 
-LONGEST_LINE = 2**24
 DEADLINE = 10.0
 """Seconds for each reading or writing of a connection."""
 _IGNORE_DATES = 0x200000
@@ -74,85 +68,3 @@ def tls_context(certificate: Path, *, server: bool) -> ssl.SSLContext:
 
 def _no_password() -> str:
     raise ssl.SSLError(0, "the key has a password")
-
-
-class Channel:
-    """One end of a connection that is authenticated. Methods raise `PeerProblem`."""
-
-    def __init__(self, connection: ssl.SSLSocket, name: str) -> None:
-        self._socket, self.name = connection, name
-        self._socket.settimeout(DEADLINE)
-        self._reader = connection.makefile("rb")
-
-    def send(self, message: dict[str, Any]) -> None:
-        """A line."""
-        self.send_bytes(json.dumps(message, separators=(",", ":")).encode() + b"\n")
-
-    def send_bytes(self, data: bytes) -> None:
-        """The bytes of a file, or a part of them."""
-        try:
-            self._socket.sendall(data)
-        except OSError as error:
-            raise self._problem(error) from error
-
-    def receive(self) -> dict[str, Any] | None:
-        """A line; None at the end of the connection."""
-        try:
-            line = self._reader.readline(LONGEST_LINE + 1)
-        except OSError as error:
-            raise self._problem(error) from error
-        if not line:
-            return None
-        if not line.endswith(b"\n"):
-            raise self._problem("it sent a line that is too long, or ended in it")
-        try:
-            message = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise self._problem("it sent a line that is not JSON") from error
-        if not isinstance(message, dict):
-            raise self._problem("it sent a line that is no JSON object")
-        return message
-
-    def receive_bytes(self, size: int) -> bytes:
-        """So many bytes."""
-        data = bytearray()
-        try:
-            while len(data) < size and (piece := self._reader.read1(min(size - len(data), 2**20))):
-                data += piece
-        except OSError as error:
-            raise self._problem(error) from error
-        if len(data) < size:
-            raise self._problem("the connection ended in the middle of a file")
-        return bytes(data)
-
-    def close(self) -> None:
-        """End the connection."""
-        try:
-            self._reader.close()
-            self._socket.close()
-        except OSError:
-            pass
-
-    def _problem(self, what: OSError | str) -> PeerProblem:
-        why = what if isinstance(what, str) else what.strerror or what
-        return PeerProblem(f"the other agent at {self.name}: {why}")
-
-
-def connect(address: tuple[str, int], context: ssl.SSLContext, deadline: float) -> Channel:
-    """A connection to the agent at `address`. Raises `PeerProblem`."""
-    name = f"{address[0]}:{address[1]}"
-    raw = None
-    try:
-        raw = socket.create_connection(address, deadline)
-        raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return Channel(context.wrap_socket(raw, server_hostname=None), name)
-    except (OSError, ValueError) as error:
-        if raw:
-            raw.close()
-        if isinstance(error, ssl.SSLEOFError):
-            why = "it ended the connection"
-        elif isinstance(error, ssl.SSLError):
-            why = "it is no agent with our certificate"
-        else:
-            why = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        raise PeerProblem(f"the other agent does not answer at {name} ({why})") from error

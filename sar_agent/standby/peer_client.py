@@ -1,35 +1,42 @@
-"""Reads the peer's snapshots over one connection, which is opened again where it ended.
+"""Reads the peer's state over one connection, which is opened again where it ended.
 
-What the peer sends is bounded before it is read, and compared with its digest before it is used.
+What the peer sends is bounded while it is read, and compared with its digest before it is used.
 """
 
 from __future__ import annotations
 
 import hashlib
 import ssl
-from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from http.client import HTTPException, HTTPSConnection
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError, field_validator
 
 from sar_agent.agent.history import Row
-from sar_agent.standby.channel import Channel, PeerProblem, connect
-from sar_agent.standby.snapshot import MOST_FILES, SnapshotFile, digest_of, largest
+from sar_agent.standby.channel import DEADLINE, PeerProblem
+from sar_agent.standby.snapshot import MOST_FILES, Snapshot, SnapshotFile
 from sar_agent.standby.terms import Claim
 
+LONGEST = 2**24
+"""Bytes of an answer that is not a file."""
 _ROWS = TypeAdapter(list[Row])
-_FILES = TypeAdapter(list[SnapshotFile])
 
 
-@dataclass(frozen=True)
-class PeerState:
-    """What the peer says. `files` is None where `digest` is the one that was known."""
+class FilesChanged(PeerProblem):
+    """The peer's files have changed since the last look."""
+
+
+class PeerState(BaseModel):
+    """What the peer says."""
 
     claim: Claim
-    digest: str
-    files: tuple[SnapshotFile, ...] | None
+    files: Snapshot = Field(max_length=MOST_FILES)
+
+    @field_validator("files")
+    @classmethod
+    def _names_differ(cls, files: Snapshot) -> Snapshot:
+        if len({file.name for file in files}) < len(files):
+            raise ValueError("two files have one name")
+        return files
 
 
 class PeerClient:
@@ -39,97 +46,70 @@ class PeerClient:
         self, address: tuple[str, int], context: ssl.SSLContext, deadline: float = 3.0
     ) -> None:
         """`deadline`: seconds to connect."""
-        self._address, self._context, self._deadline = address, context, deadline
-        self._channel: Channel | None = None
+        self.name = f"{address[0]}:{address[1]}"
+        self._connection = HTTPSConnection(*address, timeout=deadline, context=context)
 
-    @property
-    def name(self) -> str:
-        """The peer's address."""
-        return f"{self._address[0]}:{self._address[1]}"
-
-    def look(self, known: str = "") -> PeerState:
-        """The peer's claim and the files of its state; `known` is the digest of the last look."""
-        answer = self._ask({"ask": "look", "known": known}, again=self._channel is not None)
+    def look(self) -> PeerState:
+        """The peer's claim and the files of its state."""
+        answer = self._get("/look", LONGEST)
         try:
-            claim = Claim.model_validate(answer.get("claim"))
-            digest = answer.get("digest")
-            files = None
-            if "files" in answer:
-                files = tuple(_FILES.validate_python(answer["files"]))
-                names = [file.name for file in files]
-                if len(files) > MOST_FILES or len(set(names)) < len(names):
-                    raise PeerProblem(f"{self.name}: too many files, or one of them twice")
-                for file in files:
-                    if file.size > largest(file.name):
-                        raise PeerProblem(f"{self.name}: {file.name!r} is in no snapshot")
-                if digest != digest_of(files):
-                    raise PeerProblem(f"{self.name}: the digest is not that of the files")
-            elif digest != known:
-                raise PeerProblem(f"{self.name}: a new state without its files")
+            return PeerState.model_validate_json(answer)
         except ValidationError as error:
-            self.close()
             raise PeerProblem(
-                f"{self.name}: an answer of another format ({error.error_count()} errors); both "
+                f"{self.name}: an answer of another format ({error.errors()[0]['msg']}); both "
                 "agents must have the same version"
             ) from error
-        except PeerProblem:
-            self.close()
-            raise
-        assert isinstance(digest, str)
-        return PeerState(claim, digest, files)
 
-    def get(self, files: list[SnapshotFile]) -> Iterator[tuple[SnapshotFile, bytes]]:
-        """The contents of `files` of the last look."""
-        if not files:
-            return
-        channel = self._channel
-        if channel is None:
-            raise PeerProblem(f"{self.name}: the connection has ended")
-        try:
-            channel.send({"ask": "get", "files": [file.digest for file in files]})
-            for file in files:
-                data = channel.receive_bytes(file.size)
-                if hashlib.sha256(data).hexdigest() != file.digest:
-                    raise PeerProblem(f"{self.name}: {file.name} does not have its digest")
-                yield file, data
-        except (PeerProblem, GeneratorExit):
-            self.close()
-            raise
+    def contents(self, file: SnapshotFile) -> bytes:
+        """The contents of a file of the last look. Raises `FilesChanged`, too."""
+        data = self._get(f"/files/{file.name}", file.size)
+        if hashlib.sha256(data).hexdigest() != file.digest:
+            raise FilesChanged(f"{self.name}: {file.name} does not have its digest")
+        return data
 
     def rows(self, after: float) -> list[Row]:
         """The oldest of the peer's decisions after this time (Unix seconds)."""
-        answer = self._ask({"ask": "rows", "after": after})
+        answer = self._get(f"/rows?after={after!r}", LONGEST)
         try:
-            return _ROWS.validate_python(answer.get("rows"))
+            return _ROWS.validate_json(answer)
         except ValidationError as error:
             raise PeerProblem(f"{self.name}: its history has another format") from error
 
     def close(self) -> None:
         """End the connection; the next look opens another one."""
-        if self._channel:
-            self._channel.close()
-            self._channel = None
+        self._connection.close()
 
-    def _ask(self, request: dict[str, Any], *, again: bool = False) -> dict[str, Any]:
-        """`again`: the connection may have ended since; then try another one."""
+    def _get(self, path: str, most: int) -> bytes:
+        """The answer, or its first bytes where it has more than `most`."""
+        connection = self._connection
+        may_have_ended = connection.sock is not None
         try:
-            if self._channel is None:
-                self._channel = connect(self._address, self._context, self._deadline)
-            self._channel.send(request)
-            answer = self._channel.receive()
-            if answer is None:
-                raise PeerProblem(
-                    f"the other agent at {self.name} ended the connection; it may have another "
-                    "certificate"
-                )
-        except PeerProblem:
-            with suppress(PeerProblem):
+            connection.request("GET", path)
+            connection.sock.settimeout(DEADLINE)
+            answer = connection.getresponse()
+            data = answer.read(most + 1)
+            if not answer.isclosed():  # it has more
                 self.close()
-            if again:
-                return self._ask(request)
-            raise
-        if "error" in answer:
+        except (OSError, HTTPException) as error:
+            self.close()
+            if may_have_ended:
+                return self._get(path, most)
             raise PeerProblem(
-                f"the other agent at {self.name}: {' '.join(str(answer['error'])[:1000].split())}"
-            )
-        return answer
+                f"the other agent does not answer at {self.name} ({_why(error)})"
+            ) from error
+        if answer.status == 404:
+            raise FilesChanged(f"{self.name}: {path} is gone")
+        if answer.status != 200:
+            words = " ".join(data[:1000].decode(errors="replace").split())
+            raise PeerProblem(f"the other agent at {self.name}: {words}")
+        return data
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, ssl.SSLEOFError):
+        return "it ended the connection"
+    if isinstance(error, ssl.SSLError):
+        return "it is no agent with our certificate"
+    if isinstance(error, HTTPException):
+        return "it ended the connection; both agents must have the same version"
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__

@@ -16,10 +16,10 @@ from sar_agent.agent.state import StateStore
 from sar_agent.config.model import Config
 from sar_agent.errors import SarError
 from sar_agent.install.subnet_manager import SmStatus
-from sar_agent.standby.adopt import StateRefused, receive
+from sar_agent.standby.adopt import StateRefused, adopt
 from sar_agent.standby.channel import PeerProblem, tls_context
-from sar_agent.standby.peer_client import PeerClient, PeerState
-from sar_agent.standby.snapshot import CONNECTIONS, SnapshotSource, StateFolders
+from sar_agent.standby.peer_client import FilesChanged, PeerClient, PeerState
+from sar_agent.standby.snapshot import CONNECTIONS, ROUTES, Snapshot, SnapshotSource, StateFolders
 from sar_agent.standby.terms import Claim, Precedence, TermRecord, TermStore, precedence
 from sar_agent.util.lock_file import Lock
 from sar_agent.util.problem_log import ProblemLog
@@ -27,8 +27,12 @@ from sar_agent.util.problem_log import ProblemLog
 log = logging.getLogger(__name__)
 PATIENCE = 60.0
 """Seconds to wait for a person's rollback that is under way."""
+TRIES = 5
+"""For a copy of files that change meanwhile."""
 OVERLAP = 3600.0
-"""Seconds by which the clocks of two machines may differ: so far back decisions are compared."""
+"""Seconds by which the clocks of two machines may differ: so far back decisions are compared.
+
+**Weak spot:** two decisions of one machine at the same microsecond count as one."""
 
 
 @dataclass
@@ -42,14 +46,6 @@ class PeerReport:
     problem: str = ""
     refused: int = 0
     adopted: int = 0
-
-
-@dataclass(frozen=True)
-class _Last:
-    """The last look, with which nothing was left to do."""
-
-    digest: str = ""
-    claims: object = None
 
 
 @dataclass
@@ -71,9 +67,8 @@ class PeerLink:
         self.folders = StateFolders.of(agent)
         self.terms, self.history = TermStore(agent.state_dir), History(agent.state_dir)
         self.client = PeerClient(standby.peer_host_port, tls_context(certificate, server=False))
-        self._source = SnapshotSource(self.folders)
-        self._problems = ProblemLog(log)
-        self._last, self._silent = _Last(), False
+        self.source = SnapshotSource(self.folders)
+        self._problems, self._silent = ProblemLog(log), False
         self._rows_of: tuple[object, ...] = ()
 
     def claim(self) -> Claim:
@@ -98,31 +93,30 @@ class PeerLink:
         """Look at the peer, and do what follows. False where the peer did not answer, or its state
         was refused; that is logged once."""
         with self.lock:
+            problem, silent = "", False
             try:
-                self._exchange()
-            except StateRefused as error:
-                self.report.refused += 1
-                self._problem(str(error))
-                return False
-            except PeerProblem as error:
-                # How it fails may differ from try to try; that it fails is logged once.
-                if not self._silent:
-                    self._problem(str(error))
-                self._silent, self.report.problem = True, str(error)
-                return False
+                self.exchange_once()
             except SarError as error:
-                self._problem(str(error))
-                return False
+                problem, silent = str(error), isinstance(error, PeerProblem)
+                self.report.refused += isinstance(error, StateRefused)
             except OSError as error:
-                self._problem(f"the other agent's state cannot be kept: {error.strerror}")
-                return False
-            self._problem("")
-            return True
+                problem = f"the other agent's state cannot be kept: {error.strerror}"
+            # How it fails to answer may differ from try to try; that it does is logged once.
+            if not (silent and self._silent):
+                self._problems.problem("peer", problem, "the other agent answers again")
+            self.report.problem, self._silent = problem, silent
+            return not problem
 
     def exchange_once(self) -> None:
         """The same for a command. Raises `SarError`."""
         with self.lock:
-            self._exchange()
+            for tries_left in reversed(range(TRIES)):
+                try:
+                    self._exchange()
+                    return
+                except FilesChanged:
+                    if not tries_left:
+                        raise
 
     def take_over(self) -> TermRecord:
         """This agent's OpenSM is the master: the last state of the peer, if it answers, and a term
@@ -143,7 +137,7 @@ class PeerLink:
             self.client.close()
 
     def _exchange(self) -> None:
-        peer = self.client.look(self._last.digest)
+        peer = self.client.look()
         record, own = self.terms.load(), self.claim()
         if peer.claim.node == record.node:
             raise StateRefused(
@@ -172,8 +166,6 @@ class PeerLink:
                     peer.claim.term,
                     peer.claim.generation,
                 )
-            case _:
-                self._last = _Last()
         two = own.master and peer.claim.master
         self._problems.problem(
             "masters",
@@ -184,48 +176,28 @@ class PeerLink:
         self._add_rows(peer)
 
     def _adopt(self, peer: PeerState, own: Claim, record: TermRecord) -> None:
-        claims = (own.term, own.holder, self._source.version())
-        if peer.files is None and self._last.claims == claims:
-            self.report.same_at = time.time()
-            return
-        if peer.files is None:  # the own state has changed since
-            self._last = _Last()
-            peer = self.client.look()
-            assert peer.files is not None
-        with Lock(self.folders.state, "pass.lock", PATIENCE):
-            snapshot = self._source.take()
-            try:
-                same = snapshot.digest == peer.digest
-                put = None
-                if not same:
-                    put = receive(
-                        self.client,
-                        peer,
-                        snapshot,
-                        self.folders,
-                        same_term=peer.claim.term == own.term,
-                    )
-            finally:
-                snapshot.close()
-            if put:
-                status = self.status()
-                put(status is None or status.role != "master")
-            if peer.claim.term != own.term:  # the subscribers of an earlier term are not known
-                for name in CONNECTIONS:
-                    (self.folders.state / name).unlink(missing_ok=True)
-            updated = record.model_copy(
-                update={
-                    "term": peer.claim.term,
-                    "holder": peer.claim.holder,
-                    "highest": max(record.highest, peer.claim.highest),
-                    "copied_at": time.time() if put else record.copied_at,
-                }
-            )
-            if updated != record:
-                self.terms.write(updated)
+        term, holder = peer.claim.term, peer.claim.holder
+        same_term = term == own.term
+        files, ours = peer.files, self.source.take()
+        if (status := self.status()) and status.role == "master":
+            # This agent is about to take over: its OpenSM has begun with the routes that it has.
+            files, ours = _without_routes(files), _without_routes(ours)
+        copied = files != ours
+        if copied or not same_term or holder != own.holder:
+            with Lock(self.folders.state, "pass.lock", PATIENCE):
+                if copied:
+                    name = peer.claim.name
+                    adopt(self.client, files, ours, self.folders, name, same_term=same_term)
+                    record = record.model_copy(update={"copied_at": time.time()})
+                if not same_term:  # the subscribers of an earlier term are not known
+                    for name in CONNECTIONS:
+                        (self.folders.state / name).unlink(missing_ok=True)
+                self.terms.write(record.model_copy(update={"term": term, "holder": holder}))
         if peer.claim.term > own.term and own.term and own.holder == own.node:
             log.log(
-                logging.WARNING if put and own.generation > peer.claim.generation else logging.INFO,
+                logging.WARNING
+                if copied and own.generation > peer.claim.generation
+                else logging.INFO,
                 "the state of %s counts now (term %d, generation %d): its OpenSM became the master "
                 "after this one, whose state (term %d, generation %d) is replaced",
                 peer.claim.name,
@@ -234,7 +206,7 @@ class PeerLink:
                 own.term,
                 own.generation,
             )
-        if put:
+        if copied:
             self.report.adopted += 1
             log.info(
                 "copied the state of %s: generation %d, term %d",
@@ -243,8 +215,6 @@ class PeerLink:
                 peer.claim.term,
             )
         self.report.same_at = time.time()
-        claims = (updated.term, updated.holder, self._source.version())
-        self._last = _Last(peer.digest, claims)
 
     def _take_term(self, record: TermRecord, term: int) -> TermRecord:
         record = record.model_copy(update={"term": term, "holder": record.node})
@@ -266,9 +236,6 @@ class PeerLink:
             after = rows[-1].at
         self._rows_of = version
 
-    def _problem(self, sentence: str) -> None:
-        self.report.problem, self._silent = sentence, False
-        self._problems.problem("peer", sentence, "the other agent answers again")
 
-
-__all__ = ["PeerLink", "PeerProblem", "PeerReport"]
+def _without_routes(files: Snapshot) -> Snapshot:
+    return frozenset(file for file in files if file.name != ROUTES)

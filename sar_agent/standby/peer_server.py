@@ -1,245 +1,206 @@
-"""Serves this agent's snapshots to its peer, and to nobody else.
+"""Serves this agent's state to its peer, and to nobody else.
 
 A client has `HANDSHAKE` seconds to show the certificate; until then it has no answer, one of few
 places, and one thread. Half of the places are kept for addresses of `standby.peer` and those that
 have shown the certificate; of the other half no address has more than half. A place whose client
 failed stays taken for a moment, which bounds how often anybody can try.
 
-Requests:
-
-    {"ask": "look", "known": DIGEST}     the claim, and the files unless the digest is still valid
-    {"ask": "get", "files": [DIGEST …]}  the bytes of these files, one after the other
-    {"ask": "rows", "after": SECONDS}    the oldest decisions after this time
+    GET /look               the claim, and the files of the state with their digests
+    GET /files/NAME         the bytes of one of them
+    GET /rows?after=TIME    the oldest decisions after this time
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import math
+import os
+import shutil
 import socket
-import ssl
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from socketserver import ThreadingTCPServer
 from typing import Any
 
-from sar_agent.agent.history import History
 from sar_agent.errors import SarError, Unavailable
-from sar_agent.standby.channel import Channel, PeerProblem
-from sar_agent.standby.snapshot import MOST_FILES, Snapshot, SnapshotSource
-from sar_agent.standby.terms import Claim
+from sar_agent.standby.channel import DEADLINE, PeerProblem, tls_context
+from sar_agent.standby.peer_link import PeerLink
+from sar_agent.standby.snapshot import largest
 from sar_agent.util.quota import Quota
 
 log = logging.getLogger(__name__)
 HANDSHAKE = 5.0
 PLACES = 8
 AFTER_FAILURE = 0.5
-BACKLOG = 16
 LOG_INTERVAL = 60.0
 """Seconds between two log lines about strangers."""
 ROWS = 500
 """Decisions in an answer."""
-LEAST_INTERVAL = 0.02
-"""Seconds between two requests of one connection."""
 
 
-class PeerServer:
-    """Answers at `address` between `start` and `stop`. `claim` is called in other threads."""
+class PeerServer(ThreadingTCPServer):
+    """Answers at `standby.listen` between `start` and `stop`, in other threads. Raises `InputError`
+    where the certificate cannot be used."""
 
-    def __init__(
-        self,
-        address: tuple[str, int],
-        context: ssl.SSLContext,
-        claim: Callable[[], Claim],
-        source: SnapshotSource,
-        history: History,
-        peer: str = "",
-    ) -> None:
-        """`peer` is the host of `standby.peer`."""
-        self._address, self._context, self._peer = address, context, peer
-        self._claim, self._source, self._history = claim, source, history
-        self._taking = threading.Lock()
-        self._lock = threading.Lock()
+    allow_reuse_address = daemon_threads = True
+    request_queue_size = 16
+
+    def __init__(self, link: PeerLink) -> None:
+        self.link, config = link, link.config.standby
+        self._context = tls_context(Path(config.certificate), server=True)
         self._known: set[str] = set()
         """Addresses of the peer."""
         self._places = Quota(PLACES, PLACES // 4, kept=PLACES // 2, trusted=self._known)
-        self._open: set[socket.socket] = set()
+        self._lock = threading.Lock()
         self._strangers, self._logged = 0, -math.inf
-        self._listener: socket.socket | None = None
-        self._thread: threading.Thread | None = None
+        address = config.listen_host_port
+        self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        super().__init__(address, _Requests, bind_and_activate=False)
 
     def start(self) -> None:
         """Listen. Raises `Unavailable`."""
-        host, port = self._address
-        listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            listener.bind((host, port))
-            listener.listen(BACKLOG)
+            self.server_bind()
+            self.server_activate()
         except OSError as error:
-            listener.close()
+            self.server_close()
+            host, port = self.link.config.standby.listen_host_port
             raise Unavailable(
                 f"cannot listen for the other agent on {host}:{port} ({error.strerror or error}); "
                 "set standby.listen to a free address"
             ) from error
-        self._listener = listener
         with suppress(OSError):  # a name that is not known now: the peer shows the certificate
-            self._known.update(
-                _plain(found[4][0]) for found in socket.getaddrinfo(self._peer, None)
-            )
-        self._thread = threading.Thread(target=self._accept, name="standby", daemon=True)
-        self._thread.start()
+            found = socket.getaddrinfo(self.link.config.standby.peer_host_port[0], None)
+            self._known.update(_plain(address[0]) for *_, address in found)
+        threading.Thread(target=self.serve_forever, args=(0.1,), daemon=True).start()
 
     def stop(self) -> None:
-        """End the listener and all connections."""
-        listener, self._listener = self._listener, None
-        with self._lock:
-            ends = [*self._open]
-        for end in ([listener] if listener else []) + ends:
-            _cut(end)
-        if listener:
-            listener.close()
-        if self._thread:
-            self._thread.join(HANDSHAKE)
+        """End the listener; connections end with the process, or when they are idle."""
+        self.shutdown()
+        self.server_close()
 
-    def _accept(self) -> None:
-        while (listener := self._listener) is not None:
-            try:
-                raw, address = listener.accept()
-            except OSError:
-                if self._listener is None:
-                    return
-                time.sleep(AFTER_FAILURE)  # no file descriptor left
-                continue
-            host = _plain(address[0])
-            if self._places.take(host):
-                raw.close()
-                continue
-            with self._lock:
-                self._open.add(raw)
-            try:
-                threading.Thread(target=self._serve, args=(raw, host), daemon=True).start()
-            except RuntimeError:  # no thread left
-                self._release(raw, host)
-
-    def _serve(self, raw: socket.socket, host: str) -> None:
-        late = None
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Called by socketserver: gives the client a thread if there is a place."""
+        host = _plain(client_address[0])
+        if self._places.take(host):
+            self.shutdown_request(request)
+            return
         try:
-            raw.settimeout(HANDSHAKE)
-            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            secure = self._context.wrap_socket(raw, server_side=True, do_handshake_on_connect=False)
-            with self._lock:  # the handle has moved into `secure`
-                self._open.discard(raw)
-                self._open.add(secure)
-            raw = secure
+            super().process_request(request, client_address)
+        except RuntimeError:  # no thread is left
+            self.shutdown_request(request)
+            self._places.give(host)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Called by socketserver in that thread."""
+        super().process_request_thread(request, client_address)
+        self._places.give(_plain(client_address[0]))
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """Called by socketserver: answers a client that shows the certificate."""
+        host = _plain(client_address[0])
+        request.settimeout(HANDSHAKE)
+        try:
+            secure = self._context.wrap_socket(
+                request, server_side=True, do_handshake_on_connect=False
+            )
+        except OSError as error:  # it has ended the connection
+            self._refuse(host, error)
+            return
+        with secure:
             late = threading.Timer(HANDSHAKE, _cut, (secure,))
             late.daemon = True
-            late.start()
-            secure.do_handshake()
-            late.cancel()
-            self._known.add(host)
-            self._answer_all(Channel(secure, host))
-        except (OSError, ValueError, RuntimeError) as error:
-            self._refused(host, error)
-            time.sleep(AFTER_FAILURE)
-        except SarError as error:
-            log.debug("%s", error)
-        finally:
-            if late:
+            try:
+                late.start()
+                secure.do_handshake()
+            except (OSError, ValueError, RuntimeError) as error:
+                self._refuse(host, error)
+                return
+            finally:
                 late.cancel()
-            self._release(raw, host)
+            self._known.add(host)
+            with suppress(OSError):
+                _Requests(secure, client_address, self)
 
-    def _refused(self, host: str, error: Exception) -> None:
+    def _refuse(self, host: str, error: Exception) -> None:
         """Logged now and then: strangers must not fill the log."""
         with self._lock:
             self._strangers += 1
-            if time.monotonic() - self._logged < LOG_INTERVAL:
+            count = self._strangers
+            if due := time.monotonic() - self._logged >= LOG_INTERVAL:
+                self._strangers, self._logged = 0, time.monotonic()
+        if due:
+            why = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
+            log.warning(
+                "%d clients have shown no certificate of ours, the last one at %s (%.100s)",
+                count,
+                host,
+                why,
+            )
+        time.sleep(AFTER_FAILURE)
+
+
+class _Requests(BaseHTTPRequestHandler):
+    """The requests of one connection with the peer."""
+
+    server: PeerServer
+    protocol_version = "HTTP/1.1"  # the connection stays
+    timeout = DEADLINE
+    disable_nagle_algorithm = True
+
+    def do_GET(self) -> None:
+        """Called by http.server."""
+        link = self.server.link
+        path, _, after = self.path.partition("?after=")
+        try:
+            if path == "/look":
+                files = link.source.take()  # then the claim is that of the files, or newer
+                answer: Any = {
+                    "claim": link.claim().model_dump(),
+                    "files": [file.model_dump() for file in files],
+                }
+            elif path == "/rows":
+                answer = [asdict(row) for row in link.history.after(float(after), ROWS)]
+            elif largest(name := path.removeprefix("/files/")) >= 0:
+                self._send_file(link.folders.path(name))
                 return
-            count, self._strangers, self._logged = self._strangers, 0, time.monotonic()
-        log.warning(
-            "%d clients have shown no certificate of ours, the last one at %s (%s)",
-            count,
-            host,
-            _brief(error),
-        )
+            else:
+                raise PeerProblem("unknown request")
+        except (SarError, ValueError) as error:
+            self._send(500, str(error).encode())
+        except OSError as error:
+            self._send(404 if isinstance(error, FileNotFoundError) else 500, str(error).encode())
+        else:
+            self._send(200, json.dumps(answer).encode())
 
-    def _release(self, raw: socket.socket, host: str) -> None:
-        with suppress(OSError):
-            raw.close()
-        with self._lock:
-            self._open.discard(raw)
-        self._places.give(host)
+    def _send_file(self, path: Path) -> None:
+        with path.open("rb") as file:
+            self._send_head(200, os.fstat(file.fileno()).st_size)
+            shutil.copyfileobj(file, self.wfile)
 
-    def _answer_all(self, channel: Channel) -> None:
-        snapshot: Snapshot | None = None
-        try:
-            while request := channel.receive():
-                began = time.monotonic()
-                match request.get("ask"):
-                    case "look":
-                        if snapshot:
-                            snapshot.close()
-                            snapshot = None
-                        snapshot = self._look(channel, request.get("known"))
-                    case "get" if snapshot:
-                        _send_files(channel, snapshot, request.get("files"))
-                    case "rows":
-                        channel.send(self._rows(request.get("after")))
-                    case _:
-                        raise PeerProblem(f"{channel.name}: unknown request")
-                time.sleep(max(0.0, LEAST_INTERVAL - (time.monotonic() - began)))
-        finally:
-            if snapshot:
-                snapshot.close()
-            channel.close()
+    def _send(self, status: int, text: bytes) -> None:
+        self._send_head(status, len(text))
+        self.wfile.write(text)
 
-    def _look(self, channel: Channel, known: Any) -> Snapshot | None:
-        try:
-            with self._taking:  # the claim is that of the files, or newer than it
-                snapshot = self._source.take()
-                claim = self._claim()
-        except (SarError, OSError) as error:
-            channel.send({"error": str(error)[:1000]})
-            return None
-        answer: dict[str, Any] = {"claim": claim.model_dump(), "digest": snapshot.digest}
-        if known != snapshot.digest:
-            answer["files"] = [file.model_dump() for file in snapshot.files]
-        channel.send(answer)
-        return snapshot
+    def _send_head(self, status: int, size: int) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(size))
+        self.end_headers()
 
-    def _rows(self, after: Any) -> dict[str, Any]:
-        if not isinstance(after, int | float):
-            raise PeerProblem("rows after what?")
-        try:
-            return {"rows": [asdict(row) for row in self._history.after(float(after), ROWS)]}
-        except SarError as error:
-            return {"error": str(error)[:1000]}
+    def log_message(self, *_: object) -> None:
+        """Nothing: the peer looks every second."""
 
 
-def _send_files(channel: Channel, snapshot: Snapshot, digests: Any) -> None:
-    known = {file.digest for file in snapshot.files}
-    if (
-        not isinstance(digests, list)
-        or len(digests) > MOST_FILES
-        or not all(isinstance(digest, str) and digest in known for digest in digests)
-    ):
-        raise PeerProblem(f"{channel.name}: asked for files that are not in the snapshot")
-    for digest in digests:
-        for piece in snapshot.read(digest):
-            channel.send_bytes(piece)
-
-
-def _cut(raw: socket.socket) -> None:
+def _cut(connection: socket.socket) -> None:
     with suppress(OSError):
-        socket.socket.shutdown(raw, socket.SHUT_RDWR)  # SSLSocket's own is for one thread
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)  # SSLSocket's own is for one thread
 
 
 def _plain(address: Any) -> str:
     """The same for an IPv4 address, however it came."""
     return str(address).removeprefix("::ffff:")
-
-
-def _brief(error: Exception) -> str:
-    return str(getattr(error, "reason", None) or getattr(error, "strerror", None) or error)[:100]

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Any
 
 from sar_agent.agent.state import StateStore
 from sar_agent.config.model import Config
 from sar_agent.errors import SarError
-from sar_agent.standby.channel import tls_context
-from sar_agent.standby.peer_client import PeerClient, PeerState
 from sar_agent.standby.peer_link import PeerLink
-from sar_agent.standby.snapshot import SnapshotSource, StateFolders
 from sar_agent.standby.terms import TermRecord, TermStore
 
 
@@ -28,15 +24,17 @@ def peer_json(config: Config) -> dict[str, Any] | None:
             "own_term": bool(record.holder) and record.holder == record.node,
             "copied_at": record.copied_at,
         }
-        peer = _ask(config)
-        same = SnapshotSource(StateFolders.of(config.agent)).take()
-        same.close()
+        link = PeerLink(config, lambda: False, lambda: None)
+        try:
+            peer = link.client.look()
+        finally:
+            link.close()
         known |= {
             "name": peer.claim.name,
             "installs": peer.claim.master,
             "peer_term": peer.claim.term,
             "peer_generation": peer.claim.generation,
-            "same_state": same.digest == peer.digest,
+            "same_state": link.source.take() == peer.files,
         }
     except SarError as error:
         known["problem"] = str(error)
@@ -60,17 +58,6 @@ def peer_words(known: dict[str, Any]) -> str:
         f"{known['peer_generation']}, term {known['peer_term']}\n"
         f"           {same} here, {term}{own}{age}"
     )
-
-
-def _ask(config: Config) -> PeerState:
-    standby = config.standby
-    client = PeerClient(
-        standby.peer_host_port, tls_context(Path(standby.certificate), server=False)
-    )
-    try:
-        return client.look()
-    finally:
-        client.close()
 
 
 def fetch(config: Config) -> str:

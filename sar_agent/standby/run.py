@@ -3,6 +3,10 @@
 An agent that takes over begins like one that was restarted: all its parts are built from what is on
 disk, so nothing that it knew in an earlier term remains. It also ends like one: when its OpenSM is
 not the master any more, or does not answer, the passes end, and nobody can subscribe.
+
+**Weak spot:** `SILENCE` must be less than the time after which the other OpenSM takes over, which
+is in its opensm.conf and not known here; what then keeps two agents from installing is only that
+each reaches its own OpenSM alone, and that a standby's plugin refuses loads.
 """
 
 from __future__ import annotations
@@ -13,7 +17,6 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 
 from sar_agent import __version__
 from sar_agent.agent.daemon import DaemonSignals, new_pages, run_passes
@@ -23,11 +26,9 @@ from sar_agent.install.subnet_manager import SmStatus, load_subnet_manager
 from sar_agent.jobs.source import job_source
 from sar_agent.live_page import PageSnapshot, Trouble
 from sar_agent.live_page.web_app import WebApp
-from sar_agent.standby.channel import tls_context
-from sar_agent.standby.numbering import NumberedAbove
+from sar_agent.standby.numbering import number_above
 from sar_agent.standby.peer_link import PeerLink
 from sar_agent.standby.peer_server import PeerServer
-from sar_agent.standby.snapshot import SnapshotSource
 from sar_agent.telemetry.metrics import Metrics
 from sar_agent.util.lock_file import Lock
 from sar_agent.util.problem_log import ProblemLog
@@ -61,14 +62,7 @@ class StandbyDaemon:
         self._refused = self._heard = 0
         self._problems = ProblemLog(log)
         self.link = PeerLink(config, lambda: self._master, lambda: self._status)
-        self.server = PeerServer(
-            config.standby.listen_host_port,
-            tls_context(Path(config.standby.certificate), server=True),
-            self.link.claim,
-            SnapshotSource(self.link.folders),
-            self.link.history,
-            config.standby.peer_host_port[0],
-        )
+        self.server = PeerServer(self.link)
 
     def run(self) -> None:
         """Returns after SIGTERM or SIGINT."""
@@ -163,7 +157,8 @@ class StandbyDaemon:
         self._end_lost()
         if self.signals.stop.is_set():
             passes.stop.set()
-        manager = NumberedAbove(load_subnet_manager(self.config), self._highest)
+        manager = load_subnet_manager(self.config)
+        number_above(manager, self._highest)
         try:
             run_passes(self.config, passes, self.notifier, manager, self.metrics, self.pages)
         finally:

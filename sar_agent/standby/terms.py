@@ -71,17 +71,13 @@ class Precedence(Enum):
     ADOPT = "the peer's state counts"
     RAISE = "the own state counts, and takes a higher term"
     REFUSE = "the peer's state is older than its term allows"
-    TWO_MASTERS = "both OpenSMs are masters"
 
 
 def precedence(own: Claim, peer: Claim) -> Precedence:
     """What an agent does about its peer's claim."""
     if own.master:
-        if peer.master:
-            return Precedence.TWO_MASTERS
-        if peer.term > own.term or (peer.term == own.term and peer.holder != own.holder):
-            return Precedence.RAISE
-        return Precedence.OWN
+        newer = peer.term > own.term or (peer.term == own.term and peer.holder != own.holder)
+        return Precedence.RAISE if newer and not peer.master else Precedence.OWN
     if peer.generation == 0:  # an agent without a state has nothing to give
         return Precedence.OWN
     if peer.term != own.term:

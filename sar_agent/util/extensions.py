@@ -17,23 +17,9 @@ from sar_agent.errors import InputError
 
 
 @cache
-def _installed() -> Any:
-    """All entry points, read once per process: a scan of the installed packages takes 13 ms. Their
-    type depends on the version of Python; both have `select`."""
-    return entry_points()
-
-
-@cache
 def extensions(group: str) -> tuple[EntryPoint, ...]:
     """The group's entry points, in the order of their names."""
-    points = _installed().select(group=group)
-    return tuple(sorted(points, key=lambda point: (point.name, point.value)))
-
-
-def forget_extensions() -> None:
-    """Read the installed packages again: for tests that install one."""
-    _installed.cache_clear()
-    extensions.cache_clear()
+    return tuple(sorted(entry_points(group=group), key=lambda point: (point.name, point.value)))
 
 
 def extension_names(group: str) -> tuple[str, ...]:

@@ -3,6 +3,8 @@
 Output is read as it comes, and the program is killed at the first byte past the bound: a program
 that prints without end would otherwise take all memory before its deadline (an endless squeue: 5.9
 GB in 10 s).
+
+**Weak spot:** a child that begins a session of its own outlives its program.
 """
 
 from __future__ import annotations

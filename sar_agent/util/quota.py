@@ -32,14 +32,13 @@ class Quota(Generic[Client]):
         self.most, self.of_one, self.kept, self.trusted = most, of_one, kept, trusted
         self.of: Counter[Client] = Counter()
         """What each client has; only those that have something."""
-        self._total = 0
         self._changed = threading.Condition()
 
     def lacks(self, client: Client, amount: int = 1, instead: int = 0) -> Bound | None:
         """The bound that leaves no room for `amount`, which replaces `instead` of the client's."""
         more = amount - instead
         with self._changed:
-            total = self._total + more
+            total = self.of.total() + more
             if client not in self.trusted:
                 if self.of[client] + more > self.of_one:
                     return Bound.ONE
@@ -63,7 +62,6 @@ class Quota(Generic[Client]):
         """Adds `amount`, whether or not there is room."""
         with self._changed:
             self.of[client] += amount
-            self._total += amount
             if not self.of[client]:
                 del self.of[client]
             self._changed.notify_all()
@@ -76,5 +74,4 @@ class Quota(Generic[Client]):
         """Nobody has anything."""
         with self._changed:
             self.of.clear()
-            self._total = 0
             self._changed.notify_all()

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
+from docs.reference_tools.config_entries import example_config
 from sar_agent.config.engine import EngineSettings, Options
-from sar_agent.config.example import example
 from sar_agent.config.model import (
     AgentConfig,
     Config,
@@ -33,7 +33,7 @@ def problems(text: str) -> list[str]:
 
 def test_the_example_is_generated_and_has_every_key_with_its_default() -> None:
     given = tomllib.loads(EXAMPLE.read_text())
-    assert EXAMPLE.read_text() == example(), "python -m sar_agent.config.example writes it"
+    assert EXAMPLE.read_text() == example_config(), "python -m docs.reference_tools writes it"
     assert load_config(EXAMPLE) == Config()
     for section, field in Config.model_fields.items():
         assert field.annotation is not None

@@ -225,3 +225,44 @@ def test_keys_that_are_owed_survive_a_restart(site: Site) -> None:
     site.restart()
     site.pass_()
     assert not site.desk.busy, "they are in force"
+
+
+def test_a_key_whose_offset_is_gone_is_lost_in_a_sentence(site: Site) -> None:
+    """It was neither in force nor lost, so its client was told to wait for as long as it asked."""
+    site.ask(traffic="shift:2")
+    leases = site.agent.keys.pool.leases
+    leases.put([lease.model_copy(update={"offset": 100}) for lease in leases])
+    site.restart()
+    site.pass_()
+    site.agent.serve_keys()
+    assert [one.lost for one in site.agent.keys.pool.leases] == [
+        f"OpenSM runs with LMC {site.lmc} now"
+    ]
+
+
+def test_keys_that_are_owed_and_refused_are_tried_ever_less_often(site: Site) -> None:
+    site.ask(traffic="shift:2")
+    site.cut()
+    site.pass_()
+    assert site.say("key-done", phase="none").get("ok") is False
+    loads = len(site.bridge.loads)
+    site.bridge.refuse = ["stale (test)"] * 20
+    at = site.now
+    while site.now < at + 30:
+        if site.desk.busy:
+            site.agent.serve_keys()
+        site.now += 0.2
+    assert 3 <= len(site.bridge.loads) - loads <= 7
+    site.bridge.refuse = []
+    site.now += 60
+    site.agent.serve_keys()
+    assert site.say("key-list")["keys"][0]["offset"] == 2
+
+
+def test_a_key_that_is_owed_can_be_given_back(site: Site) -> None:
+    site.ask(traffic="shift:2")
+    site.cut()
+    site.pass_()
+    assert site.say("key-done", phase="x")["phases"] == ["x"]
+    site.agent.serve_keys()
+    assert site.value("sar_agent_key_leases") == 0 and not site.desk.busy

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from docs.reference_tools.command_entries import command_entries
+from docs.reference_tools.config_entries import config_entries
+from docs.reference_tools.manual_pages import FILES
 from sar_agent.config.model import Config
-from sar_agent.reference.command_entries import command_entries
-from sar_agent.reference.config_entries import config_entries
-from sar_agent.reference.manual_pages import FILES
 
 
 def test_every_command_and_key_is_there() -> None:

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from sar_agent.reference.command_entries import command_entries
-from sar_agent.reference.config_entries import config_entries
-from sar_agent.reference.error_entries import error_entries
-from sar_agent.reference.metric_entries import alert_expressions, metric_entries
-from sar_agent.reference.pages import reference_pages
+from docs.reference_tools.command_entries import command_entries
+from docs.reference_tools.config_entries import config_entries
+from docs.reference_tools.error_entries import error_entries
+from docs.reference_tools.metric_entries import alert_expressions, metric_entries
+from docs.reference_tools.pages import reference_pages
 from tests.worlds.command_line import sar_agent, sar_lab
 from tests.worlds.json_keys import OBJECTS, differences
 
@@ -29,7 +29,7 @@ INPUT = (*FABRIC, "--jobs", EXAMPLES / "squeue.txt")
 @pytest.mark.parametrize("name", list(reference_pages(RULES)))
 def test_a_page_is_what_the_code_says(name: str) -> None:
     written = (FOLDER / name).read_text()
-    assert written == reference_pages(RULES)[name], "run python -m sar_agent.reference"
+    assert written == reference_pages(RULES)[name], "run python -m docs.reference_tools"
 
 
 def test_every_entry_is_explained() -> None:

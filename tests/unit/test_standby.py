@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import socket
 import ssl
 import zlib
 from collections.abc import Callable
@@ -10,12 +11,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from sar_agent.formats.routes_file import read_generation
+from sar_agent.install.subnet_manager import SmStatus
 from sar_agent.standby.channel import PeerProblem
+from sar_agent.standby.numbering import number_above
 from sar_agent.standby.peer_client import PeerClient
 from sar_agent.standby.snapshot import CONNECTIONS
-from sar_agent.standby.terms import Claim, Precedence, precedence
+from sar_agent.standby.terms import HEARD, Claim, Precedence, TermRecord, precedence
 from tests.worlds.standby_sides import Side, routes_image
 
 A, B = "a" * 16, "b" * 16
@@ -251,3 +255,73 @@ def test_levels_of_the_peer_are_looked_at_before_they_are_taken(
     assert b.link.exchange() == (not why), b.link.report.problem
     assert why in b.link.report.problem
     assert (b.state / "levels.bin").exists() == (not why)
+
+
+def test_an_agent_that_takes_over_takes_the_last_state_first(sides: tuple[Side, Side]) -> None:
+    a, b = sides
+    a.lead()
+    a.put(3)
+    assert b.link.exchange()
+    a.put(4)
+    a.follow()
+    b.lead()
+    assert b.generation() == 4
+    assert read_generation(b.run / "routes.sar") == 3, "OpenSM has begun with it already"
+
+
+@pytest.mark.parametrize("what", ["term", "highest", "generation"])
+def test_a_peer_s_numbers_leave_room_above_them(what: str) -> None:
+    """A term of 2^63 - 1 was believed, and `standby.json` with the next one could not be read."""
+    with pytest.raises(ValidationError):
+        claim(**{what: 2**63 - 1})
+    believed = claim(**{what: HEARD})
+    record = TermRecord(term=believed.term + 1, highest=believed.highest + 1)
+    assert TermRecord.model_validate_json(record.model_dump_json()) == record
+
+
+def test_after_a_split_the_masters_state_counts(
+    sides: tuple[Side, Side], caplog: pytest.LogCaptureFixture
+) -> None:
+    a, b = sides
+    a.lead()
+    a.put(3)
+    assert b.link.exchange()
+    b.role = "master"  # its half of the fabric has no other
+    b.installs = True
+    b.link.terms.write(
+        b.link.terms.load().model_copy(update={"term": 2, "holder": b.link.terms.load().node})
+    )
+    for generation in (4, 5, 6):
+        b.put(generation)
+    a.put(4)
+    assert a.link.exchange() and b.link.exchange()
+    assert "is a master, too" in caplog.text
+    assert (a.generation(), b.generation()) == (4, 6)
+    b.follow()
+    caplog.clear()
+    assert a.link.exchange()
+    assert a.link.terms.load().term == 3 and a.generation() == 4
+    assert "has had a term of its own (2, generation 6)" in caplog.text
+    assert b.link.exchange()
+    assert (b.generation(), b.numbers()) == (4, [3, 4])
+    assert [line for line in caplog.messages if line.startswith("the state of")] == [
+        f"the state of {socket.gethostname()} counts now (term 3, generation 4): its OpenSM became "
+        "the master after this one, whose state (term 2, generation 6) is replaced"
+    ]
+    # The plugin of b has had 6 in force, and would refuse 5.
+    assert a.link.terms.load().highest == 6
+    manager = _Manager(4)
+    number_above(manager, lambda: a.link.terms.load().highest)  # type: ignore[arg-type]
+    assert manager.status().highest_generation == 6
+    assert {r.generation for r in b.link.history.last(9)} == {3, 4, 5, 6}
+
+
+class _Manager:
+    name = "OpenSM"
+    calls = False
+
+    def __init__(self, highest: int) -> None:
+        self.highest = highest
+
+    def status(self) -> SmStatus:
+        return SmStatus(highest_generation=self.highest)

@@ -21,7 +21,7 @@ from sar_agent.standby.peer_client import PeerClient
 from sar_agent.standby.report import fetch, peer_json, peer_words
 from sar_agent.standby.snapshot import SnapshotSource
 from sar_agent.standby.terms import TermStore
-from sar_lab.live.process import free_port
+from sar_lab.live.process import free_port, wait_until
 from tests.worlds.standby_certificate import certificate
 from tests.worlds.standby_sides import Side
 
@@ -154,3 +154,61 @@ def test_a_broken_record_names_its_remedy(tmp_path: Path) -> None:
     store.path.write_text("{")
     with pytest.raises(InputError, match=r"cannot be used .* remove it"):
         store.load()
+
+
+def test_silent_strangers_take_few_places_for_a_short_time(
+    sides: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = sides
+    a.lead()
+    a.put(4)
+    assert b.link.exchange()
+    monkeypatch.setattr("sar_agent.standby.peer_server.HANDSHAKE", 0.5)
+    threads = threading.active_count()
+    silent = [socket.create_connection(a.config.standby.listen_host_port) for _ in range(40)]
+    assert b.link.exchange(), "a connection that is open stays"
+    assert threading.active_count() <= threads + 2 * 8
+    for one in silent:
+        one.settimeout(30)
+        assert one.recv(1) == b"", "the server ends it"
+        one.close()
+    b.link.close()
+    assert wait_until(b.link.exchange, 20)
+
+
+def test_strangers_on_two_addresses_keep_no_peer_away(
+    sides: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """peer_places.py: 24 strangers on two addresses had all eight places."""
+    a, b = sides
+    a.lead()
+    a.put(4)
+    monkeypatch.setattr("sar_agent.standby.peer_server.HANDSHAKE", 600.0)
+    port, taken = a.config.standby.listen_host_port[1], a.server._places.of
+    strangers = [
+        socket.create_connection(("127.0.0.1", port), 60, (f"127.0.0.{2 + n % 2}", 0))
+        for n in range(24)
+    ]
+    assert wait_until(lambda: taken.total() == 4, 60), "half of the places"
+    assert dict(taken) == {"127.0.0.2": 2, "127.0.0.3": 2}
+    assert b.link.exchange(), b.link.report.problem
+    for one in strangers:
+        one.close()
+
+
+def test_who_has_shown_the_certificate_is_the_peer_wherever_it_is(
+    sides: tuple[Side, Side], secret: Path
+) -> None:
+    """A peer with several addresses, or one whose name was not known when the agent began."""
+    a, _ = sides
+    a.lead()
+    a.put(4)
+    port = a.config.standby.listen_host_port[1]
+    context = tls_context(secret, server=False)
+    with socket.create_connection(("127.0.0.1", port), 60, ("127.0.0.9", 0)) as raw:
+        context.wrap_socket(raw)
+        assert wait_until(lambda: "127.0.0.9" in a.server._known, 60)
+    held = [socket.create_connection(("127.0.0.1", port), 60, ("127.0.0.9", 0)) for _ in range(4)]
+    assert wait_until(lambda: a.server._places.of["127.0.0.9"] >= 4, 60)
+    for one in held:
+        one.close()

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sar_agent.five_phase.messages import (
-    SHELTERED,
     Acknowledge,
     Action,
     AskQueue,
@@ -29,6 +28,8 @@ from sar_agent.five_phase.messages import (
 )
 from sar_agent.five_phase.protocol import CoordinatorState, LeaseRules, Member, restarted, step
 
+SHELTERED = frozenset({Phase.UNPATH, Phase.INSTALL})
+"""Phases in which a subscriber belongs on offset 1."""
 RANK = {Phase.UNPATH: 1, Phase.INSTALL: 2, Phase.REPATH: 3, Phase.IDLE: 4}
 Letter = tuple[str, Any]
 

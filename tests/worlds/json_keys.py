@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from sar_agent.reference.json_objects import JsonKey, json_objects
+from docs.reference_tools.json_objects import JsonKey, json_objects
 
 OBJECTS = json_objects()
 

@@ -12,10 +12,8 @@ from sar_agent.agent.history import Row
 from sar_agent.config.model import Config
 from sar_agent.formats.routes_file import encode
 from sar_agent.install.subnet_manager import SmStatus
-from sar_agent.standby.channel import tls_context
 from sar_agent.standby.peer_link import PeerLink
 from sar_agent.standby.peer_server import PeerServer
-from sar_agent.standby.snapshot import SnapshotSource
 from sar_agent.standby.terms import TermRecord
 from sar_lab.live.process import free_port
 from tests.worlds.routes_vectors import small_routes
@@ -50,14 +48,7 @@ class Side:
         self.run.mkdir()
         self.role, self.installs, self.highest = "standby", False, 0
         self.link = PeerLink(self.config, lambda: self.installs, self.status)
-        self.server = PeerServer(
-            ("127.0.0.1", listen),
-            tls_context(secret, server=True),
-            self.link.claim,
-            SnapshotSource(self.link.folders),
-            self.link.history,
-            "127.0.0.1",
-        )
+        self.server = PeerServer(self.link)
         self.server.start()
 
     def status(self) -> SmStatus:

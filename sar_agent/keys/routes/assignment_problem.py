@@ -1,8 +1,8 @@
 """The assignment problem: rows to columns, one to one, at the least cost or the least maximum.
 
-The Hungarian method of Kuhn and Munkres with potentials, O(n³), and the bottleneck assignment by
-augmenting paths, O(n³) for each threshold. Problems have some dozen rows at most, so a call of a
-library would cost more than the work: a key of a three-level tree solves w² of them.
+The Hungarian method of Kuhn and Munkres with potentials, O(n³); the bottleneck assignment applies
+it to each threshold in turn. Problems have some dozen rows at most, so a call of a library would
+cost more than the work: a key of a three-level tree solves w² of them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from sar_agent.fabric.model import F64, I64
-from sar_agent.util.kernels import kernel, kernel_part
+from sar_agent.util.kernels import kernel
 
 BAR = 1e15
 """The cost of a forbidden pair."""
@@ -72,7 +72,8 @@ def least_most(cost: F64, floor: float) -> float:  # pragma: no cover
             row = min(row, cost[i, j])
             column = min(column, cost[j, i])
         low = max(low, row, column)
-    while not _fits(cost, low):
+    unused = np.empty(n, np.int64)
+    while least_cost((cost > low).astype(np.float64), unused) > 0:
         higher = np.inf
         for i in range(n):
             for j in range(n):
@@ -80,39 +81,3 @@ def least_most(cost: F64, floor: float) -> float:  # pragma: no cover
                     higher = min(higher, cost[i, j])
         low = higher
     return low
-
-
-@kernel_part
-def _fits(cost: F64, most: float) -> bool:  # pragma: no cover
-    """Whether an assignment without a pair above `most` exists: augmenting paths, breadth first."""
-    n = len(cost)
-    row_of = np.full(n, -1, np.int64)
-    parent, queue = np.empty(n, np.int64), np.empty(n, np.int64)
-    for root in range(n):
-        parent[:] = -1
-        queue[0] = root
-        head, tail, free = 0, 1, -1
-        while head < tail and free < 0:
-            i = queue[head]
-            head += 1
-            for j in range(n):
-                if cost[i, j] <= most and parent[j] < 0:
-                    parent[j] = i
-                    if row_of[j] < 0:
-                        free = j
-                        break
-                    queue[tail] = row_of[j]
-                    tail += 1
-        if free < 0:
-            return False
-        while True:
-            i = parent[free]
-            before = -1
-            for j in range(n):
-                if row_of[j] == i:
-                    before = j
-            row_of[free] = i
-            if i == root:
-                break
-            free = before
-    return True

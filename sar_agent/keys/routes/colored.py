@@ -21,6 +21,7 @@ from sar_agent.fabric.xgft_view import recognise_xgft
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.patterns import phases_of
 from sar_agent.keys.routes.digits import flow_digits
+from sar_agent.keys.routes.key import subtree_bound
 from sar_agent.routing.engine import Options
 from sar_agent.routing.path_routes import PathRoutes
 from sar_agent.routing.routes import Routes
@@ -95,11 +96,6 @@ def contention(paths: PathRoutes, source: I32, destination: I32) -> PatternConte
     """The contention of the flows source → destination (int32[N] each) on their routes."""
     channels = paths.channels(source, destination)
     count = np.bincount(channels[channels >= 0], minlength=1)
-    view, leaf = paths.view, paths.fabric.terminal_switch
-    bound, ways = 0, 1
-    for level in range(1, view.height):
-        ways *= view.w[level]
-        a, b = view.inside[level, leaf[source]], view.inside[level, leaf[destination]]
-        for end in (a[a != b], b[a != b]):
-            bound = max(bound, -(-int(np.bincount(end, minlength=1).max()) // ways))
+    leaf = paths.fabric.terminal_switch
+    bound = subtree_bound(paths.view, leaf[source], leaf[destination])
     return PatternContention(int(count.max()), bound)

@@ -18,6 +18,7 @@ import numpy as np
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.model import I32, U8
+from sar_agent.fabric.xgft_view import XgftView
 from sar_agent.keys.routes.digits import flow_digits
 from sar_agent.keys.routes.key_tree import KeyTree
 from sar_agent.keys.routes.search import search
@@ -171,19 +172,26 @@ def _bound(tree: KeyTree, source: I32, destination: I32) -> tuple[int, int]:
     pair = leaf[source].astype(np.int64) * fabric.terminals + destination
     together = np.unique(pair, return_counts=True)[1]
     bound = int(together.max())
-    ups = np.bincount(
-        fabric.channel_source[fabric.channel_up], minlength=fabric.switches
-    )  # all channels of a leaf switch lead up
-    for end in (leaf[source], leaf[destination]):
-        flows = np.bincount(end, minlength=fabric.switches)
-        at = np.flatnonzero(flows)
-        bound = max(bound, int((-(-flows[at] // np.maximum(1, ups[at]))).max()))
     if view is not None:
-        ways = view.w[1]
-        for level in range(2, view.height):
-            ways *= view.w[level]
-            a, b = view.inside[level, leaf[source]], view.inside[level, leaf[destination]]
-            for end in (a[a != b], b[a != b]):
-                if len(end):
-                    bound = max(bound, -(-int(np.bincount(end).max()) // ways))
+        bound = max(bound, subtree_bound(view, leaf[source], leaf[destination]))
+    else:
+        ups = np.bincount(
+            fabric.channel_source[fabric.channel_up], minlength=fabric.switches
+        )  # all channels of a leaf switch lead up
+        for end in (leaf[source], leaf[destination]):
+            flows = np.bincount(end, minlength=fabric.switches)
+            at = np.flatnonzero(flows)
+            bound = max(bound, int((-(-flows[at] // np.maximum(1, ups[at]))).max()))
     return bound, int((together[together > 1] - 1).sum())
+
+
+def subtree_bound(view: XgftView, source_leaf: I32, target_leaf: I32) -> int:
+    """The most flows on a channel, at least, with any routes: flows that leave or enter a subtree
+    over all of its channels."""
+    bound, ways = 0, 1
+    for level in range(1, view.height):
+        ways *= view.w[level]
+        a, b = view.inside[level, source_leaf], view.inside[level, target_leaf]
+        for end in (a[a != b], b[a != b]):
+            bound = max(bound, -(-int(np.bincount(end, minlength=1).max()) // ways))
+    return bound

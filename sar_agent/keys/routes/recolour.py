@@ -7,6 +7,9 @@ a, and so on until there is room (A. B. Kempe, 1879). Without shared items one c
 enough. With them a chain may crowd nodes of other phases, so chains that help are kept, others are
 undone, and the best state is the result. The search is deterministic: its budget is a number of
 chains, not of seconds.
+
+**Weak spot:** `CHAINS`, `IDLE` and how often a worse state is kept were tuned on the papers' trees;
+nothing bounds how far from the goals the result may be. `RoutingKey.contention` says how far it is.
 """
 
 from __future__ import annotations

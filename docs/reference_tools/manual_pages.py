@@ -1,6 +1,6 @@
 """Man pages and shell completion, made from the command line and the settings model.
 
-`python -m sar_agent.reference.manual_pages FOLDER` writes sar-agent.1, sar-lab.1, sar-agent.toml.5,
+`python -m docs.reference_tools.manual_pages FOLDER` writes sar-agent.1, sar-lab.1, sar-agent.toml.5,
 sar-agent.bash and sar-lab.bash.
 """
 
@@ -13,15 +13,15 @@ from functools import partial
 from itertools import groupby
 from pathlib import Path
 
-from sar_agent import __version__
-from sar_agent.config.model import DEFAULT_PATH
-from sar_agent.reference.command_entries import (
+from docs.reference_tools.command_entries import (
     PROGRAMS,
     CommandEntry,
     CommandOption,
     command_entries,
 )
-from sar_agent.reference.config_entries import config_entries, config_sections
+from docs.reference_tools.config_entries import config_entries, config_sections
+from sar_agent import __version__
+from sar_agent.config.model import DEFAULT_PATH
 
 ABOUT = {
     "sar-agent": (

@@ -21,7 +21,7 @@ class JsonKey(NamedTuple):
 def json_objects() -> dict[str, tuple[JsonKey, ...]]:
     """The keys of each object. A command's name is the object that it prints; other names are those
     of objects inside."""
-    text = (files("sar_agent.reference") / "json_keys.toml").read_text()
+    text = (files("docs.reference_tools") / "json_keys.toml").read_text()
     return {name: tuple(map(_key, keys.items())) for name, keys in tomllib.loads(text).items()}
 
 

@@ -1,20 +1,19 @@
-"""Writes docs/reference/ from the code: python -m sar_agent.reference [FOLDER]."""
+"""The pages of docs/reference/."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
+from docs.reference_tools.command_entries import EXIT_CODES, CommandEntry, command_entries
+from docs.reference_tools.config_entries import ConfigEntry, config_entries, config_sections
+from docs.reference_tools.error_entries import MEANINGS, error_entries
+from docs.reference_tools.json_objects import json_objects
+from docs.reference_tools.metric_entries import MetricEntry, metric_entries
 from sar_agent import __version__
 from sar_agent.commands.inputs import CONFIG_PATH
-from sar_agent.reference.command_entries import EXIT_CODES, CommandEntry, command_entries
-from sar_agent.reference.config_entries import ConfigEntry, config_entries, config_sections
-from sar_agent.reference.error_entries import MEANINGS, error_entries
-from sar_agent.reference.json_objects import json_objects
-from sar_agent.reference.metric_entries import MetricEntry, metric_entries
 
 GENERATED = (
-    "<!-- Written by `python -m sar_agent.reference`; change the code instead. -->\n\n"
+    "<!-- Written by `python -m docs.reference_tools`; change the code instead. -->\n\n"
     "[All pages](../README.md) · [Glossary](../glossary.md)\n"
 )
 
@@ -28,12 +27,6 @@ def reference_pages(rules: str) -> dict[str, str]:
         "metrics.md": "\n".join(_metrics(rules)) + "\n",
         "errors.md": "\n".join(_errors()) + "\n",
     }
-
-
-def write_reference(folder: Path, rules: Path) -> None:
-    """Writes the generated pages to `folder`."""
-    for name, text in reference_pages(rules.read_text()).items():
-        (folder / name).write_text(text)
 
 
 def _configuration() -> Iterator[str]:
