@@ -65,22 +65,21 @@ class Committer:
             "fabric_digest": plan.fabric.digest.hex(),
             "installed_at": now,
         }
-        saved = state.model_copy(update=update)
-        current = self.installed.keep(current, result, saved, replaces)
+        current = self.installed.keep(current, result, state.model_copy(update=update), replaces)
         current = self.publisher.in_force(current, plan.fabric, plan.mix)
         if entry:
+            sent = result.sl2vl_tables
             self.decisions.add(
                 entry,
                 Result.INSTALLED,
-                jobs=len(plan.mix.jobs),
-                plan=plan,
-                changed=result.changed,
-                sl2vl_tables=result.sl2vl_tables,
-                achieved=current.measures,
+                plan,
+                result.changed,
+                current.measures,
+                sl2vl_tables=sent,
                 how=how,
                 phases=phases,
             )
-            self.publisher.rerouted(plan, result.changed, result.sl2vl_tables)
+            self.publisher.rerouted(result.changed, sent)
         self.publisher.status(result.in_force.status)
         self.publisher.wanted(plan.generation)
         way = f" ({how}: {why})" if how != "direct" else ""

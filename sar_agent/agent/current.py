@@ -70,10 +70,6 @@ class Current:
         made = self.state if installs else self.planned
         return made.basis if made else None
 
-    def read_back(self, found: InForce | None, read_from: object, state: State | None) -> Current:
-        """With the tables that were read now, and the saved state."""
-        return replace(self, state=state, in_force=found, read_from=read_from)
-
     def plan_in_force(self, fabric: Fabric) -> Plan | None:
         """The plan that the state names; None where this process does not know it, or `fabric` is
         another than it was made for."""

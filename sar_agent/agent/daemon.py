@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from sar_agent import __version__
 from sar_agent.agent.build import Wakers, build_daemon
 from sar_agent.agent.repair_calls import RepairCalls
-from sar_agent.agent.reroute_pacer import PaceLimits, ReroutePacer
 from sar_agent.agent.waiting import PassTimer, WakeEvents
 from sar_agent.config.model import Config
 from sar_agent.install.subnet_manager import SubnetManager
@@ -99,22 +98,20 @@ def run_passes(
         edited.set()
         wake.set()
 
-    pacer = ReroutePacer(PaceLimits.of(config.agent))
     own_pages = pages or new_pages()
     daemon = build_daemon(
         config,
         manager,
-        pacer=pacer,
+        patient=True,
         wakers=Wakers(wake.set, touched),
         metrics=metrics,
         pages=own_pages,
     )
     agent, events = daemon.agent, daemon.events
-    observer, requests = agent.observer, agent.keys.pool.requests
+    observer, requests, pacing = agent.observer, agent.pool.requests, agent.pacing
     calls = RepairCalls(agent.manager, wake.set)
-    timer = PassTimer(
-        agent, config, WakeEvents(wake, stop, edited), events.inbox, pacer, notifier.alive, calls
-    )
+    woken = WakeEvents(wake, stop, edited)
+    timer = PassTimer(agent, woken, events.inbox, notifier.alive, calls)
     agent.keys.publish()
     if metrics is None and (address := config.agent.metrics_host_port):
         agent.metrics.serve(*address, WebApp(own_pages, config.agent.page))
@@ -132,12 +129,12 @@ def run_passes(
     try:
         while not stop.is_set():
             edited.clear()
-            pacer.begin(time.monotonic())
+            pacing.begin()
             guard("events", lambda: observer.hints.add(events.inbox.take()), None)
             call = calls.take()
             report = agent.pass_once(called=call > 0)
             calls.end(call)
-            pacer.end(time.monotonic())
+            pacing.end()
             guard("events", lambda: events.queue_read(observer.running()), None)
             if not requests.closed and not warmed:  # for sites that start without `warm-up`
                 warmed = True

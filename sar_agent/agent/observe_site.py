@@ -131,7 +131,6 @@ class SiteObserver:
         store: StateStore,
         source: JobSource,
         hints: Hints,
-        *,
         unexpected: UnexpectedErrors | None = None,
         on_edit: Callable[[], None] = lambda: None,
     ) -> None:

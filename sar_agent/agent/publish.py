@@ -133,8 +133,8 @@ class Publisher:
         if plan.transition:
             self.metrics.transitions.labels(plan.transition.way.value).inc()
 
-    def rerouted(self, plan: Plan, changed: TableChanges, sl2vl_tables: int | None) -> None:
-        """`plan` came into force because of a decision; `sl2vl_tables` were sent with it."""
+    def rerouted(self, changed: TableChanges, sl2vl_tables: int | None) -> None:
+        """A plan came into force because of a decision; `sl2vl_tables` were sent with it."""
         self.metrics.sl2vl_tables.set(sl2vl_tables or 0)
         self.metrics.entries_changed.set(changed.entries)
         self.metrics.entries_changed_sum.inc(changed.entries)

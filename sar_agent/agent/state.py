@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, field_serializer, model_validator
 
 from sar_agent.agent.decide import Hold, RoutesBasis
+from sar_agent.install.plan import Plan
 from sar_agent.jobs.filter import HostSets
 from sar_agent.util.store import JsonStore
 
@@ -70,6 +71,21 @@ class State(BaseModel):
         if isinstance(data, dict) and "identity" not in data and "generation" in data:
             return data | {"identity": str(data["generation"])}
         return data
+
+    @classmethod
+    def before_install(
+        cls, plan: Plan, engine: str, jobs: HostSets, hold: SavedHold | None = None
+    ) -> State:
+        """Of a plan, but for what its install decides (generation, identity, time)."""
+        return cls(
+            generation=plan.generation,
+            engine=engine,
+            jobs=jobs,
+            fabric_digest=plan.fabric.digest.hex(),
+            installed_at=0.0,
+            hold=hold,
+            identity="",
+        )
 
     @field_serializer("jobs")
     def _sorted(self, jobs: HostSets) -> list[list[str]]:

@@ -14,7 +14,6 @@ from sar_agent.agent.update_strategy import UpdateChoice, UpdateContext, UpdateM
 from sar_agent.check.transition import Way
 from sar_agent.config.update import UpdateConfig
 from sar_agent.errors import SarError, Unserved
-from sar_agent.five_phase.coordinator import Coordinator
 from sar_agent.five_phase.driver import FivePhase, Owners, RunNotBegun
 from sar_agent.five_phase.messages import Phase
 from sar_agent.five_phase.shelter import moves, no_shelter, with_shelter_of
@@ -23,7 +22,6 @@ from sar_agent.install.plan import Plan
 from sar_agent.install.subnet_manager import InForce
 from sar_agent.install.transit import NotSafe
 from sar_agent.jobs.record import JobRecord
-from sar_agent.telemetry.metrics import Metrics
 
 log = logging.getLogger(__name__)
 
@@ -31,17 +29,9 @@ log = logging.getLogger(__name__)
 class Updates:
     """`listens`: whether this process hears subscribers; they cannot acknowledge otherwise."""
 
-    def __init__(
-        self,
-        config: UpdateConfig,
-        coordinator: Coordinator,
-        five_phase: FivePhase,
-        metrics: Metrics,
-        *,
-        listens: bool,
-    ) -> None:
-        self.config, self.metrics, self.listens = config, metrics, listens
-        self.coordinator, self.five_phase = coordinator, five_phase
+    def __init__(self, config: UpdateConfig, five_phase: FivePhase, *, listens: bool) -> None:
+        self.config, self.five_phase, self.listens = config, five_phase, listens
+        self.coordinator, self.metrics = five_phase.coordinator, five_phase.metrics
         self.shelter_owed = False
         """Whether the shelter in force is that of another fabric."""
         self.last = UpdateChoice(UpdateMethod.DIRECT, "")

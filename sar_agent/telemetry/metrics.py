@@ -7,7 +7,7 @@ number, a user or a host, so the number of series does not grow with the site.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from time import perf_counter
@@ -369,10 +369,6 @@ class Metrics(
     def message_refused(self, reason: RefusalReason) -> None:
         """Counts a refusal."""
         self.events_refused.labels(reason.value).inc()
-
-    def count_waiting(self, waiting: Callable[[], float]) -> None:
-        """`waiting` is called at each scrape: jobs reported since the queue was last read."""
-        self.events_waiting.set_function(waiting)
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:

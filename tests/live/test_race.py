@@ -13,6 +13,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.ibsim_net import read_ibsim_net
 from sar_agent.formats.routes_file import read_generation
 from sar_agent.install.changes import table_changes
+from sar_agent.install.levels import AssignedLevels
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.install.subnet_manager import InForce, NotYet
 from sar_agent.install.transit import CommitResult, Transit
@@ -48,7 +49,7 @@ class SeenTransit(Transit):
     """Remembers from which tables it installed."""
 
     def __init__(self, manager: PluginManager) -> None:
-        super().__init__(manager)
+        super().__init__(manager, AssignedLevels(manager.path.parent))
         self.seen: list[InForce] = []
 
     def bring(self, plan: Plan, before: InForce, *more: Any, **others: Any) -> CommitResult:
@@ -93,6 +94,7 @@ def test_nothing_is_asked_for_while_another_engine_computes(tmp_path: Path) -> N
             read_in_force(here.bridge, fabric, patience=0.2)
         gate.unlink()
         here.wait(lambda status: status.settled and status.engine_in_force == "slow")
-        transit = Transit(PluginManager(here.bridge, here.sm.routes_path))
+        manager = PluginManager(here.bridge, here.sm.routes_path)
+        transit = Transit(manager, AssignedLevels(tmp_path))
         arrived = transit.install(planned(fabric))
         assert arrived.in_force.generation == 6 and arrived.transition

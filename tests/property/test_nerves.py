@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_agent.agent.decide import Reason
-from sar_agent.agent.reroute_pacer import PaceLimits, ReroutePacer
+from sar_agent.agent.reroute_pacer import Pacing
+from sar_agent.config.model import AgentConfig
 
 seconds = st.floats(0, 20, allow_subnormal=False).map(lambda x: round(x, 2))
 
@@ -17,13 +18,13 @@ seconds = st.floats(0, 20, allow_subnormal=False).map(lambda x: round(x, 2))
 @st.composite
 def paces(draw):
     staleness = draw(seconds)
-    return PaceLimits(
-        interval=draw(st.floats(0.1, 40)),
-        debounce=draw(seconds),
-        debounce_most=min(draw(seconds), staleness),
-        min_install=min(draw(seconds), staleness),
+    return AgentConfig(
+        interval_seconds=draw(st.floats(0.1, 40)),
+        debounce_seconds=draw(seconds),
+        debounce_max_seconds=min(draw(seconds), staleness),
+        min_install_interval_seconds=min(draw(seconds), staleness),
         min_gain=draw(st.sampled_from([0.0, 0.1, 0.5])),
-        max_staleness=staleness,
+        max_staleness_seconds=staleness,
     )
 
 
@@ -31,7 +32,7 @@ def paces(draw):
 class World:
     """A queue, and a loop as the daemon's is, that takes `work` seconds for each pass."""
 
-    pace: PaceLimits
+    pace: AgentConfig
     work: float
     slurm_away: tuple[float, float] = (inf, inf)
     now: float = 0.0
@@ -49,11 +50,12 @@ class World:
     def run(self, events, gains, urgent) -> None:
         """`events`: (time, jobs changed). `gains` are of the plans, in turn; a plan for which
         `urgent` says so answers trouble."""
-        nerves, waiting = ReroutePacer(self.pace), sorted(events)
+        nerves = Pacing(self.pace, patient=True, clock=lambda: self.now)
+        waiting = sorted(events)
         gains, urgent = iter(gains), iter(urgent)
         end = max((at for at, _ in events), default=0.0) + 200
         while self.now < end:
-            due = max(nerves.look_at(), self.now)
+            due = self.now + nerves.left()
             if waiting and waiting[0][0] <= due:
                 at, changes = waiting.pop(0)
                 self.now = max(self.now, at)
@@ -64,7 +66,7 @@ class World:
             self.look(nerves, waiting, gains, urgent)
 
     def look(self, nerves, waiting, gains, urgent) -> None:
-        nerves.begin(self.now)
+        nerves.begin()
         self.looks.append(self.now)
         began, version = self.now, self.version
         if not self.slurm_away[0] <= began < self.slurm_away[1]:
@@ -74,7 +76,7 @@ class World:
             at, changes = waiting.pop(0)
             self.version += changes
             nerves.heard(at)
-        nerves.end(self.now)
+        nerves.end()
 
     def act(self, nerves, version, gains, urgent) -> None:
         if version == self.routed:
@@ -84,14 +86,14 @@ class World:
         self.seen = min(self.seen, self.now)
         trouble = next(urgent, False)
         reason = Reason.FABRIC if trouble else Reason.JOBS
-        if nerves.hold_back(self.now, reason) > 0:
+        if nerves.rest(reason) > 0:
             return
-        if trouble or nerves.worth(self.now, next(gains, 0.0)):
+        if trouble or nerves.worth(next(gains, 0.0)):
             self.routed = version
             self.installs.append((self.now, trouble))
             self.acted.append((self.seen, self.now))
             self.seen = inf
-            nerves.installed(self.now)
+            nerves.acted()
 
 
 events = st.lists(st.tuples(st.floats(0, 60), st.booleans()), max_size=40)
@@ -108,7 +110,7 @@ def test_no_event_is_lost_and_none_waits_long_for_a_look(pace, work, events, gai
     for at, _ in events:
         after = [look for look in world.looks if look >= at]
         assert after, "never looked at"
-        assert after[0] - at <= pace.debounce_most + work + TINY
+        assert after[0] - at <= pace.debounce_max_seconds + work + TINY
 
 
 @given(paces(), work, events, gains, troubles)
@@ -116,7 +118,7 @@ def test_installs_for_jobs_keep_their_distance(pace, work, events, gains, troubl
     world = World(pace, work)
     world.run(events, gains, troubles)
     for (before, _), (after, urgent) in zip(world.installs, world.installs[1:], strict=False):
-        assert urgent or after - before >= pace.min_install - TINY
+        assert urgent or after - before >= pace.min_install_interval_seconds - TINY
 
 
 @given(paces(), work, events, gains, troubles)
@@ -125,7 +127,7 @@ def test_what_was_seen_is_acted_on_in_time(pace, work, events, gains, troubles):
     world.run(events, gains, troubles)
     for seen, acted in world.acted:
         # The last install may be as young as the change, so that the distance comes on top.
-        assert acted - seen <= pace.max_staleness + work + TINY
+        assert acted - seen <= pace.max_staleness_seconds + work + TINY
     assert world.routed == world.version, "the last change is routed for, too"
 
 
@@ -135,28 +137,30 @@ def test_an_outage_of_slurm_ends_without_a_person(pace, work, events, start, len
     world.run(events, [], [])
     assert world.routed == world.version
     back = next((look for look in world.looks if look >= start + length), None)
-    assert back is not None and back - (start + length) <= pace.interval + work + TINY
+    assert back is not None and back - (start + length) <= pace.interval_seconds + work + TINY
 
 
 @given(paces(), st.integers(2, 200))
 def test_a_burst_is_one_look(pace, count):
     """Events closer together than the debounce, over in less than its bound."""
-    nerves = ReroutePacer(pace)
-    nerves.begin(0.0)
-    nerves.end(0.0)
-    step = min(pace.debounce, pace.debounce_most) / count / 2
+    nerves = Pacing(pace, patient=True, clock=lambda: 0.0)
+    nerves.begin()
+    nerves.end()
+    step = min(pace.debounce_seconds, pace.debounce_max_seconds) / count / 2
     for n in range(count):
         if n:
-            assert nerves.look_at() > (n - 1) * step or not step or pace.interval < n * step
+            assert nerves.left() > (n - 1) * step or not step or pace.interval_seconds < n * step
         nerves.heard(n * step)
     last = (count - 1) * step
-    assert nerves.look_at() == min(last + pace.debounce, pace.debounce_most, pace.interval)
+    assert nerves.left() == min(
+        last + pace.debounce_seconds, pace.debounce_max_seconds, pace.interval_seconds
+    )
 
 
 @given(paces())
 def test_trouble_never_waits(pace):
-    nerves = ReroutePacer(pace)
-    nerves.begin(1.0)
-    nerves.installed(1.0)
+    nerves = Pacing(pace, patient=True)
+    nerves.begin()
+    nerves.acted()
     for reason in (Reason.FIRST, Reason.FALLBACK, Reason.GENERATION, Reason.FABRIC):
-        assert nerves.hold_back(1.0, reason) == 0
+        assert nerves.rest(reason) == 0

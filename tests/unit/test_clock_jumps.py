@@ -14,7 +14,7 @@ import pytest
 
 from sar_agent.agent.hints import PATIENCE, Hints
 from sar_agent.agent.outcome import Result
-from sar_agent.agent.reroute_pacer import PaceLimits, Pacing, ReroutePacer
+from sar_agent.agent.reroute_pacer import Pacing
 from sar_agent.events.inbox import JobReport
 from sar_agent.events.rate import TokenBuckets
 from sar_agent.formats.conversion import routes_to_file
@@ -107,14 +107,13 @@ def test_no_look_is_put_off_until_tomorrow(
     tmp_path: Path, wall: FakeWallClock, step: float
 ) -> None:
     world = World(tmp_path, min_job_age_seconds=30)
-    config = world.agent.config.agent
-    pacer = ReroutePacer(PaceLimits.of(config))
+    pacing = Pacing(world.agent.config.agent, patient=True)
     world.source.records = tuple(one._replace(start=time.time()) for one in JOBS)
     wall.step(step)
-    pacer.begin(time.monotonic())
-    Pacing(config, pacer).observed(world.agent.observer.observe())
-    pacer.end(time.monotonic())
-    assert pacer.look_at() - time.monotonic() < 3600
+    pacing.begin()
+    pacing.observed(world.agent.observer.observe())
+    pacing.end()
+    assert pacing.left() < 3600
 
 
 @either

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -13,22 +12,36 @@ import pytest
 from sar_agent.agent.decide import Reason
 from sar_agent.agent.observe_site import EMPTY_AGAIN
 from sar_agent.agent.outcome import Result
-from sar_agent.agent.reroute_pacer import AS_GOOD, TOO_LITTLE, PaceLimits, ReroutePacer
+from sar_agent.agent.reroute_pacer import AS_GOOD, STALE, TOO_LITTLE, Pacing
 from sar_agent.routing.template import template_of
 from tests.fake_opensm import job
 from tests.unit.test_loop import JOBS, World
 
 
-def paced(folder: Path, **pace: float) -> tuple[World, ReroutePacer]:
+def paced(
+    folder: Path, interval: float = 30, min_install: float = 5, min_gain: float = 0
+) -> tuple[World, Pacing]:
     """Its first routes are installed."""
-    world, pacer = World(folder), ReroutePacer(PaceLimits(**pace))
-    world.agent.pacing.pacer = pacer
+    world = World(
+        folder,
+        interval_seconds=interval,
+        min_install_interval_seconds=min_install,
+        min_gain=min_gain,
+        max_staleness_seconds=1000,
+    )
+    world.agent.pacing.patient = True
     assert world.once().result is Result.INSTALLED
-    return world, pacer
+    return world, world.agent.pacing
+
+
+def later(pacing: Pacing) -> None:
+    """A thousand seconds pass."""
+    clock = pacing.pace.clock
+    pacing.pace.clock = lambda: clock() + 1000
 
 
 def test_jobs_wait_for_the_last_install_and_a_dead_link_does_not(tmp_path: Path) -> None:
-    world, pacer = paced(tmp_path, min_install=1000, max_staleness=1000)
+    world, pacing = paced(tmp_path, min_install=1000)
     world.source.records = JOBS[:1]
     report = world.once()
     assert (report.result, report.reason, report.ok) == (Result.LATER, Reason.JOBS, True)
@@ -39,7 +52,7 @@ def test_jobs_wait_for_the_last_install_and_a_dead_link_does_not(tmp_path: Path)
     assert (report.result, report.reason) == (Result.INSTALLED, Reason.FABRIC)
     world.source.records = JOBS
     assert "the next may be in" in world.once().sentence
-    pacer._installed -= 1000
+    later(pacing)
     assert "the next may be in" not in world.once().sentence
 
 
@@ -59,7 +72,7 @@ def planning(world: World, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_what_brings_too_little_is_planned_once_and_waits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world, pacer = paced(tmp_path, min_install=0, min_gain=0.9, max_staleness=1000)
+    world, pacing = paced(tmp_path, min_install=0, min_gain=0.9)
     world.source.records = (*JOBS, JOIN)
     monkeypatch.setattr(world.agent.pacing, "_as_good_as", lambda *_: False)
     plans = planning(world, monkeypatch)
@@ -68,10 +81,8 @@ def test_what_brings_too_little_is_planned_once_and_waits(
         assert report.result is Result.LATER and "too little" in report.sentence
     assert len(plans) == 1 and world.bridge.loads == [1]
     assert world.value("sar_agent_reroutes_total", reason="jobs_changed", result="later") == 1
-    assert [row.reason for row in world.agent.rerouter.committer.decisions.history.last(9)] == [
-        "first"
-    ]
-    pacer._changed -= 1000
+    assert [row.reason for row in world.agent.committer.decisions.history.last(9)] == ["first"]
+    later(pacing)
     assert world.once().result is Result.INSTALLED, "stale"
     assert world.once().result is Result.NOTHING
 
@@ -80,22 +91,21 @@ def test_what_brings_too_little_is_planned_once_and_waits(
 def test_a_job_that_ends_installs_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, min_gain: float
 ) -> None:
-    world, pacer = paced(tmp_path, min_install=0, min_gain=min_gain, max_staleness=1000)
+    world, pacing = paced(tmp_path, min_install=0, min_gain=min_gain)
     world.source.records = JOBS[:1]
     plans = planning(world, monkeypatch)
     for _ in range(3):
         report = world.once()
         assert (report.result, report.reason) == (Result.LATER, Reason.JOBS)
         assert AS_GOOD in report.sentence
-        pacer.begin(time.monotonic())
-        assert pacer._stale_at() == float("inf"), "no look is due because of it"
+        assert STALE not in pacing.pace, "no look is due because of it"
     assert len(plans) == 1 and world.bridge.loads == [1]
 
 
 def test_after_a_while_without_jobs_the_template_is_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world, pacer = paced(tmp_path, min_install=0, min_gain=0.001, max_staleness=1000)
+    world, pacing = paced(tmp_path, min_install=0, min_gain=0.001)
     world.source.records = JOBS[:1]
     assert AS_GOOD in world.once().sentence
     world.source.records = ()
@@ -103,8 +113,8 @@ def test_after_a_while_without_jobs_the_template_is_installed(
         report = world.once()
     assert report.result is Result.LATER and "too little" in report.sentence
     assert world.bridge.loads == [1]
-    assert pacer._stale_at() > time.monotonic() + 900, "since the last job ended"
-    pacer._changed -= 1000
+    assert pacing.pace.left(STALE) > 900, "since the last job ended"
+    later(pacing)
     assert world.once().result is Result.INSTALLED
     fabric, plan = world.fabric, world.agent.current.last
     assert plan is not None and not plan.mix.jobs
@@ -146,10 +156,10 @@ def test_no_plan_without_a_gain(before: Found, after: Found, held: str, tmp_path
 @pytest.mark.parametrize("min_gain", [0.1, 0.3])
 @pytest.mark.parametrize("after", [Found(1.6, 1.5), Found(2.0, 1.2)])
 def test_either_measure_is_a_gain(after: Found, min_gain: float, tmp_path: Path) -> None:
-    world, _ = paced(tmp_path, min_install=0, min_gain=min_gain, max_staleness=1000)
+    world, _ = paced(tmp_path, min_install=0, min_gain=min_gain)
     site, before = world.agent.observer.observe(), Found(2.0, 1.5)
     plan: Any = SimpleNamespace(measures=after, mix=SimpleNamespace(jobs=JOBS))
-    world.agent.pacing.pacer.hold_back(time.monotonic(), Reason.JOBS)  # type: ignore[union-attr]
+    world.agent.pacing.rest(Reason.JOBS)
     for reason in (Reason.JOBS, Reason.ENGINE):
         why = world.agent.pacing.held_back(reason, site, before, plan)  # type: ignore[arg-type]
         assert why == ("" if min_gain < 0.2 else TOO_LITTLE)
@@ -157,13 +167,12 @@ def test_either_measure_is_a_gain(after: Found, min_gain: float, tmp_path: Path)
 
 def test_a_queue_that_has_become_empty_is_read_again_soon(tmp_path: Path) -> None:
     """It is believed only then, and keys of ended jobs must not wait for the next poll."""
-    world, pacer = paced(tmp_path, interval=1000, min_install=0, max_staleness=1000)
+    world, pacing = paced(tmp_path, interval=1000, min_install=0)
     world.source.records = ()
     left = []
     for _ in range(3):
-        begun = time.monotonic()
-        pacer.begin(begun)
+        pacing.begin()
         world.once()
-        pacer.end(begun)
-        left.append(pacer.look_at() - time.monotonic())
+        pacing.end()
+        left.append(pacing.left())
     assert left[0] <= EMPTY_AGAIN and min(left[1:]) > 100

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -19,9 +21,10 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.formats.conversion import routes_to_file
 from sar_agent.formats.routes_file import read_generation, read_routes_file
+from sar_agent.install.levels import AssignedLevels
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.install.recent import RecentTables, longest_way
-from sar_agent.install.subnet_manager import NotYet
+from sar_agent.install.subnet_manager import InForce, NotYet
 from sar_agent.install.transit import CommitResult, NotKnown, NotSafe, Transit, transition_to
 from sar_agent.jobs import JobMix
 from sar_agent.opensm.plugin_client import PluginRefused
@@ -47,7 +50,9 @@ class Place:
         self.slept: list[float] = []
         self.now = 0.0
         self.recent = RecentTables(lambda: self.now)
-        self.transit = Transit(self.fake.manager, recent=self.recent, sleep=self.sleep)
+        self.transit = Transit(
+            self.fake.manager, AssignedLevels(folder), recent=self.recent, sleep=self.sleep
+        )
 
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
@@ -56,9 +61,19 @@ class Place:
     def plan(self, routes: Routes) -> Plan:
         return make_plan(2, self.fabric, JobMix(()), routes)
 
-    def go(self, plan: Plan, **more: Any) -> CommitResult:
-        before = self.transit.before(plan.fabric)
-        return self.transit.bring(self.transit.examine(plan, before), before, **more)
+    def go(
+        self, plan: Plan, between: Callable[[Plan], object] = lambda stage: None, **more: Any
+    ) -> CommitResult:
+        """`between` is called with each stage that was installed."""
+        before, install = self.transit.before(plan.fabric), self.fake.manager.install
+
+        def seen(stage: Plan, proved_from: str | None) -> InForce:
+            found = install(stage, proved_from)
+            between(stage)
+            return found
+
+        with patch.object(self.fake.manager, "install", seen):
+            return self.transit.bring(self.transit.examine(plan, before), before, **more)
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ import logging
 
 from sar_agent.agent.current import Current, Measured
 from sar_agent.agent.observe_site import Observation
-from sar_agent.agent.observers import ObserverParts
 from sar_agent.agent.outcome import Report, Result
+from sar_agent.agent.parts import Parts
 from sar_agent.agent.publish import measured
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 QUIET = (Result.NOTHING, Result.HELD, Result.PLANNED)
 
 
-def observer(parts: ObserverParts) -> Baseline:
+def observer(parts: Parts) -> Baseline:
     """The observer of an agent."""
     return Baseline(parts.config.agent.baseline, parts.metrics)
 

@@ -15,8 +15,8 @@ from collections.abc import Hashable
 from sar_agent.agent.current import Current
 from sar_agent.agent.history import DecisionLog
 from sar_agent.agent.observe_site import Observation
-from sar_agent.agent.observers import ObserverParts
 from sar_agent.agent.outcome import Report, Result
+from sar_agent.agent.parts import Parts
 from sar_agent.agent.state import State
 from sar_agent.config.model import Config
 from sar_agent.counters import Comparison, CounterWindow, align, compare
@@ -34,11 +34,10 @@ from sar_agent.util.problem_log import ProblemLog
 log = logging.getLogger(__name__)
 
 
-def observer(parts: ObserverParts) -> CountedTraffic:
+def observer(parts: Parts) -> CountedTraffic:
     """The observer of an agent."""
-    return CountedTraffic(
-        parts.config, parts.metrics, parts.problems[0], parts.decisions, parts.window
-    )
+    decisions, problems = parts.committer.decisions, parts.problems[0]
+    return CountedTraffic(parts.config, parts.metrics, problems, decisions, parts.window)
 
 
 class CountedTraffic:

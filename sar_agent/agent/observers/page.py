@@ -15,8 +15,8 @@ from sar_agent import __version__
 from sar_agent.agent.current import Current
 from sar_agent.agent.history import History
 from sar_agent.agent.observe_site import Observation
-from sar_agent.agent.observers import ObserverParts
 from sar_agent.agent.outcome import Report, Result
+from sar_agent.agent.parts import Parts
 from sar_agent.agent.state import State
 from sar_agent.config.model import Config
 from sar_agent.counters.last_window import LastWindow, hot_words
@@ -37,7 +37,7 @@ _SHOWN = ("at", "who", "reason", "why", "result", "message", "engine", "generati
           "counted", "counted_after")  # fmt: skip
 
 
-def observer(parts: ObserverParts) -> PageFeed:
+def observer(parts: Parts) -> PageFeed:
     """The observer of an agent."""
     return PageFeed(parts.config, parts.pages, parts.window, parts.problems)
 
