@@ -48,22 +48,6 @@ log = logging.getLogger("sar_agent.agent.loop")
 
 
 @dataclass(frozen=True)
-class Wakers:
-    """Called from other threads: `event` when a message came, `edit` when topology.conf changed."""
-
-    event: Callable[[], None] = lambda: None
-    edit: Callable[[], None] = lambda: None
-
-
-@dataclass(frozen=True)
-class AgentDaemon:
-    """An agent and what it hears from jobs; `events` is not started yet."""
-
-    agent: Agent
-    events: EventIntake
-
-
-@dataclass(frozen=True)
 class Site:
     """What reads a site, and what is known of its routes."""
 
@@ -95,31 +79,24 @@ def build_committer(config: Config, site: Site, who: str) -> Committer:
 
 
 def build_agent(
-    config: Config, manager: SubnetManager | None = None, source: JobSource | None = None
-) -> Agent:
-    """An agent for single passes (`once`): it hears no messages, and acts on every change at once.
-
-    `manager` and `source`: instead of those that the configuration names. Raises `InputError` for
-    an engine, a manager or a source that does not exist."""
-    return build_daemon(config, manager, source, listens=False).agent
-
-
-def build_daemon(
     config: Config,
     manager: SubnetManager | None = None,
     source: JobSource | None = None,
     *,
-    patient: bool = False,
-    wakers: Wakers | None = None,
-    listens: bool = True,
+    daemon: bool = False,
+    on_event: Callable[[], None] = lambda: None,
+    on_edit: Callable[[], None] = lambda: None,
     metrics: Metrics | None = None,
     pages: LivePages | None = None,
-) -> AgentDaemon:
-    """An agent with its intake of messages. `listens`: the intake will be started, so subscribers
-    and requests for routing keys are heard. `patient`: changes of the jobs may wait. `metrics`:
-    those of this process, where it has had an agent before. `pages` are shown what passes do.
-    Raises as `build_agent`."""
-    folder, wakers = config.agent.state_dir, wakers or Wakers()
+) -> Agent:
+    """An agent for single passes (`once`): it hears no messages, and acts on every change at once.
+    As a `daemon`, its intake of messages will be started, and changes of the jobs may wait.
+
+    `manager` and `source`: instead of those that the configuration names. `on_event` and `on_edit`
+    are called from other threads: a message came, topology.conf changed. `metrics`: those of this
+    process, where it has had an agent before. `pages` are shown what passes do. Raises `InputError`
+    for an engine, a manager or a source that does not exist."""
+    folder = config.agent.state_dir
     metrics = metrics or Metrics(__version__, config.agent.mode, config.agent.engine)
     unexpected, problems = UnexpectedErrors(metrics.unexpected_errors), ProblemLog(log)
     engine = load_engine(config.agent.engine)
@@ -134,7 +111,7 @@ def build_daemon(
 
     authority = Authority(trusted_uids(config.events.trusted_users), refused=refused)
     hints = Hints(folder, authority.trusted, refused)
-    requests = KeyRequests(authority, wakers.event)
+    requests = KeyRequests(authority, on_event)
     pool = KeyPool(config.keys, folder, requests)
     update = config.update
     drop = update.lapsed_leases == "drop"
@@ -146,7 +123,7 @@ def build_daemon(
         config,
         authority,
         counters,
-        wakers.event,
+        on_event,
         handlers=(subscribers, requests),
         job_answer=requests.of_job,
         status=subscribers.status,
@@ -154,9 +131,7 @@ def build_daemon(
     metrics.events_waiting.set_function(lambda: len(events.inbox))
     # A pass.
     source = source or job_source(config.slurm)
-    observer = SiteObserver(
-        config, manager, installed.store, source, hints, unexpected, wakers.edit
-    )
+    observer = SiteObserver(config, manager, installed.store, source, hints, unexpected, on_edit)
     five_phase = FivePhase(coordinator, manager, observer.owners_now, metrics)
     publisher = Publisher(metrics, _map_path(config), problems)
     history, window = History(folder), LastWindow()
@@ -164,7 +139,7 @@ def build_daemon(
     decisions = DecisionLog(history, "agent", problems, window.summary)
     for broken in installed.generations.broken():
         log.warning("%s; no rollback can use it", broken)
-    agent = Agent(
+    return Agent(
         config=config,
         manager=manager,
         metrics=metrics,
@@ -175,16 +150,16 @@ def build_daemon(
         pool=pool,
         planner=Planner(config, engine, pool),
         transit=build_transit(config, manager),
-        updates=Updates(update, five_phase, listens=listens and events.has_address),
+        updates=Updates(update, five_phase, listens=daemon and events.has_address),
         publisher=publisher,
         committer=Committer(installed, decisions, publisher),
-        pacing=Pacing(config.agent, patient=patient),
+        pacing=Pacing(config.agent, patient=daemon),
         # One failure is often transient, so the next pass may try again.
         backoff=Backoff(config.agent.interval_seconds, config.agent.backoff_max_seconds, free=1),
         pages=pages or LivePages(""),
         window=window,
+        events=events,
     )
-    return AgentDaemon(agent, events)
 
 
 def build_transit(config: Config, manager: SubnetManager) -> Transit:

@@ -10,17 +10,14 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
-import socket
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from functools import partial
 
 from sar_agent import __version__
-from sar_agent.agent.build import Wakers, build_daemon
+from sar_agent.agent.build import build_agent
 from sar_agent.agent.repair_calls import RepairCalls
-from sar_agent.agent.waiting import PassTimer, WakeEvents
+from sar_agent.agent.waiting import DaemonSignals, wait
 from sar_agent.config.model import Config
 from sar_agent.install.subnet_manager import SubnetManager
 from sar_agent.keys.make_key import warm
@@ -33,34 +30,6 @@ from sar_agent.util.systemd import Notifier
 log = logging.getLogger(__name__)
 FALTERING = 5.0
 """Seconds until the next pass where even the wait between two passes failed."""
-
-
-@dataclass(frozen=True)
-class DaemonSignals:
-    """`stop`: this process is to end. `wake`: something happened."""
-
-    wake: threading.Event = field(default_factory=threading.Event)
-    stop: threading.Event = field(default_factory=threading.Event)
-
-    def listen(self, also: Callable[[], None] = lambda: None) -> None:
-        """SIGTERM and SIGINT set both, and call `also`: in a thread of their own, since a handler
-        may interrupt the main thread while it has the lock of one of the two."""
-        ends = (signal.SIGTERM, signal.SIGINT)
-        heard, tell = socket.socketpair()
-        tell.setblocking(False)
-
-        def wait() -> None:
-            while heard.recv(1)[0] not in ends:
-                pass
-            self.stop.set()
-            also()
-            self.wake.set()
-
-        threading.Thread(target=wait, daemon=True).start()
-        # Python writes a signal's number to the descriptor below only where it has a handler.
-        for number in ends:
-            signal.signal(number, lambda number, frame: None)
-        signal.set_wakeup_fd(tell.detach(), warn_on_full_buffer=False)
 
 
 def new_pages() -> LivePages:
@@ -92,26 +61,24 @@ def run_passes(
     """Pass after pass until `signals.stop`, of an agent that begins with what is on disk.
 
     `manager`: instead of the configured one. `metrics` and `pages` are served already."""
-    wake, stop, edited = signals.wake, signals.stop, threading.Event()
+    wake, stop = signals.wake, signals.stop
 
     def touched() -> None:
-        edited.set()
+        signals.edited.set()
         wake.set()
 
     own_pages = pages or new_pages()
-    daemon = build_daemon(
+    agent = build_agent(
         config,
         manager,
-        patient=True,
-        wakers=Wakers(wake.set, touched),
+        daemon=True,
+        on_event=wake.set,
+        on_edit=touched,
         metrics=metrics,
         pages=own_pages,
     )
-    agent, events = daemon.agent, daemon.events
-    observer, requests, pacing = agent.observer, agent.pool.requests, agent.pacing
+    observer, events, pacing = agent.observer, agent.events, agent.pacing
     calls = RepairCalls(agent.manager, wake.set)
-    woken = WakeEvents(wake, stop, edited)
-    timer = PassTimer(agent, woken, events.inbox, notifier.alive, calls)
     agent.keys.publish()
     if metrics is None and (address := config.agent.metrics_host_port):
         agent.metrics.serve(*address, WebApp(own_pages, config.agent.page))
@@ -128,7 +95,7 @@ def run_passes(
     guard = agent.unexpected.guard
     try:
         while not stop.is_set():
-            edited.clear()
+            signals.edited.clear()
             pacing.begin()
             guard("events", lambda: observer.hints.add(events.inbox.take()), None)
             call = calls.take()
@@ -136,11 +103,13 @@ def run_passes(
             calls.end(call)
             pacing.end()
             guard("events", lambda: events.queue_read(observer.running()), None)
-            if not requests.closed and not warmed:  # for sites that start without `warm-up`
+            if (
+                not agent.pool.requests.closed and not warmed
+            ):  # for sites that start without `warm-up`
                 warmed = True
                 threading.Thread(target=warm, daemon=True).start()
             notifier.alive(report.sentence)
-            if not guard("waiting", timer.wait, False):
+            if not guard("waiting", partial(wait, agent, signals, notifier.alive, calls), False):
                 stop.wait(FALTERING)
     finally:
         calls.stop()

@@ -178,7 +178,7 @@ def _counted(config: Config, observed: Observation) -> tuple[str, F64 | None]:
     if config.counters.source == "off":
         return "", None
     try:
-        window = counted_now(config, observed).window
+        _, window = counted_now(config, observed)
     except SarError as error:
         return str(error), None
     words = f"{window.source}, {window.seconds:.0f} s that ended {window.ended:.0f} s ago"

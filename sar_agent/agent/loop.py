@@ -18,7 +18,7 @@ from sar_agent.agent.decide import Decision, ObservedState, Reason, decide, inst
 from sar_agent.agent.install_keys import KeyInstaller
 from sar_agent.agent.observe_site import EMPTY_AGAIN, Observation, owners
 from sar_agent.agent.observers import make_observers
-from sar_agent.agent.outcome import Report, Result, without_reroute
+from sar_agent.agent.outcome import Report, Result
 from sar_agent.agent.parts import Parts
 from sar_agent.agent.reroute import reroute
 from sar_agent.errors import SarError
@@ -112,10 +112,14 @@ class Agent(Parts):
             )
         else:
             if current.state and self._installs:
-                self.publisher.wanted(current.state.generation)
+                self.metrics.generation_wanted.set(current.state.generation)
                 current = self.installed.recall(current, site.fabric)
             current = self.publisher.planned(current, site.fabric, site.mix)
-            report = without_reroute(decision, postponed)
+            if postponed:
+                why = f"{decision.why}; {postponed}"
+                report = Report(Result.LATER, why, decision.reason)
+            else:
+                report = Report(Result.HELD if decision.held else Result.NOTHING, decision.why)
         if obstacle and self._installs:
             why = f"nothing can be installed: {obstacle}"
             report = Report(Result.FAILED, why, report.reason)

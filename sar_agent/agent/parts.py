@@ -14,6 +14,7 @@ from sar_agent.agent.reroute_pacer import Pacing
 from sar_agent.agent.updates import Updates
 from sar_agent.config.model import Config
 from sar_agent.counters.last_window import LastWindow
+from sar_agent.events.intake import EventIntake
 from sar_agent.install.subnet_manager import SubnetManager
 from sar_agent.install.transit import Transit
 from sar_agent.keys.pool import KeyPool
@@ -26,7 +27,7 @@ from sar_agent.util.unexpected_errors import UnexpectedErrors
 
 @dataclass(eq=False)
 class Parts:
-    """`build.build_daemon` makes them, leaves first."""
+    """`build.build_agent` makes them, leaves first."""
 
     config: Config
     manager: SubnetManager
@@ -48,3 +49,5 @@ class Parts:
     pages: LivePages
     window: LastWindow
     """The last window of counters."""
+    events: EventIntake
+    """What it hears from jobs."""

@@ -85,7 +85,7 @@ class Publisher:
         """Status, sizes and the map of jobs."""
         self.status(site.status)
         self.metrics.jobs.set(len(site.mix.jobs))
-        self.metrics.unknown_hosts.set(len(site.jobs.unknown_hosts))
+        self.metrics.unknown_hosts.set(len(site.unknown_hosts))
         self.metrics.switches.set(site.fabric.switches)
         self.metrics.terminals.set(site.fabric.terminals)
         self.metrics.channels.set(int(site.fabric.channel_up.sum()))
@@ -139,10 +139,6 @@ class Publisher:
         self.metrics.entries_changed.set(changed.entries)
         self.metrics.entries_changed_sum.inc(changed.entries)
         self.metrics.blocks_changed.set(changed.blocks)
-
-    def wanted(self, generation: int) -> None:
-        """The generation that the agent last installed."""
-        self.metrics.generation_wanted.set(generation)
 
     def _measure(
         self,

@@ -78,8 +78,8 @@ def _rehearse_on(config: Config, fabric: Fabric) -> None:
         if present:
             for before in (1, 3):  # packets of so many tables before
                 also = [present] * before
-                examine(now, present, plan.routes, plan.proved, also=also)
-                examine(now, present, plan.routes, plan.proved, also=also, numbers=plan.numbers)
+                examine(now, present, plan.routes, also=also)
+                examine(now, present, plan.routes, also=also, numbers=plan.numbers)
         file_to_routes(now, decode(plan.image))
         completed(now, replace(plan.routes, egress=plan.routes.egress.copy()))
         senders_proved(now, plan.routes, plan.proved)

@@ -61,7 +61,9 @@ class Pacing:
     def begin(self) -> None:
         """An observation begins: it sees the effect of all events until now."""
         self.pace.forget(QUIET, BURST, AGAIN)
-        self._over = {cause for cause in (REST, STALE) if self.pace.due(cause)}
+        self._over = {
+            cause for cause in (REST, STALE) if cause in self.pace and self.pace.due(cause)
+        }
 
     def end(self) -> None:
         """The pass is over."""

@@ -8,13 +8,14 @@ is served, and that must not become the normal state.
 from __future__ import annotations
 
 import logging
+import signal
+import socket
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sar_agent.agent.loop import Agent
 from sar_agent.agent.repair_calls import RepairCalls
-from sar_agent.events.inbox import Inbox
 from sar_agent.install.subnet_manager import SmStatus
 
 log = logging.getLogger(__name__)
@@ -23,61 +24,69 @@ KEYS_AGAIN = 0.2
 
 
 @dataclass(frozen=True)
-class WakeEvents:
-    """`wake`: something happened. `stop`: the agent is to end. `edited`: topology.conf was."""
+class DaemonSignals:
+    """`wake`: something happened. `stop`: this process is to end. `edited`: topology.conf was."""
 
-    wake: threading.Event
-    stop: threading.Event
-    edited: threading.Event
+    wake: threading.Event = field(default_factory=threading.Event)
+    stop: threading.Event = field(default_factory=threading.Event)
+    edited: threading.Event = field(default_factory=threading.Event)
+
+    def listen(self, also: Callable[[], None] = lambda: None) -> None:
+        """SIGTERM and SIGINT set both, and call `also`: in a thread of their own, since a handler
+        may interrupt the main thread while it has the lock of one of the two."""
+        ends = (signal.SIGTERM, signal.SIGINT)
+        heard, tell = socket.socketpair()
+        tell.setblocking(False)
+
+        def listen() -> None:
+            while heard.recv(1)[0] not in ends:
+                pass
+            self.stop.set()
+            also()
+            self.wake.set()
+
+        threading.Thread(target=listen, daemon=True).start()
+        # Python writes a signal's number to the descriptor below only where it has a handler.
+        for number in ends:
+            signal.signal(number, lambda number, frame: None)
+        signal.set_wakeup_fd(tell.detach(), warn_on_full_buffer=False)
 
 
-class PassTimer:
-    """`alive` feeds the watchdog."""
-
-    def __init__(
-        self,
-        agent: Agent,
-        woken: WakeEvents,
-        inbox: Inbox,
-        alive: Callable[[], None],
-        calls: RepairCalls,
-    ) -> None:
-        self.agent, self.woken, self.inbox = agent, woken, inbox
-        self.alive, self.calls = alive, calls
-
-    def wait(self) -> bool:
-        """Return True when the next pass is to begin, or the agent to end."""
-        agent, woken, pacing = self.agent, self.woken, self.agent.pacing
-        poll, pace = agent.config.opensm.poll_seconds, pacing.pace
-        normal = LastStatus(agent)
-        pace.forget("status")  # ask at once: the pass may have taken minutes
-        while True:
-            woken.wake.clear()
-            if woken.stop.is_set() or self.calls.pending:
+def wait(
+    agent: Agent, signals: DaemonSignals, alive: Callable[[], None], calls: RepairCalls
+) -> bool:
+    """Return True when the next pass is to begin, or the agent to end. `alive` feeds the
+    watchdog."""
+    pacing, pace, poll = agent.pacing, agent.pacing.pace, agent.config.opensm.poll_seconds
+    normal = LastStatus(agent)
+    pace.forget("status")  # ask at once: the pass may have taken minutes
+    while True:
+        signals.wake.clear()
+        if signals.stop.is_set() or calls.pending:
+            return True
+        # After an unforeseen error, only the end of the process comes sooner.
+        rest = agent.unexpected.wait("pass")
+        if signals.edited.is_set() and not rest:
+            return True
+        if pace.due("status"):  # however often the loop is woken, the fabric is watched
+            alive()
+            pace.put_off("status", poll)
+            if not rest and (situation := normal.moved()):
+                log.info("something moved: %s", situation)
+                debounce = agent.config.agent.fabric_debounce_seconds
+                signals.stop.wait(min(debounce, pacing.left()))
                 return True
-            # After an unforeseen error, only the end of the process comes sooner.
-            rest = agent.unexpected.wait("pass")
-            if woken.edited.is_set() and not rest:
-                return True
-            if pace.due("status"):  # however often the loop is woken, the fabric is watched
-                self.alive()
-                pace.put_off("status", poll)
-                if not rest and (situation := normal.moved()):
-                    log.info("something moved: %s", situation)
-                    debounce = agent.config.agent.fabric_debounce_seconds
-                    woken.stop.wait(min(debounce, pacing.left()))
-                    return True
-            busy = agent.pool.requests.busy and not agent.keys.unexpected.wait("keys")
-            if busy:
-                agent.serve_keys()
-            for at in self.inbox.pending() or ():
-                pacing.heard(at)
-            left = max(pacing.left(), rest)
-            if not left:
-                return True
-            nap = min(left, pace.left("status"), rest or left)
-            # Requests that wait for their job, or for OpenSM, get another turn soon.
-            woken.wake.wait(min(nap, KEYS_AGAIN) if busy else nap)
+        busy = agent.pool.requests.busy and not agent.keys.unexpected.wait("keys")
+        if busy:
+            agent.serve_keys()
+        for at in agent.events.inbox.pending() or ():
+            pacing.heard(at)
+        left = max(pacing.left(), rest)
+        if not left:
+            return True
+        nap = min(left, pace.left("status"), rest or left)
+        # Requests that wait for their job, or for OpenSM, get another turn soon.
+        signals.wake.wait(min(nap, KEYS_AGAIN) if busy else nap)
 
 
 class LastStatus:

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_agent.check.order import Dependencies
-from sar_agent.check.proof import ProvedTables, dependencies_with
 from sar_agent.check.walk import Planes, no_dependencies, read_only, trace, walk
 from sar_agent.check.wiring import OTHERS, wiring_of, with_hosts
 from sar_agent.fabric import Fabric
@@ -78,7 +77,7 @@ class TableSets:
         self.fabric, self.other = fabric, other
         self.same_lanes = all(_same_lanes(routes, after) for routes in everything)
         lanes = (after.virtual_lanes, after.hop_lane) if self.same_lanes else (1, None)
-        self._known = self.wiring = wiring_of(fabric, *lanes)
+        self.wiring = wiring_of(fabric, *lanes)
         if other.senders is not None:
             self.wiring = with_hosts(fabric, self.wiring, other.senders)
         offsets = max(len(routes.egress) for routes in everything)
@@ -114,7 +113,8 @@ class TableSets:
         """bool[O, D]: trees of which an entry or a service level differs, without those that repeat
         LID offset 0."""
         old, new = self.old, self.new
-        differs = self._differs(old, new)
+        entries = (old.egress != new.egress) & self.fabric.switch_up
+        differs: Bool = entries.any(axis=2) | (old.level != new.level).any(axis=2)
         # Trees to a switch that repeat those of offset 0, before and after, move with them.
         to_switches = slice(self.fabric.terminals, None)
         repeat = [
@@ -124,43 +124,9 @@ class TableSets:
         differs[1:, to_switches] &= ~np.logical_and.reduce(repeat)
         return differs
 
-    def open(self, changed: Bool) -> Bool:
-        """bool[O, D]: trees on which packets can meet other entries or levels than the new tables':
-        those `changed`, and those that differ in unconfirmed entries, earlier tables or levels."""
-        differs = changed.copy()
-        if not self.confirmed():
-            differs |= (self.old.had != self.old.egress).any(axis=2)
-        for tables in self.also:
-            differs |= self._differs(tables, self.new)
-        if self.handed.size:
-            own = np.uint16(1) << self.new.level.astype(np.uint16)
-            differs |= (self.handed & ~own).any(axis=2)
-        return differs
-
-    def _differs(self, old: TableEntries, new: TableEntries) -> Bool:
-        """bool[O, D]: trees of which an entry at a live switch, or a level, differs."""
-        differs = np.zeros(old.egress.shape[:2], np.bool_)
-        up = self.fabric.switch_up
-        for o in range(len(differs)):
-            differs[o] = ((old.egress[o] != new.egress[o]) & up).any(axis=1)
-            differs[o] |= (old.level[o] != new.level[o]).any(axis=1)
-        return differs
-
-    def planes(self, proved: ProvedTables | None = None) -> Planes:
-        """The dependencies of the new tables by `proved`, their proof; without it, none."""
-        if proved is None:
-            return no_dependencies(self.wiring)
-        return dependencies_with(self.fabric, proved, self.other.senders)
-
-    def knows(self, proved: ProvedTables | None) -> bool:
-        """Whether `proved` is the proof of the new tables, on this wiring."""
-        return (
-            proved is not None
-            and self.same_lanes
-            and self._known.same(proved.wiring)
-            and np.array_equal(self.new.egress, proved.egress)
-            and np.array_equal(self.new.level, proved.level)
-        )
+    def planes(self) -> Planes:
+        """No dependencies yet."""
+        return no_dependencies(self.wiring)
 
     def mix(self, pair: Pair, which: Bool, planes: Planes) -> U8:
         """uint8[O, D]: `FINE`, `CIRCLE` or `DROP` for the trees `which` (bool[O, D]) while both

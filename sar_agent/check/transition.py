@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 from sar_agent.check.explain_hazard import describe_credit_loop, describe_hazard, describe_losses
 from sar_agent.check.intermediate_tables import IntermediateTables, find_intermediate_tables
 from sar_agent.check.order import channel_numbers, dependencies_rise
-from sar_agent.check.proof import ProvedTables
 from sar_agent.check.table_sets import NOT_KNOWN, OtherTables, TableEntries, TableSets
-from sar_agent.check.walk import CIRCLE, FINE
+from sar_agent.check.walk import CIRCLE
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8, U32, Bool
 from sar_agent.routing.routes import Routes
@@ -106,7 +105,6 @@ def examine(
     fabric: Fabric,
     before: Routes,
     after: Routes,
-    proved: ProvedTables | None = None,
     *,
     also: Sequence[Routes] = (),
     had: U8 | None = None,
@@ -117,7 +115,7 @@ def examine(
     """Whether and how `after` may replace `before`.
 
     `after` passed the check. `before` was read back, on the indices of `fabric`, and may have
-    broken entries. Given `proved`, the proof of `after`, only trees that change are walked.
+    broken entries.
 
     `had` is uint8[O, D, S]: entries that switches may have instead of `before`, where they have
     not confirmed it (254: unknown). `also` are earlier tables by which packets still in the fabric
@@ -130,11 +128,11 @@ def examine(
         other = other._replace(senders=senders)
         last = (_narrowed(fabric, before, after, senders),)
         if also:
-            case = _Mixtures(TableSets(fabric, before, after, other), proved, numbers)
+            case = _Mixtures(TableSets(fabric, before, after, other), numbers)
             if case.safe:
                 return Transition(case.way, "", last, 0, (False,), case.order(), case.rising)
         sets = TableSets(fabric, before, after, other._replace(also=()))
-        case = _Mixtures(sets, proved, numbers)
+        case = _Mixtures(sets, numbers)
         if not case.sets.known():
             return Transition(Way.UNKNOWN, _describe_unknown(case.sets), ())
         drains = (len(also) > 0 and case.way is not Way.SAME,)
@@ -202,29 +200,18 @@ def sound_with_levels(fabric: Fabric, routes: Routes, levels: NDArray[np.uint16]
 
 
 class _Mixtures:
-    """The mixtures of a pair of tables, and whether all of them are safe.
+    """The mixtures of old and new tables, and whether all of them are safe."""
 
-    Only the open trees are walked where `proved`, the proof of the new tables, has the
-    dependencies of all others."""
-
-    def __init__(
-        self, sets: TableSets, proved: ProvedTables | None, numbers: U32 | None = None
-    ) -> None:
+    def __init__(self, sets: TableSets, numbers: U32 | None = None) -> None:
         self.sets, self.pair, self.numbers = sets, (sets.old, sets.new), numbers
-        self.changed = sets.changed()
-        self.open = sets.open(self.changed)
-        self.outcome = np.zeros(self.open.shape, np.uint8)
-        """uint8[O, D]: `FINE`, `CIRCLE` or `DROP`, valid at least for trees in `open`."""
-        self.way = Way.DIRECT
-        self.safe = self.rising = sets.same_lanes and not self.open.any()
-        if sets.same_lanes and not self.changed.any():
-            self.way = Way.SAME
-        if self.safe or not sets.known():
+        self.changed, self.planes = sets.changed(), sets.planes()
+        same = sets.same_lanes and not self.changed.any()
+        self.way = Way.SAME if same else Way.DIRECT
+        self.safe = self.rising = False
+        if not sets.known():
             return
-        known = sets.knows(proved)
-        self.planes = sets.planes(proved if known else None)
-        walked = self.open if known else np.ones_like(self.open)
-        self.outcome = np.where(self.open, sets.mix(self.pair, walked, self.planes), FINE)
+        self.outcome = sets.mix(self.pair, np.ones_like(self.changed), self.planes)
+        """uint8[O, D]: `FINE`, `CIRCLE` or `DROP` for each tree."""
         self._hazard = describe_hazard(sets, self.pair, self.outcome)
         if not self._hazard:
             hosts = self.planes[: int(sets.wiring.lanes)]
@@ -301,7 +288,7 @@ def _drains(fabric: Fabric, tables: tuple[Routes, ...], other: OtherTables) -> t
         drain = len(also) > 3
         if also and not drain:
             sets = TableSets(fabric, old, new, other._replace(also=also))
-            drain = not _Mixtures(sets, None).safe
+            drain = not _Mixtures(sets).safe
         drains.append(drain)
         also = (old,) if drain else (*also, old)
         other = other._replace(had=None)

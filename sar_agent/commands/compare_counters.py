@@ -15,7 +15,7 @@ def counters(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) ->
     from sar_agent.counters.last_window import comparison_words
 
     settings = load_config(config)
-    comparison = counted_now(settings, build_site(settings).observer.observe()).comparison
+    comparison, _ = counted_now(settings, build_site(settings).observer.observe())
     if as_json:
         print_json(comparison.json())
     else:

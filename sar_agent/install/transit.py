@@ -85,7 +85,6 @@ def transition_to(
             plan.fabric,
             before,
             plan.routes,
-            plan.proved,
             also=also,
             had=of.had if of else None,
             levels=assigned,

@@ -28,27 +28,14 @@ def state_answer(page: PageSnapshot, traffic: Traffic | None) -> dict[str, Any]:
         leaves = dict(zip(sizes, traffic.job_switches.tolist(), strict=True))
         phases = dict(zip(sizes, traffic.phase_contention.tolist(), strict=True))
         measures |= _phases(traffic)
-        jobs = [
-            asdict(job)
-            | {
-                "ports": sizes[job.job],
-                "switches": leaves[job.job],
-                "phase_contention": phases[job.job],
-            }
-            for job in compared
-        ]
+        for job in compared:
+            more = {"ports": sizes[job.job], "switches": leaves[job.job]}
+            jobs.append(asdict(job) | more | {"phase_contention": phases[job.job]})
         jobs.sort(key=lambda job: (-job["predicted"], job["job"]))
-    return {
+    names = ("at", "interval", "version", "mode", "engine", "result", "sentence", "in_force")
+    return {name: getattr(page, name) for name in names} | {
         "snapshot": page.number,
-        "at": page.at,
-        "interval": page.interval,
-        "version": page.version,
-        "mode": page.mode,
-        "engine": page.engine,
-        "result": page.result,
-        "sentence": page.sentence,
         "wrong": [asdict(trouble) for trouble in page.troubles],
-        "in_force": page.in_force,
         "fabric": page.fabric.digest.hex()[:16] if page.fabric else None,
         "measures": measures,
         "planned": _planned(page),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sar_agent.agent.build import build_daemon
+from sar_agent.agent.build import build_agent
 from sar_agent.agent.decide import Reason
 from sar_agent.agent.loop import Agent
 from sar_agent.agent.outcome import Report, Result
@@ -101,7 +101,9 @@ class World:
 
     def restart(self, known: bool = True) -> Agent:
         (self.folder / "state").mkdir(exist_ok=True)
-        self.agent = build_daemon(self.config, self.bridge.manager, self.source).agent
+        manager = self.bridge.manager
+        self.agent = build_agent(self.config, manager, self.source, daemon=True)
+        self.agent.pacing.patient = False
         if known:
             self.agent.updates.coordinator.all_known_at = 0.0
         return self.agent

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sar_agent.agent.build import build_daemon
+from sar_agent.agent.build import build_agent
 from sar_agent.agent.loop import Agent
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.live_page import LivePages, PageSnapshot, web_app
@@ -402,5 +402,5 @@ def test_pages_leave_places_for_scrapes() -> None:
 
 def test_an_agent_of_single_passes_serves_nothing(tmp_path: Path) -> None:
     world = World(tmp_path)
-    daemon = build_daemon(world.agent.config, world.bridge.manager, world.source, listens=False)
-    assert daemon.agent.observers["page"].pages is not world.agent.observers["page"].pages
+    agent = build_agent(world.agent.config, world.bridge.manager, world.source)
+    assert agent.observers["page"].pages is not world.agent.observers["page"].pages

@@ -65,14 +65,14 @@ class Place:
         self, plan: Plan, between: Callable[[Plan], object] = lambda stage: None, **more: Any
     ) -> CommitResult:
         """`between` is called with each stage that was installed."""
-        before, install = self.transit.before(plan.fabric), self.fake.manager.install
+        before, install = self.transit.before(plan.fabric), self.transit.manager.install
 
         def seen(stage: Plan, proved_from: str | None) -> InForce:
             found = install(stage, proved_from)
             between(stage)
             return found
 
-        with patch.object(self.fake.manager, "install", seen):
+        with patch.object(self.transit.manager, "install", seen):
             return self.transit.bring(self.transit.examine(plan, before), before, **more)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from sar_agent.agent.repair_calls import RepairCalls
 from sar_agent.agent.reroute_pacer import Pacing
-from sar_agent.agent.waiting import PassTimer, WakeEvents
+from sar_agent.agent.waiting import DaemonSignals, wait
 from sar_agent.config.model import Config
 from sar_agent.events.authority import Authority
 from sar_agent.install.subnet_manager import SmStatus
@@ -77,7 +77,7 @@ class Loop:
         self.agent: Any = self.world.agent
         self.clock = Turned()
         self.agent.unexpected.clock = lambda: self.clock.now
-        self.woken = WakeEvents(*(TurnedEvent(self.clock) for _ in range(3)))
+        self.woken = DaemonSignals(*(TurnedEvent(self.clock) for _ in range(3)))
         self.pacing = Pacing(self.agent.config.agent, patient=True, clock=lambda: self.clock.now)
         self.agent.pacing = self.pacing
         self.desk = Desk(Authority(frozenset()), lambda: None)
@@ -93,14 +93,8 @@ class Loop:
             return ask()  # type: ignore[no-any-return]
 
         self.agent.ask_status = counted
-        inbox: Any = SimpleNamespace(pending=lambda: None)
-        self.waiting = PassTimer(
-            self.agent,
-            self.woken,
-            inbox,
-            lambda: None,
-            RepairCalls(self.world.agent.manager, lambda: None),
-        )
+        self.agent.events = SimpleNamespace(inbox=SimpleNamespace(pending=lambda: None))
+        self.calls = RepairCalls(self.world.agent.manager, lambda: None)
 
     @property
     def bridge(self) -> FakeBridge:
@@ -119,7 +113,7 @@ class Loop:
         self.agent.pass_once()
         self.pacing.end()
         began = self.clock.now
-        assert self.waiting.wait()
+        assert wait(self.agent, self.woken, lambda: None, self.calls)
         return self.clock.now - began
 
 

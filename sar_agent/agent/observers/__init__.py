@@ -1,7 +1,7 @@
 """What looks at each pass from outside: nothing in the pass asks them, and none of them fails it.
 
 An observer is a module of this folder and its line in `OBSERVERS`; without both, all else works.
-The module has a function `observer`, which makes it of an agent's parts.
+The module's `observer` makes it of an agent's parts.
 """
 
 from __future__ import annotations
