@@ -24,12 +24,10 @@ from sar_agent.agent.planner import shelter_of
 from sar_agent.agent.state import State
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
-from sar_agent.formats.conversion import file_to_numbers, file_to_routes
-from sar_agent.install.amended import completed
+from sar_agent.formats.conversion import file_to_routes
 from sar_agent.install.changes import table_changes
 from sar_agent.install.dead_switches import lacks_switches
-from sar_agent.install.plan import Plan, make_plan
-from sar_agent.install.subnet_manager import InForce, SmStatus
+from sar_agent.install.subnet_manager import SmStatus
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +64,7 @@ class Amendments:
         if found is None or found.status.state != "built" or found.identity != status.identity:
             return current, f"{what}, and is not done with it"
         try:
-            plan = self._judged(current, found, site.fabric)
+            plan = self.installed.plan_of(current, state, found, site.fabric)
         except SarError as error:
             tables = status.identity, site.fabric.digest
             if tables != self._refused:
@@ -108,12 +106,6 @@ class Amendments:
         except SarError:  # not kept
             return False
         return kept.fabric_digest == fabric.digest or lacks_switches(fabric, kept)
-
-    def _judged(self, current: Current, found: InForce, fabric: Fabric) -> Plan:
-        """The tables as a plan. Raises `SarError` where they do not pass the checks."""
-        routes = completed(fabric, replace(found.routes, fabric_digest=fabric.digest))
-        mix, order = self.installed.mix_of(current, fabric), file_to_numbers(fabric, found.file)
-        return make_plan(found.generation, fabric, mix, routes, current.last, order)
 
 
 def is_amended(status: SmStatus, state: State, fabric: Fabric) -> bool:

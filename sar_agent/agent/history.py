@@ -32,16 +32,10 @@ KEPT = 100_000
 
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _SHOWN = (
-    "dark_fiber_ratio",
-    "effective_efi_max",
-    "effective_efi_mean",
-    "lower_bound_efi_max",
-    "load_max",
-    "phase_contention_max",
-    "phase_contention_mean",
-    "throughput_mean",
+    "dark_fiber_ratio", "effective_efi_max", "effective_efi_mean", "lower_bound_efi_max",
+    "load_max", "phase_contention_max", "phase_contention_mean", "throughput_mean",
     "throughput_min",
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

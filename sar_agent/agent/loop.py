@@ -164,7 +164,9 @@ class Agent(Parts):
 
     def _decide(self, current: Current, site: Observation, obstacle: str) -> Decision:
         """The first reason for other routes."""
-        hold = current.state.held if current.state and not obstacle else None
+        planned = current.planned.made if current.planned else None
+        made = planned if obstacle else current.state
+        hold = made.hold if made and not obstacle else None
         self.metrics.held.set(bool(hold and hold.active(time.time())))
         observed = ObservedState(
             site.records,
@@ -175,7 +177,7 @@ class Agent(Parts):
             site.topology_edited,
             None if obstacle else site.status,
         )
-        decision = decide(current.basis(installs=not obstacle), observed, hold)
+        decision = decide(made, observed, hold)
         if decision.reason or decision.held or obstacle:
             return decision
         if self.updates.shelter_owed:

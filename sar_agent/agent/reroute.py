@@ -10,7 +10,7 @@ import time
 from dataclasses import replace
 
 from sar_agent.agent.current import Current
-from sar_agent.agent.decide import REPAIRS, Reason, RoutesBasis
+from sar_agent.agent.decide import REPAIRS, Reason
 from sar_agent.agent.history import HistoryEntry
 from sar_agent.agent.observe_site import Observation
 from sar_agent.agent.outcome import Outcome, Report, Result
@@ -51,9 +51,8 @@ def reroute(
     seconds = time.monotonic() - entry.began
     parts.metrics.reroutes.labels(reason.value, result.value).inc()
     if result is not Result.INSTALLED:
-        jobs = host_sets(site.records)
-        made_for = RoutesBasis(plan.generation, jobs, plan.fabric.digest, engine)
-        current = current.planned_as(plan, made_for)
+        made = State.before_install(plan, engine, host_sets(site.records))
+        current = current.planned_as(plan, made)
     if result is not Result.LATER:
         parts.pacing.acted()
     if result is Result.PLANNED:

@@ -13,15 +13,15 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, field_serializer, model_validator
 
-from sar_agent.agent.decide import Hold, RoutesBasis
 from sar_agent.install.plan import Plan
 from sar_agent.jobs.filter import HostSets
 from sar_agent.util.store import JsonStore
 
 
 class SavedHold(BaseModel):
-    """A `Hold` on disk. `until` is by the wall clock, for people and after a reboot. Until then
-    `ends` counts, seconds since boot and which boot, so that no step of that clock ends a hold."""
+    """A person's wish to keep the routes for a time or, where none is given, until `sar-agent
+    resume`. `until` is by the wall clock, for people and after a reboot. Until then `ends` counts,
+    seconds since boot and which boot, so that no step of that clock ends a hold."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -46,6 +46,11 @@ class SavedHold(BaseModel):
         if self.until is None or not self.ends or self.ends[1] != _boot():
             return self.until
         return time.time() + self.ends[0] - time.clock_gettime(time.CLOCK_BOOTTIME)
+
+    def active(self, now: float) -> bool:
+        """Whether the routes are still to be kept."""
+        end = self.over_at
+        return end is None or now < end
 
 
 class State(BaseModel):
@@ -90,22 +95,6 @@ class State(BaseModel):
     @field_serializer("jobs")
     def _sorted(self, jobs: HostSets) -> list[list[str]]:
         return sorted(map(sorted, jobs))
-
-    @property
-    def basis(self) -> RoutesBasis:
-        """What the installed routes were made for."""
-        return RoutesBasis(
-            self.generation,
-            self.jobs,
-            bytes.fromhex(self.fabric_digest),
-            self.engine,
-            self.identity,
-        )
-
-    @property
-    def held(self) -> Hold | None:
-        """The hold, with its end by the wall clock as it is now."""
-        return None if self.hold is None else Hold(self.hold.over_at)
 
 
 class StateStore(JsonStore[State]):

@@ -128,6 +128,12 @@ class TableSets:
         """No dependencies yet."""
         return no_dependencies(self.wiring)
 
+    def one_tree(self, o: int, d: int) -> Bool:
+        """bool[O, D]: the tree of one destination at one LID offset."""
+        only = np.zeros(self.old.egress.shape[:2], np.bool_)
+        only[o, d] = True
+        return only
+
     def mix(self, pair: Pair, which: Bool, planes: Planes) -> U8:
         """uint8[O, D]: `FINE`, `CIRCLE` or `DROP` for the trees `which` (bool[O, D]) while both
         tables of `pair` are installed; adds their dependencies to `planes`."""

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_agent.check.explain_hazard import describe_credit_loop, describe_hazard, describe_losses
-from sar_agent.check.intermediate_tables import IntermediateTables, find_intermediate_tables
+from sar_agent.check.intermediate_tables import find_intermediate_tables
 from sar_agent.check.order import channel_numbers, dependencies_rise
 from sar_agent.check.table_sets import NOT_KNOWN, OtherTables, TableEntries, TableSets
 from sar_agent.check.walk import CIRCLE
@@ -149,12 +149,14 @@ def examine(
         return Transition(Way.UNPROVED, own, (after,), drains=drains)
     danger = cases[-1].danger()
     for case in () if own else cases:
-        steps = find_intermediate_tables(case.sets, case.changed, case.outcome, most_stages)
+        tables, unmoved = find_intermediate_tables(
+            case.sets, case.changed, case.outcome, most_stages
+        )
         # Tables that move less than half of the trees are not worth installing.
         most = np.count_nonzero(case.changed[:, : fabric.terminals])
-        if steps.tables and 2 * steps.unmoved <= most:
+        if tables and 2 * unmoved <= most:
             other = case.sets.other._replace(also=tuple(also))
-            return _staged(fabric, before, after, steps, danger, other)
+            return _staged(fabric, before, after, tables, unmoved, danger, other)
     if not sets.confirmed():
         return Transition(Way.UNKNOWN, danger, ())
     if not own and (now := describe_losses(sets)):
@@ -257,7 +259,8 @@ def _staged(
     fabric: Fabric,
     before: Routes,
     after: Routes,
-    steps: IntermediateTables,
+    tables: list[TableEntries],
+    unmoved: int,
     danger: str,
     other: OtherTables,
 ) -> Transition:
@@ -266,17 +269,17 @@ def _staged(
         senders = np.zeros_like(after.senders)
     last = _narrowed(fabric, before, after, other.senders)
 
-    def routes(tables: TableEntries) -> Routes:
-        level = tables.level[:offsets] if tables.level.size else after.service_level
-        egress = tables.egress[:offsets]
+    def routes(entries: TableEntries) -> Routes:
+        level = entries.level[:offsets] if entries.level.size else after.service_level
+        egress = entries.egress[:offsets]
         return replace(after, egress=egress, service_level=level, mark=0, senders=senders)
 
-    *stages, end = map(routes, steps.tables)
+    *stages, end = map(routes, tables)
     way, end = Way.FITTED, replace(end, senders=last.senders)
-    if not steps.unmoved:
+    if not unmoved:
         way, end = Way.STAGED, last
     drains = _drains(fabric, (before, *stages, end), other)
-    return Transition(way, danger, (*stages, end), steps.unmoved, drains)
+    return Transition(way, danger, (*stages, end), unmoved, drains)
 
 
 def _drains(fabric: Fabric, tables: tuple[Routes, ...], other: OtherTables) -> tuple[bool, ...]:

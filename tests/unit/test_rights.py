@@ -113,7 +113,7 @@ def test_what_root_writes_the_agent_can_use(theirs: Path, tmp_path: Path, mask: 
 
     def agent() -> object:
         state = StateStore(theirs).load()
-        assert state and state.held
+        assert state and state.hold
         with Lock(theirs, "pass.lock", patience=0.0):
             History(theirs).add(ROW)
         return len(History(theirs).last(9)), Generations(theirs).read(7).generation
@@ -277,7 +277,7 @@ def test_steps_of_the_wall_clock_end_no_hold(monkeypatch: pytest.MonkeyPatch) ->
     real = time.time
     for step in (0.0, 86400.0, -86400.0):
         monkeypatch.setattr(time, "time", lambda step=step: real() + step)
-        held = STATE.model_copy(update={"hold": hold}).held
+        held = STATE.model_copy(update={"hold": hold}).hold
         assert held and held.until
         assert held.active(time.time())
         assert not held.active(time.time() + 601)
