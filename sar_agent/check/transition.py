@@ -69,8 +69,6 @@ class Transition:
     """uint32[L, S, P]: channel numbers that rise along every path of every mixture, where `way` is
     `DIRECT`: those that were given or, where these do not, a joint order of both tables. None where
     no numbers were given."""
-    rising: bool = False
-    """Whether the numbers that were given rise."""
 
     @property
     def proved(self) -> bool:
@@ -123,21 +121,17 @@ def examine(
     uint16[O, D, S]: bit sets of the service levels that connections of earlier plans still use, by
     the switch where they send. `numbers` are those of `after` (`channel_numbers`).
     """
-    other, cases, drains = OtherTables(had, tuple(also), levels), [], (False,)
+    other, cases, drains = OtherTables(had, (), levels), [], (False,)
     for senders in _senders(fabric, before, after):
-        other = other._replace(senders=senders)
-        last = (_narrowed(fabric, before, after, senders),)
-        if also:
+        for earlier in dict.fromkeys((tuple(also), ())):
+            other = other._replace(senders=senders, also=earlier)
             case = _Mixtures(TableSets(fabric, before, after, other), numbers)
+            if not case.sets.known():
+                return Transition(Way.UNKNOWN, _describe_unknown(case.sets), ())
+            drains = (len(also) > len(earlier) and case.way is not Way.SAME,)
             if case.safe:
-                return Transition(case.way, "", last, 0, (False,), case.order(), case.rising)
-        sets = TableSets(fabric, before, after, other._replace(also=()))
-        case = _Mixtures(sets, numbers)
-        if not case.sets.known():
-            return Transition(Way.UNKNOWN, _describe_unknown(case.sets), ())
-        drains = (len(also) > 0 and case.way is not Way.SAME,)
-        if case.safe:
-            return Transition(case.way, "", last, 0, drains, case.order(), case.rising)
+                last = _narrowed(fabric, before, after, senders)
+                return Transition(case.way, "", (last,), 0, drains, case.order())
         cases.append(case)
     sets = cases[-1].sets
     own = _own_danger(
@@ -209,7 +203,7 @@ class _Mixtures:
         self.changed, self.planes = sets.changed(), sets.planes()
         same = sets.same_lanes and not self.changed.any()
         self.way = Way.SAME if same else Way.DIRECT
-        self.safe = self.rising = False
+        self.safe = self._rising = False
         if not sets.known():
             return
         self.outcome = sets.mix(self.pair, np.ones_like(self.changed), self.planes)
@@ -217,14 +211,14 @@ class _Mixtures:
         self._hazard = describe_hazard(sets, self.pair, self.outcome)
         if not self._hazard:
             hosts = self.planes[: int(sets.wiring.lanes)]
-            self.rising = numbers is not None and dependencies_rise(sets.wiring, hosts, numbers)
-            self.safe = self.rising or sets.between_hosts(self.planes).acyclic
+            self._rising = numbers is not None and dependencies_rise(sets.wiring, hosts, numbers)
+            self.safe = self._rising or sets.between_hosts(self.planes).acyclic
 
     def order(self) -> U32 | None:
         """`Transition.numbers`, where all mixtures are safe."""
         sets = self.sets
-        if self.rising or self.numbers is None or not sets.same_lanes:
-            return self.numbers if self.rising else None
+        if self._rising or self.numbers is None or not sets.same_lanes:
+            return self.numbers if self._rising else None
         hosts, others = np.split(self.planes, 2)
         numbers = channel_numbers(sets.fabric, sets.wiring, hosts | others)
         return channel_numbers(sets.fabric, sets.wiring, hosts) if numbers is None else numbers

@@ -90,9 +90,8 @@ def transition_to(
             levels=assigned,
             numbers=plan.numbers,
         )
-    if verdict.numbers is not None and not verdict.rising:
-        plan = replace(plan, numbers=verdict.numbers)  # in which both tables rise
-    return replace(plan, transition=verdict)
+    numbers = plan.numbers if verdict.numbers is None else verdict.numbers  # in which both rise
+    return replace(plan, numbers=numbers, transition=verdict)
 
 
 def _sl2vl_tables(before: SmStatus, now: SmStatus) -> int | None:
