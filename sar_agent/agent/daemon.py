@@ -87,9 +87,8 @@ def run_passes(
         calls.start()
     if observer.topology:
         observer.topology.start()
-    log.info(
-        "sar-agent %s, %s mode, engine %s", __version__, config.agent.mode, config.agent.engine
-    )
+    mode, engine = config.agent.mode, config.agent.engine
+    log.info("sar-agent %s, %s mode, engine %s", __version__, mode, engine)
     notifier.ready()
     warmed = False
     guard = agent.unexpected.guard
@@ -103,10 +102,8 @@ def run_passes(
             calls.end(call)
             pacing.end()
             guard("events", lambda: events.queue_read(observer.running()), None)
-            if (
-                not agent.pool.requests.closed and not warmed
-            ):  # for sites that start without `warm-up`
-                warmed = True
+            if not (warmed or agent.pool.requests.closed):
+                warmed = True  # for sites that start without `warm-up`
                 threading.Thread(target=warm, daemon=True).start()
             notifier.alive(report.sentence)
             if not guard("waiting", partial(wait, agent, signals, notifier.alive, calls), False):

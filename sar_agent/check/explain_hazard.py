@@ -94,8 +94,8 @@ def _ages(sets: TableSets, pair: Pair) -> list[tuple[str, U8]]:
     """The tables whose entries packets can meet, uint8[O, D, S] each, and their age in words; the
     old tables come first."""
     ages = [("old", pair[0].egress), ("new", pair[1].egress)]
-    if pair[0].had.size:
-        ages.append(("unconfirmed", pair[0].had))
+    if sets.had is not None and pair[0] is sets.old:
+        ages.append(("unconfirmed", sets.had))
     return ages + [("earlier", tables.egress) for tables in sets.also]
 
 

@@ -20,7 +20,6 @@ from sar_agent.routing.routes import Routes
 A = TypeVar("A", bound=np.ndarray[Any, Any])
 NOT_KNOWN = 254
 """In `had`: the switch may have any entry."""
-_NONE: U8 = np.empty((0, 0, 0), np.uint8)
 
 
 class TableEntries(NamedTuple):
@@ -30,12 +29,9 @@ class TableEntries(NamedTuple):
     """uint8[O, D, S]"""
     level: U8
     """uint8[O, D, S]; uint8[O, D, 0] with one lane, or with lanes that do not depend on levels."""
-    had: U8 = _NONE
-    """uint8[O, D, S], entries that switches may have instead of `egress`; empty where all are
-    confirmed."""
 
     def with_trees(self, which: Bool, others: TableEntries) -> TableEntries:
-        """A copy with the trees `which` (bool[O, D]) of `others`; all its entries are confirmed."""
+        """A copy with the trees `which` (bool[O, D]) of `others`."""
         copy = TableEntries(self.egress.copy(), self.level.copy())
         copy.egress[which], copy.level[which] = others.egress[which], others.level[which]
         return copy
@@ -87,27 +83,20 @@ class TableSets:
         )
         self.also = tuple(rest)
         """Earlier tables, whose packets may still be in the fabric during any mixture."""
-        if other.had is not None:
-            had = _repeated(other.had, offsets)
-            had = np.where(self._used(), had, self.old.egress)
-            if not np.array_equal(had, self.old.egress):
-                self.old = self.old._replace(had=had)
+        self.had: U8 | None = None
+        """uint8[O, D, S], entries that switches may have instead of the old ones; None where they
+        have confirmed all."""
+        if other.had is not None:  # what packets can use: live switches, destinations that are up
+            used = (self.wiring.destination_kind > 0)[:, None] & fabric.switch_up
+            had = np.where(used, _repeated(other.had, offsets), self.old.egress)
+            self.had = None if np.array_equal(had, self.old.egress) else had
         self.handed = np.empty((*self.old.egress.shape[:2], 0), np.uint16)
         if other.levels is not None and self.old.level.size:
             self.handed = _repeated(other.levels, offsets)
 
-    def _used(self) -> Bool:
-        """bool[D, S]: entries that packets can use: live switches, destinations that are up."""
-        used: Bool = (self.wiring.destination_kind > 0)[:, None] & self.fabric.switch_up
-        return used
-
-    def confirmed(self) -> bool:
-        """Whether all switches have confirmed the old tables."""
-        return not self.old.had.size
-
-    def known(self) -> bool:
-        """Whether it is known which entries each switch may have."""
-        return self.confirmed() or not (self.old.had == NOT_KNOWN).any()
+    def unknown(self) -> NDArray[np.intp]:
+        """intp[N, 3]: where it is not known which entry a switch may have."""
+        return np.argwhere(np.zeros(0) if self.had is None else self.had == NOT_KNOWN)
 
     def changed(self) -> Bool:
         """bool[O, D]: trees of which an entry or a service level differs, without those that repeat
@@ -148,9 +137,10 @@ class TableSets:
     def _tables(self, pair: Pair) -> list[TableEntries]:
         """All tables whose entries a mixture may have."""
         tables: list[TableEntries] = list(pair)
-        if pair[0].had.size or self.also:
-            had = pair[0].had if pair[0].had.size else pair[0].egress
-            tables += [TableEntries(had, pair[0].level), *(self.also or pair[:1])]
+        had = self.had if pair[0] is self.old else None
+        if had is not None or self.also:
+            other = TableEntries(pair[0].egress if had is None else had, pair[0].level)
+            tables += [other, *(self.also or pair[:1])]
             tables += pair[: len(tables) % 2]  # as few kernels as possible: for 2, 4, 6 tables
         return tables
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sar_agent.check.explain_hazard import describe_credit_loop, describe_hazard, describe_losses
 from sar_agent.check.intermediate_tables import find_intermediate_tables
 from sar_agent.check.order import channel_numbers, dependencies_rise
-from sar_agent.check.table_sets import NOT_KNOWN, OtherTables, TableEntries, TableSets
+from sar_agent.check.table_sets import OtherTables, TableEntries, TableSets
 from sar_agent.check.walk import CIRCLE
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8, U32, Bool
@@ -126,8 +126,11 @@ def examine(
         for earlier in dict.fromkeys((tuple(also), ())):
             other = other._replace(senders=senders, also=earlier)
             case = _Mixtures(TableSets(fabric, before, after, other), numbers)
-            if not case.sets.known():
-                return Transition(Way.UNKNOWN, _describe_unknown(case.sets), ())
+            if len(unknown := case.sets.unknown()):
+                first, *rest = sorted(set(unknown[:, 2].tolist()))
+                more = f" and {len(rest)} more" if rest else ""
+                danger = f'switch "{fabric.switch_name[first]}"{more} may have any entry'
+                return Transition(Way.UNKNOWN, danger, ())
             drains = (len(also) > len(earlier) and case.way is not Way.SAME,)
             if case.safe:
                 last = _narrowed(fabric, before, after, senders)
@@ -137,7 +140,7 @@ def examine(
     own = _own_danger(
         sets if sets.same_lanes else TableSets(fabric, before, before, OtherTables(had, (), levels))
     )
-    if own and not sets.confirmed():
+    if own and sets.had is not None:
         return Transition(Way.UNKNOWN, own, ())
     if own and (levels is None or not sound_with_levels(fabric, after, levels)):
         return Transition(Way.UNPROVED, own, (after,), drains=drains)
@@ -151,7 +154,7 @@ def examine(
         if tables and 2 * unmoved <= most:
             other = case.sets.other._replace(also=tuple(also))
             return _staged(fabric, before, after, tables, unmoved, danger, other)
-    if not sets.confirmed():
+    if sets.had is not None:
         return Transition(Way.UNKNOWN, danger, ())
     if not own and (now := describe_losses(sets)):
         return Transition(Way.UNPROVED, f"{now}; at once, {danger}", (after,), drains=drains)
@@ -204,7 +207,7 @@ class _Mixtures:
         same = sets.same_lanes and not self.changed.any()
         self.way = Way.SAME if same else Way.DIRECT
         self.safe = self._rising = False
-        if not sets.known():
+        if len(sets.unknown()):
             return
         self.outcome = sets.mix(self.pair, np.ones_like(self.changed), self.planes)
         """uint8[O, D]: `FINE`, `CIRCLE` or `DROP` for each tree."""
@@ -226,15 +229,6 @@ class _Mixtures:
     def danger(self) -> str:
         """What could happen, where some mixture is not safe."""
         return self._hazard or describe_credit_loop(self.sets, self.pair, self.planes)
-
-
-def _describe_unknown(sets: TableSets) -> str:
-    """Names a switch whose entries are not known."""
-    at = np.argwhere(sets.old.had == NOT_KNOWN)
-    switches = {int(s) for s in at[:, 2]}
-    first = sets.fabric.switch_name[min(switches)]
-    rest = f" and {len(switches) - 1} more" if len(switches) > 1 else ""
-    return f'switch "{first}"{rest} may have any entry'
 
 
 def _own_danger(sets: TableSets) -> str:

@@ -12,6 +12,10 @@ from sar_agent.live_page.cells import HeatCells, thousandths
 from sar_agent.live_page.snapshot import PageSnapshot
 from sar_agent.quality.channel_traffic import Traffic
 
+MEASURES = ("load_max", "lower_bound_load_max", "dark_fiber_ratio", "throughput_min", "switches",
+            "terminals", "channels")  # fmt: skip
+COUNTED = ("source", "seconds", "links", "known", "rank", "top", "counted_max", "counted_mean",
+           "hot_links")  # fmt: skip
 MOST_JOBS = 2000
 """Jobs in `api/state.json`, those with the largest predicted load."""
 
@@ -19,7 +23,7 @@ MOST_JOBS = 2000
 def state_answer(page: PageSnapshot, traffic: Traffic | None) -> dict[str, Any]:
     """What is wrong, what is in force, the jobs and the last decisions."""
     jobs: list[dict[str, Any]] = []
-    measures = dict(page.measures)
+    measures = _fields(page.measures, MEASURES)
     if page.fabric is not None and page.load is not None and traffic is not None:
         weights = page.comparison.jobs if page.comparison else ()
         known = {job.job: job.weight for job in weights if job.weight is not None}
@@ -33,7 +37,7 @@ def state_answer(page: PageSnapshot, traffic: Traffic | None) -> dict[str, Any]:
             jobs.append(asdict(job) | more | {"phase_contention": phases[job.job]})
         jobs.sort(key=lambda job: (-job["predicted"], job["job"]))
     names = ("at", "interval", "version", "mode", "engine", "result", "sentence", "in_force")
-    return {name: getattr(page, name) for name in names} | {
+    return _fields(page, names) | {
         "snapshot": page.number,
         "wrong": [asdict(trouble) for trouble in page.troubles],
         "fabric": page.fabric.digest.hex()[:16] if page.fabric else None,
@@ -44,6 +48,10 @@ def state_answer(page: PageSnapshot, traffic: Traffic | None) -> dict[str, Any]:
         "jobs_total": len(page.mix.jobs) if page.mix else 0,
         "decisions": list(page.decisions),
     }
+
+
+def _fields(values: object, names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: getattr(values, name) for name in names} if values else {}
 
 
 def _phases(traffic: Traffic) -> dict[str, float]:
@@ -58,19 +66,12 @@ def _planned(page: PageSnapshot) -> dict[str, float]:
     if page.planned is None:
         return {}
     measures, traffic = page.planned
-    names = ("load_max", "dark_fiber_ratio", "throughput_min")
-    return {name: getattr(measures, name) for name in names} | _phases(traffic)
+    return _fields(measures, ("load_max", "dark_fiber_ratio", "throughput_min")) | _phases(traffic)
 
 
 def _counters(page: PageSnapshot) -> dict[str, Any]:
-    comparison = page.comparison
-    if comparison is None:
-        return {"problem": page.counters}
-    names = ("source", "seconds", "links", "known", "rank", "top", "counted_max", "counted_mean",
-             "hot_links")  # fmt: skip
-    return {"problem": page.counters, "ended": page.counted_at} | {
-        name: getattr(comparison, name) for name in names
-    }
+    ended = {"ended": page.counted_at} if page.comparison else {}
+    return {"problem": page.counters} | ended | _fields(page.comparison, COUNTED)
 
 
 def loads_answer(page: PageSnapshot, cells: HeatCells) -> dict[str, Any]:

@@ -90,8 +90,7 @@ class PageFeed:
                 fabric=fabric,
                 mix=self._mix,
                 routes=in_force.routes if in_force and measures else None,
-                load=measures.channel_load if measures else None,
-                measures=_numbers(measures),
+                measures=measures,
                 planned=_planned(current) if agent.mode == "observe" and measures else None,
                 window=window,
                 comparison=counted.comparison if window is not None else None,
@@ -174,12 +173,6 @@ def _without_numbers(sentence: str) -> str:
 def _planned(current: Current) -> tuple[Measures, Traffic] | None:
     measured = current.planned.measured if current.planned else None
     return (measured.measures, measured.traffic) if measured else None
-
-
-def _numbers(measures: Measures | None) -> dict[str, Any]:
-    names = ("load_max", "lower_bound_load_max", "dark_fiber_ratio", "throughput_min", "switches",
-             "terminals", "channels")  # fmt: skip
-    return {} if measures is None else {name: getattr(measures, name) for name in names}
 
 
 observer = PageFeed
