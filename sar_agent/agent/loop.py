@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -142,7 +143,8 @@ class Agent(Parts):
             observer.hints.drop_ended(queue)
             self.pool.release_ended({number for job in queue for number in job.numbers})
             self.transit.levels.forget_ended(job.start for job in queue)
-        self.updates.queue_read(owners(observer.seen), observer.began)
+        with suppress(SarError):  # a full disk is no reason to fail
+            self.updates.five_phase.queue_read(owners(observer.seen), observer.began)
 
     def _obstacle(self, site: Observation) -> str:
         """Why nothing can be installed now, after what was left behind has been ended; empty where

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
@@ -13,8 +13,8 @@ from sar_agent.agent.decide import REPAIRS, Reason
 from sar_agent.agent.update_strategy import UpdateChoice, UpdateContext, UpdateMethod, choose_update
 from sar_agent.check.transition import Way
 from sar_agent.config.update import UpdateConfig
-from sar_agent.errors import SarError, Unserved
-from sar_agent.five_phase.driver import FivePhase, Owners, RunNotBegun
+from sar_agent.errors import Unserved
+from sar_agent.five_phase.driver import FivePhase, RunNotBegun
 from sar_agent.five_phase.messages import Phase
 from sar_agent.five_phase.shelter import moves, no_shelter, with_shelter_of
 from sar_agent.install.changes import table_changes
@@ -34,13 +34,12 @@ class Updates:
         self.coordinator, self.metrics = five_phase.coordinator, five_phase.metrics
         self.shelter_owed = False
         """Whether the shelter in force is that of another fabric."""
-        self.last = UpdateChoice(UpdateMethod.DIRECT, "")
 
     def wait_before_planning(self, jobs: int, reason: Reason) -> str:
         """Why a plan made now could not be installed; empty where it could."""
         if self.config.mode != "window" or reason in REPAIRS:
             return ""
-        choice = choose_update(self.config, None, UpdateContext(jobs=jobs), _now())
+        choice = choose_update(self.config, None, UpdateContext(jobs=jobs), datetime.now())
         return choice.why if choice.how is UpdateMethod.WAIT else ""
 
     def keep_shelter(self, plan: Plan, before: InForce) -> Plan:
@@ -98,8 +97,7 @@ class Updates:
             obstacle=obstacle,
             known_in=max(0.0, self.coordinator.all_known_at - now),
         )
-        choice = choose_update(self.config, plan.transition, site, _now())
-        self.last = choice
+        choice = choose_update(self.config, plan.transition, site, datetime.now())
         if choice.how is UpdateMethod.REFUSE:
             self.metrics.updates.labels("none", "refused").inc()
             if not site.base_changes:
@@ -141,12 +139,3 @@ class Updates:
         """End a five-phase update that was left behind; why nothing may be installed, or empty."""
         unfinished = self.five_phase.end_run()
         return unfinished.why if unfinished.blocks else ""
-
-    def queue_read(self, jobs: Owners, began: float) -> None:
-        """The running jobs by a poll that began at `began`; a full disk is no reason to fail."""
-        with suppress(SarError):
-            self.five_phase.queue_read(jobs, began)
-
-
-def _now() -> datetime:
-    return datetime.now()

@@ -76,11 +76,10 @@ def _counters(page: PageSnapshot) -> dict[str, Any]:
 
 def loads_answer(page: PageSnapshot, cells: HeatCells) -> dict[str, Any]:
     """Predicted and counted share of every cell's speed, in thousandths."""
-    assert page.fabric is not None
     channels, window = cells.channel, page.window
     return {
         "snapshot": page.number,
-        "fabric": page.fabric.digest.hex()[:16],
+        "fabric": cells.digest,
         "predicted": None if page.load is None else thousandths(page.load[channels]),
         "counted": None
         if window is None
@@ -103,7 +102,7 @@ def link_answer(
     link: int, page: PageSnapshot, cells: HeatCells, traffic: Traffic | None
 ) -> dict[str, Any] | None:
     """One cell: its name, its loads, and the jobs that use it; None where there is no such cell."""
-    if not 0 <= link < len(cells.channel) or page.fabric is None:
+    if not 0 <= link < len(cells.channel):
         return None
     c, window = int(cells.channel[link]), page.window
     users: list[dict[str, Any]] = []
@@ -119,8 +118,8 @@ def link_answer(
     waits = float(window.waits[c]) if window is not None and known else float("nan")
     return {
         "link": link,
-        "name": page.fabric.channel_name(c),
-        "rate": float(page.fabric.channel_rate[c]),
+        "name": cells.fabric.channel_name(c),
+        "rate": float(cells.fabric.channel_rate[c]),
         "predicted": None if page.load is None else float(page.load[c]),
         "counted": float(window.share[c]) if window is not None and known else None,
         "waits": None if np.isnan(waits) else waits,

@@ -52,7 +52,7 @@ class LivePages:
         self._lock = threading.Lock()
         self._kept: dict[str, PageAnswer | None] = {}
         self._kept_of: PageSnapshot | None = None
-        self._cells: tuple[bytes, HeatCells] | None = None
+        self._cells: HeatCells | None = None
         self._traffic: Traffic | None = None
 
     def show(self, snapshot: PageSnapshot) -> None:
@@ -87,10 +87,10 @@ class LivePages:
         if path == "/api/state.json":
             return state_answer(page, self._traffic_of(page))
         cells = self._cells_of(page)
-        if cells is None or page.fabric is None:
+        if cells is None:
             return None
         if path == "/api/fabric.json":
-            return cells.json(page.fabric)
+            return cells.json()
         if path == "/api/loads.json":
             return loads_answer(page, cells)
         if path == "/api/job.json" and (traffic := self._traffic_of(page)):
@@ -102,9 +102,9 @@ class LivePages:
     def _cells_of(self, page: PageSnapshot) -> HeatCells | None:
         if page.fabric is None:
             return None
-        if self._cells is None or self._cells[0] != page.fabric.digest:
-            self._cells = page.fabric.digest, HeatCells.of(page.fabric)
-        return self._cells[1]
+        if self._cells is None or self._cells.fabric.digest != page.fabric.digest:
+            self._cells = HeatCells.of(page.fabric)
+        return self._cells
 
     def _traffic_of(self, page: PageSnapshot) -> Traffic | None:
         fabric, mix, routes = page.fabric, page.mix, page.routes

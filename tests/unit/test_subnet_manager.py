@@ -24,10 +24,11 @@ from sar_agent.errors import InputError
 from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.install.subnet_manager import (
+    GROUP,
     SmRefused,
     load_subnet_manager,
-    subnet_manager_names,
 )
+from sar_agent.util.extensions import extension_names
 from tests.extension import installed_package
 from tests.fake_opensm import FakeSource, job
 
@@ -68,7 +69,7 @@ class Toy:
 
 
 def test_it_is_found_by_its_entry_point(config: Config) -> None:
-    assert subnet_manager_names() == ["file", "plugin", "toy"]
+    assert list(extension_names(GROUP)) == ["file", "plugin", "toy"]
     assert load_subnet_manager(config).name == "Toy SM"
     other = config.model_copy(update={"opensm": config.opensm.model_copy(update={"method": "ufm"})})
     with pytest.raises(InputError, match=r"no subnet manager is called 'ufm'.*file, plugin, toy"):
