@@ -11,8 +11,6 @@ refuses the rollback while nothing has changed.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from sar_agent.agent.current import Current
@@ -31,16 +29,6 @@ class Committer:
         self, installed: InstalledRoutes, decisions: DecisionLog, publisher: Publisher
     ) -> None:
         self.installed, self.decisions, self.publisher = installed, decisions, publisher
-
-    @contextmanager
-    def room_for(self, state: State) -> Iterator[None]:
-        """Around an install whose state must outlive this process. Raises `InputError`, before
-        anything is installed, where the disk does not take a state like this."""
-        self.installed.store.reserve(state)
-        try:
-            yield
-        finally:
-            self.installed.store.release()
 
     def record(
         self,

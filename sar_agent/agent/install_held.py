@@ -102,7 +102,7 @@ def install_held(
         # When a given time is over, all jobs are new, so that the agent plans again.
         jobs = host_sets(observed.records) if hold_minutes is None else frozenset()
         after = State.before_install(plan, config.agent.engine, jobs, hold)
-        with committer.room_for(after):
+        with site.installed.store.room_for(after):
             result = transit.install(plan, observed.in_force)
             staged = result.transition and result.transition.way is Way.STAGED
             committer.record(current, result, after, entry, how="staged" if staged else "direct")

@@ -12,7 +12,7 @@ from pathlib import Path
 from sar_agent.agent.current import Current, Measured
 from sar_agent.agent.observe_site import Observation, SiteObserver
 from sar_agent.agent.outcome import Report
-from sar_agent.check.reachability import Reachability, check_reachability
+from sar_agent.check.reachability import check_reachability
 from sar_agent.errors import CheckFailed, SarError
 from sar_agent.fabric import Fabric
 from sar_agent.install.amended import completed
@@ -35,11 +35,10 @@ def measured(last: Measured | None, fabric: Fabric, mix: JobMix, routes: Routes)
     """Measures of routes. Where `last` is of the same routes under other jobs, only the jobs that
     changed are counted. Raises `CheckFailed` where a table does not lead everywhere: it cannot be
     measured."""
-    same = last is not None and has_tables(last, fabric, routes)
-    if same and last and last.traffic.mix.key == mix.key:
-        return last
-    reach = Reachability(0, "") if same else check_reachability(fabric, routes)
-    if reach.unreachable_pairs:
+    if last and has_tables(last, fabric, routes):
+        if last.traffic.mix.key == mix.key:
+            return last
+    elif (reach := check_reachability(fabric, routes)).unreachable_pairs:
         raise CheckFailed(f"{reach.unreachable_pairs} pairs do not reach; {reach.first}")
     with stage("measure"):
         traffic = traffic_of(fabric, mix, routes, last.traffic if last else None)

@@ -8,6 +8,8 @@ repairs that by a reroute.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +110,16 @@ class StateStore(JsonStore[State]):
     def load(self, *, required: bool = True) -> State | None:
         """As `JsonStore.load`: without the file it is not known what is installed and held."""
         return super().load(required=required)
+
+    @contextmanager
+    def room_for(self, state: State) -> Iterator[None]:
+        """Around an install, or the end of a hold, that must outlive this process. Raises
+        `InputError`, before anything happens, where the disk does not take a state like this."""
+        self.reserve(state)
+        try:
+            yield
+        finally:
+            self.release()
 
 
 def _boot() -> str:

@@ -49,6 +49,19 @@ class Way(StrEnum):
     """The routes in force are not known well enough to prove anything. Nothing is installed."""
 
 
+WORDS = {
+    Way.SAME: "nothing changes",
+    Way.DIRECT: "any mixture of old and new entries is free of circles, losses and credit loops",
+    Way.STAGED: "safe in {stages} stages; at once, {danger}",
+    Way.FITTED: "safe in {stages} stages if {unmoved} trees keep their old entries; at once, "
+    "{danger}",
+    Way.UNPROVED: "not proved, because the routes in force are unsafe already: {danger}",
+    Way.UNSAFE: "not safe: {danger}",
+    Way.UNKNOWN: "not proved, because the routes in force are not known while switches have not "
+    "confirmed their entries: {danger}",
+}
+
+
 @dataclass(frozen=True, eq=False)
 class Transition:
     """How new routes may come into force, and the proof of it."""
@@ -78,25 +91,9 @@ class Transition:
     @property
     def words(self) -> str:
         """The proof, or why there is none, in a sentence."""
-        if self.way is Way.SAME:
-            return "nothing changes"
-        if self.way is Way.DIRECT:
-            return "any mixture of old and new entries is free of circles, losses and credit loops"
-        if self.way is Way.STAGED:
-            return f"safe in {len(self.stages)} stages; at once, {self.danger}"
-        if self.way is Way.FITTED:
-            return (
-                f"safe in {len(self.stages)} stages if {self.unmoved} trees keep their old "
-                f"entries; at once, {self.danger}"
-            )
-        if self.way is Way.UNPROVED:
-            return f"not proved, because the routes in force are unsafe already: {self.danger}"
-        if self.way is Way.UNKNOWN:
-            return (
-                "not proved, because the routes in force are not known while switches have not "
-                f"confirmed their entries: {self.danger}"
-            )
-        return f"not safe: {self.danger}"
+        return WORDS[self.way].format(
+            stages=len(self.stages), unmoved=self.unmoved, danger=self.danger
+        )
 
 
 def examine(
