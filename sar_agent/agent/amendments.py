@@ -11,45 +11,35 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
 from sar_agent.agent.current import Current
-from sar_agent.agent.decide import Decision, Reason
-from sar_agent.agent.history import DecisionLog, HistoryEntry
-from sar_agent.agent.installed_routes import InstalledRoutes
+from sar_agent.agent.decide import Reason
+from sar_agent.agent.history import HistoryEntry
 from sar_agent.agent.observe_site import Observation
 from sar_agent.agent.outcome import Result
+from sar_agent.agent.parts import Parts
 from sar_agent.agent.planner import shelter_of
 from sar_agent.agent.state import State
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
-from sar_agent.formats.conversion import file_to_numbers, file_to_routes
-from sar_agent.install.amended import completed
+from sar_agent.formats.conversion import file_to_routes
 from sar_agent.install.changes import table_changes
 from sar_agent.install.dead_switches import lacks_switches
-from sar_agent.install.plan import Plan, make_plan
-from sar_agent.install.subnet_manager import InForce, SmStatus
+from sar_agent.install.subnet_manager import SmStatus
 
 log = logging.getLogger(__name__)
 
 
 class Amendments:
-    """Follows what the manager changes in the plan in force. `quiet` is how many seconds amended
-    tables stay before they become a generation of their own; `clock` returns seconds."""
+    """Follows what the manager changes in the plan in force."""
 
-    def __init__(
-        self,
-        installed: InstalledRoutes,
-        decisions: DecisionLog,
-        quiet: float,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self.installed, self.decisions = installed, decisions
-        self.quiet, self.clock = quiet, clock
-        self._since: tuple[str, float] | None = None
-        """The identity of amended tables, and when they were first seen."""
+    def __init__(self, parts: Parts) -> None:
+        self.parts, self.installed = parts, parts.installed
+        self._amended = ""
+        """The identity of amended tables that stay `reoptimise_seconds` before they become a
+        generation of their own."""
         self._refused: object = None
         """The amended tables that did not pass the checks, which are logged once."""
 
@@ -74,7 +64,7 @@ class Amendments:
         if found is None or found.status.state != "built" or found.identity != status.identity:
             return current, f"{what}, and is not done with it"
         try:
-            plan = self._judged(current, found, site.fabric)
+            plan = self.installed.plan_of(current, state, found, site.fabric)
         except SarError as error:
             tables = status.identity, site.fabric.digest
             if tables != self._refused:
@@ -91,27 +81,19 @@ class Amendments:
             difference = table_changes(site.fabric, kept, found.routes)
         many = f"; {difference.entries} entries differ from the plan" if difference else ""
         log.info("%s; the tables pass the checks, going on from them%s", what, many)
-        decision = Decision(Reason.AMENDED, f"{what}{many}")
-        entry = HistoryEntry(decision, found.routes.engine, None, began)
-        self.decisions.add(
-            entry,
-            Result.FOLLOWED,
-            jobs=len(plan.mix.jobs),
-            plan=plan,
-            changed=difference,
-            achieved=plan.measures,
-        )
+        entry = HistoryEntry(Reason.AMENDED, f"{what}{many}", found.routes.engine, None, began)
+        self.parts.committer.decisions.add(entry, Result.FOLLOWED, plan, difference, plan.measures)
         return current, ""
 
     def due(self, status: SmStatus | None) -> str:
         """Why amended tables should become a generation of their own now; empty where there are
         none, or they are not old enough."""
-        if status is None or not status.ours or not status.amendments:
-            self._since = None
-            return ""
-        if self._since is None or self._since[0] != status.identity:
-            self._since = status.identity, self.clock()
-        if self.clock() - self._since[1] < self.quiet:
+        pace = self.parts.pacing.pace
+        amended = status.identity if status and status.ours and status.amendments else ""
+        if amended != self._amended:
+            self._amended = amended
+            pace.put_off("amended", self.parts.config.agent.reoptimise_seconds)
+        if status is None or not amended or not pace.due("amended"):
             return ""
         name = self.installed.manager.name
         return f"generation {status.generation} is in force as {name} has repaired it"
@@ -124,12 +106,6 @@ class Amendments:
         except SarError:  # not kept
             return False
         return kept.fabric_digest == fabric.digest or lacks_switches(fabric, kept)
-
-    def _judged(self, current: Current, found: InForce, fabric: Fabric) -> Plan:
-        """The tables as a plan. Raises `SarError` where they do not pass the checks."""
-        routes = completed(fabric, replace(found.routes, fabric_digest=fabric.digest))
-        mix, order = self.installed.mix_of(current, fabric), file_to_numbers(fabric, found.file)
-        return make_plan(found.generation, fabric, mix, routes, current.last, order)
 
 
 def is_amended(status: SmStatus, state: State, fabric: Fabric) -> bool:

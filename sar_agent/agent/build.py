@@ -1,6 +1,6 @@
 """The composition root: the parts of an agent, built leaves first and handed on finished.
 
-Nothing is assigned into a part after it was made, so each part's constructor says all it needs.
+Nothing is assigned into a part after it was made.
 """
 
 from __future__ import annotations
@@ -11,20 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sar_agent import __version__
-from sar_agent.agent.amendments import Amendments
 from sar_agent.agent.commit import Committer
-from sar_agent.agent.ended_jobs import EndedJobs
 from sar_agent.agent.hints import Hints
 from sar_agent.agent.history import DecisionLog, History
-from sar_agent.agent.install_keys import KeyInstaller
 from sar_agent.agent.installed_routes import InstalledRoutes
 from sar_agent.agent.loop import Agent
 from sar_agent.agent.observe_site import SiteObserver
-from sar_agent.agent.observers import ObserverParts, make_observers
 from sar_agent.agent.planner import Planner
 from sar_agent.agent.publish import Publisher
-from sar_agent.agent.reroute import Rerouter
-from sar_agent.agent.reroute_pacer import Pacing, ReroutePacer
+from sar_agent.agent.reroute_pacer import Pacing
 from sar_agent.agent.updates import Updates
 from sar_agent.config.model import Config
 from sar_agent.counters.last_window import LastWindow
@@ -50,26 +45,6 @@ from sar_agent.util.problem_log import ProblemLog
 from sar_agent.util.unexpected_errors import UnexpectedErrors
 
 log = logging.getLogger("sar_agent.agent.loop")
-
-
-def nothing() -> None:
-    """Nobody waits to be woken."""
-
-
-@dataclass(frozen=True)
-class Wakers:
-    """Called from other threads: `event` when a message came, `edit` when topology.conf changed."""
-
-    event: Callable[[], None] = nothing
-    edit: Callable[[], None] = nothing
-
-
-@dataclass(frozen=True)
-class AgentDaemon:
-    """An agent and what it hears from jobs; `events` is not started yet."""
-
-    agent: Agent
-    events: EventIntake
 
 
 @dataclass(frozen=True)
@@ -104,37 +79,30 @@ def build_committer(config: Config, site: Site, who: str) -> Committer:
 
 
 def build_agent(
-    config: Config, manager: SubnetManager | None = None, source: JobSource | None = None
-) -> Agent:
-    """An agent for single passes (`once`): it hears no messages, and acts on every change at once.
-
-    `manager` and `source`: instead of those that the configuration names. Raises `InputError` for
-    an engine, a manager or a source that does not exist."""
-    return build_daemon(config, manager, source, listens=False).agent
-
-
-def build_daemon(
     config: Config,
     manager: SubnetManager | None = None,
     source: JobSource | None = None,
     *,
-    pacer: ReroutePacer | None = None,
-    wakers: Wakers | None = None,
-    listens: bool = True,
+    daemon: bool = False,
+    on_event: Callable[[], None] = lambda: None,
+    on_edit: Callable[[], None] = lambda: None,
     metrics: Metrics | None = None,
     pages: LivePages | None = None,
-) -> AgentDaemon:
-    """An agent with its intake of messages. `listens`: the intake will be started, so subscribers
-    and requests for routing keys are heard. `metrics`: those of this process, where it has had an
-    agent before. `pages` are shown what passes do. Raises as `build_agent`."""
-    folder, wakers = config.agent.state_dir, wakers or Wakers()
+) -> Agent:
+    """An agent for single passes (`once`): it hears no messages, and acts on every change at once.
+    As a `daemon`, its intake of messages will be started, and changes of the jobs may wait.
+
+    `manager` and `source`: instead of those that the configuration names. `on_event` and `on_edit`
+    are called from other threads: a message came, topology.conf changed. `metrics`: those of this
+    process, where it has had an agent before. `pages` are shown what passes do. Raises `InputError`
+    for an engine, a manager or a source that does not exist."""
+    folder = config.agent.state_dir
     metrics = metrics or Metrics(__version__, config.agent.mode, config.agent.engine)
     unexpected, problems = UnexpectedErrors(metrics.unexpected_errors), ProblemLog(log)
     engine = load_engine(config.agent.engine)
     # The subnet manager, and what it has in force.
     manager = manager or load_subnet_manager(config)
     installed = InstalledRoutes(config, manager, problems)
-    transit = build_transit(config, manager)
     # What users say: hints, requests for keys, subscriptions.
     counters = MessageCounters(metrics)
 
@@ -143,105 +111,60 @@ def build_daemon(
 
     authority = Authority(trusted_uids(config.events.trusted_users), refused=refused)
     hints = Hints(folder, authority.trusted, refused)
-    requests = KeyRequests(authority, wakers.event)
+    requests = KeyRequests(authority, on_event)
     pool = KeyPool(config.keys, folder, requests)
-    coordinator = Coordinator(
-        folder,
-        LeaseRules(
-            config.update.lease_seconds,
-            config.update.deadline_seconds,
-            lapsed_is_sheltered=config.update.lapsed_leases == "drop",
-        ),
-        trace=Path(config.update.trace) if config.update.trace else None,
-    )
+    update = config.update
+    drop = update.lapsed_leases == "drop"
+    rules = LeaseRules(update.lease_seconds, update.deadline_seconds, lapsed_is_sheltered=drop)
+    trace = Path(update.trace) if update.trace else None
+    coordinator = Coordinator(folder, rules, trace=trace)
     subscribers = Subscribers(coordinator, authority, metrics.subscribers.set)
     events = EventIntake(
         config,
         authority,
         counters,
-        wakers.event,
+        on_event,
         handlers=(subscribers, requests),
         job_answer=requests.of_job,
         status=subscribers.status,
     )
-    metrics.count_waiting(lambda: len(events.inbox))
+    metrics.events_waiting.set_function(lambda: len(events.inbox))
     # A pass.
-    observer = SiteObserver(
-        config,
-        manager,
-        installed.store,
-        source or job_source(config.slurm),
-        hints,
-        unexpected=unexpected,
-        on_edit=wakers.edit,
-    )
-    planner = Planner(config, engine, pool)
+    source = source or job_source(config.slurm)
+    observer = SiteObserver(config, manager, installed.store, source, hints, unexpected, on_edit)
     five_phase = FivePhase(coordinator, manager, observer.owners_now, metrics)
-    updates = Updates(
-        config.update,
-        coordinator,
-        five_phase,
-        metrics,
-        listens=listens and events.has_address,
-    )
     publisher = Publisher(metrics, _map_path(config), problems)
     history, window = History(folder), LastWindow()
     history.check()
     decisions = DecisionLog(history, "agent", problems, window.summary)
     for broken in installed.generations.broken():
         log.warning("%s; no rollback can use it", broken)
-    pacing = Pacing(config.agent, pacer)
-    committer = Committer(installed, decisions, publisher)
-    amendments = Amendments(installed, decisions, config.agent.reoptimise_seconds)
-    observers = make_observers(
-        ObserverParts(
-            config,
-            metrics,
-            decisions,
-            pages or LivePages(""),
-            window,
-            (problems, observer.problems),
-        )
-    )
-    rerouter = Rerouter(
-        config.agent,
-        manager,
-        metrics,
-        installed,
-        observer,
-        planner,
-        transit,
-        updates,
-        publisher,
-        committer,
-        pacing,
+    return Agent(
+        config=config,
+        manager=manager,
+        metrics=metrics,
+        unexpected=unexpected,
+        problems=(problems, observer.problems),
+        installed=installed,
+        observer=observer,
+        pool=pool,
+        planner=Planner(config, engine, pool),
+        transit=build_transit(config, manager),
+        updates=Updates(update, five_phase, listens=daemon and events.has_address),
+        publisher=publisher,
+        committer=Committer(installed, decisions, publisher),
+        pacing=Pacing(config.agent, patient=daemon),
         # One failure is often transient, so the next pass may try again.
-        Backoff(config.agent.interval_seconds, config.agent.backoff_max_seconds, free=1),
+        backoff=Backoff(config.agent.interval_seconds, config.agent.backoff_max_seconds, free=1),
+        pages=pages or LivePages(""),
+        window=window,
+        events=events,
     )
-    agent = Agent(
-        config,
-        manager,
-        metrics,
-        unexpected,
-        installed,
-        observer,
-        EndedJobs(observer, pool, transit, updates, pacing),
-        planner,
-        amendments,
-        updates,
-        publisher,
-        rerouter,
-        KeyInstaller(config, pool, observer, planner, transit, committer, coordinator, metrics),
-        pacing,
-        observers,
-    )
-    return AgentDaemon(agent, events)
 
 
 def build_transit(config: Config, manager: SubnetManager) -> Transit:
     """The way into force through `manager`."""
-    levels = AssignedLevels(config.agent.state_dir)
-    return Transit(manager, levels=levels, tries=config.agent.plan_attempts)
+    return Transit(manager, AssignedLevels(config.agent.state_dir), config.agent.plan_attempts)
 
 
 def _map_path(config: Config) -> Path:

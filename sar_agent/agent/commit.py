@@ -11,8 +11,6 @@ refuses the rollback while nothing has changed.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from sar_agent.agent.current import Current
@@ -31,16 +29,6 @@ class Committer:
         self, installed: InstalledRoutes, decisions: DecisionLog, publisher: Publisher
     ) -> None:
         self.installed, self.decisions, self.publisher = installed, decisions, publisher
-
-    @contextmanager
-    def room_for(self, state: State) -> Iterator[None]:
-        """Around an install whose state must outlive this process. Raises `InputError`, before
-        anything is installed, where the disk does not take a state like this."""
-        self.installed.store.reserve(state)
-        try:
-            yield
-        finally:
-            self.installed.store.release()
 
     def record(
         self,
@@ -65,24 +53,23 @@ class Committer:
             "fabric_digest": plan.fabric.digest.hex(),
             "installed_at": now,
         }
-        saved = state.model_copy(update=update)
-        current = self.installed.keep(current, result, saved, replaces)
+        current = self.installed.keep(current, result, state.model_copy(update=update), replaces)
         current = self.publisher.in_force(current, plan.fabric, plan.mix)
         if entry:
+            sent = result.sl2vl_tables
             self.decisions.add(
                 entry,
                 Result.INSTALLED,
-                jobs=len(plan.mix.jobs),
-                plan=plan,
-                changed=result.changed,
-                sl2vl_tables=result.sl2vl_tables,
-                achieved=current.measures,
+                plan,
+                result.changed,
+                current.measures,
+                sl2vl_tables=sent,
                 how=how,
                 phases=phases,
             )
-            self.publisher.rerouted(plan, result.changed, result.sl2vl_tables)
+            self.publisher.rerouted(result.changed, sent)
         self.publisher.status(result.in_force.status)
-        self.publisher.wanted(plan.generation)
+        self.publisher.metrics.generation_wanted.set(plan.generation)
         way = f" ({how}: {why})" if how != "direct" else ""
         words = (
             f"generation {plan.generation} is in force, {result.changed.entries} entries in "

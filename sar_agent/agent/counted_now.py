@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sar_agent.agent.observe_site import Observation
 from sar_agent.config.model import Config
 from sar_agent.counters import Comparison, CounterWindow, WindowLeftOut, align, compare
 from sar_agent.counters.compare import job_shares
 from sar_agent.counters.sources import CounterSource, counter_source
 from sar_agent.errors import InputError
-from sar_agent.quality.channel_traffic import Traffic, traffic_of
-
-
-@dataclass(frozen=True, eq=False)
-class CountedNow:
-    """The last window beside the present routes and jobs."""
-
-    comparison: Comparison
-    traffic: Traffic
-    window: CounterWindow
+from sar_agent.quality.channel_traffic import traffic_of
 
 
 def counted_now(
     config: Config, site: Observation, source: CounterSource | None = None
-) -> CountedNow:
-    """For one-shot commands: assume that the current jobs ran during the whole window. Raises
+) -> tuple[Comparison, CounterWindow]:
+    """The last window beside the present routes and jobs, for one-shot commands: assume that these
+    ran during all of it. Raises
     `InputError` where no source is configured, `SarError` where there is no good window."""
     settings = config.counters
     source = source or counter_source(config)
@@ -47,4 +37,4 @@ def counted_now(
         hot_factor=settings.hot_factor,
         weights=job_shares(site.mix, window) if settings.weights != "off" else None,
     )
-    return CountedNow(comparison, traffic, window)
+    return comparison, window

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from sar_agent.agent.decide import RoutesBasis
 from sar_agent.agent.state import State
 from sar_agent.fabric import Fabric
 from sar_agent.install.plan import Plan
@@ -31,7 +30,8 @@ class Measured:
 class PlannedRoutes:
     """The routes that were planned last, installed or not."""
 
-    basis: RoutesBasis
+    made: State
+    """What they were made for, whether or not they were installed."""
     routes: Routes
     fabric_digest: bytes
     """Of the fabric on whose indices `routes` are."""
@@ -64,16 +64,6 @@ class Current:
     measures: Measures | None = None
     """Measures of the tables in force; None where these are not known, or do not reach all."""
 
-    def basis(self, *, installs: bool) -> RoutesBasis | None:
-        """What the routes were made for with which new ones are compared: those installed or, where
-        nothing can be installed, those planned last."""
-        made = self.state if installs else self.planned
-        return made.basis if made else None
-
-    def read_back(self, found: InForce | None, read_from: object, state: State | None) -> Current:
-        """With the tables that were read now, and the saved state."""
-        return replace(self, state=state, in_force=found, read_from=read_from)
-
     def plan_in_force(self, fabric: Fabric) -> Plan | None:
         """The plan that the state names; None where this process does not know it, or `fabric` is
         another than it was made for."""
@@ -82,14 +72,14 @@ class Current:
             return None
         return self.plan if self.identity == state.identity else None
 
-    def planned_as(self, plan: Plan, basis: RoutesBasis) -> Current:
-        """`plan` was made, for `basis`."""
+    def planned_as(self, plan: Plan, made: State) -> Current:
+        """`plan` was made, as `made` says."""
         measured = Measured(plan.traffic, plan.measures)
-        planned = PlannedRoutes(basis, plan.routes, plan.fabric.digest, measured)
+        planned = PlannedRoutes(made, plan.routes, plan.fabric.digest, measured)
         return replace(self, last=plan, planned=planned)
 
     def with_plan(self, plan: Plan, found: InForce, state: State) -> Current:
         """`found` is in force, which are the tables of `plan`, and `state` says so."""
         kept = self.shelter if self.shelter and self.shelter[0] == plan.fabric.digest else None
         current = replace(self, state=state, plan=plan, identity=found.identity, shelter=kept)
-        return current.planned_as(plan, state.basis)
+        return current.planned_as(plan, state)

@@ -10,18 +10,14 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
-import socket
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from functools import partial
 
 from sar_agent import __version__
-from sar_agent.agent.build import Wakers, build_daemon
+from sar_agent.agent.build import build_agent
 from sar_agent.agent.repair_calls import RepairCalls
-from sar_agent.agent.reroute_pacer import PaceLimits, ReroutePacer
-from sar_agent.agent.waiting import PassTimer, WakeEvents
+from sar_agent.agent.waiting import DaemonSignals, wait
 from sar_agent.config.model import Config
 from sar_agent.install.subnet_manager import SubnetManager
 from sar_agent.keys.make_key import warm
@@ -34,34 +30,6 @@ from sar_agent.util.systemd import Notifier
 log = logging.getLogger(__name__)
 FALTERING = 5.0
 """Seconds until the next pass where even the wait between two passes failed."""
-
-
-@dataclass(frozen=True)
-class DaemonSignals:
-    """`stop`: this process is to end. `wake`: something happened."""
-
-    wake: threading.Event = field(default_factory=threading.Event)
-    stop: threading.Event = field(default_factory=threading.Event)
-
-    def listen(self, also: Callable[[], None] = lambda: None) -> None:
-        """SIGTERM and SIGINT set both, and call `also`: in a thread of their own, since a handler
-        may interrupt the main thread while it has the lock of one of the two."""
-        ends = (signal.SIGTERM, signal.SIGINT)
-        heard, tell = socket.socketpair()
-        tell.setblocking(False)
-
-        def wait() -> None:
-            while heard.recv(1)[0] not in ends:
-                pass
-            self.stop.set()
-            also()
-            self.wake.set()
-
-        threading.Thread(target=wait, daemon=True).start()
-        # Python writes a signal's number to the descriptor below only where it has a handler.
-        for number in ends:
-            signal.signal(number, lambda number, frame: None)
-        signal.set_wakeup_fd(tell.detach(), warn_on_full_buffer=False)
 
 
 def new_pages() -> LivePages:
@@ -93,28 +61,24 @@ def run_passes(
     """Pass after pass until `signals.stop`, of an agent that begins with what is on disk.
 
     `manager`: instead of the configured one. `metrics` and `pages` are served already."""
-    wake, stop, edited = signals.wake, signals.stop, threading.Event()
+    wake, stop = signals.wake, signals.stop
 
     def touched() -> None:
-        edited.set()
+        signals.edited.set()
         wake.set()
 
-    pacer = ReroutePacer(PaceLimits.of(config.agent))
     own_pages = pages or new_pages()
-    daemon = build_daemon(
+    agent = build_agent(
         config,
         manager,
-        pacer=pacer,
-        wakers=Wakers(wake.set, touched),
+        daemon=True,
+        on_event=wake.set,
+        on_edit=touched,
         metrics=metrics,
         pages=own_pages,
     )
-    agent, events = daemon.agent, daemon.events
-    observer, requests = agent.observer, agent.keys.pool.requests
+    observer, events, pacing = agent.observer, agent.events, agent.pacing
     calls = RepairCalls(agent.manager, wake.set)
-    timer = PassTimer(
-        agent, config, WakeEvents(wake, stop, edited), events.inbox, pacer, notifier.alive, calls
-    )
     agent.keys.publish()
     if metrics is None and (address := config.agent.metrics_host_port):
         agent.metrics.serve(*address, WebApp(own_pages, config.agent.page))
@@ -123,27 +87,26 @@ def run_passes(
         calls.start()
     if observer.topology:
         observer.topology.start()
-    log.info(
-        "sar-agent %s, %s mode, engine %s", __version__, config.agent.mode, config.agent.engine
-    )
+    mode, engine = config.agent.mode, config.agent.engine
+    log.info("sar-agent %s, %s mode, engine %s", __version__, mode, engine)
     notifier.ready()
     warmed = False
     guard = agent.unexpected.guard
     try:
         while not stop.is_set():
-            edited.clear()
-            pacer.begin(time.monotonic())
+            signals.edited.clear()
+            pacing.begin()
             guard("events", lambda: observer.hints.add(events.inbox.take()), None)
             call = calls.take()
             report = agent.pass_once(called=call > 0)
             calls.end(call)
-            pacer.end(time.monotonic())
+            pacing.end()
             guard("events", lambda: events.queue_read(observer.running()), None)
-            if not requests.closed and not warmed:  # for sites that start without `warm-up`
-                warmed = True
+            if not (warmed or agent.pool.requests.closed):
+                warmed = True  # for sites that start without `warm-up`
                 threading.Thread(target=warm, daemon=True).start()
             notifier.alive(report.sentence)
-            if not guard("waiting", timer.wait, False):
+            if not guard("waiting", partial(wait, agent, signals, notifier.alive, calls), False):
                 stop.wait(FALTERING)
     finally:
         calls.stop()

@@ -11,8 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from sar_agent.agent.state import SavedHold, State
 from sar_agent.install.subnet_manager import SmStatus
-from sar_agent.jobs.filter import HostSets, job_change
+from sar_agent.jobs.filter import job_change
 from sar_agent.jobs.record import JobRecord
 
 
@@ -37,18 +38,6 @@ REPAIRS = frozenset({Reason.FIRST, Reason.FALLBACK, Reason.GENERATION, Reason.FA
 
 
 @dataclass(frozen=True)
-class RoutesBasis:
-    """What the last routes, installed or planned, were made for."""
-
-    generation: int
-    jobs: HostSets
-    fabric_digest: bytes
-    engine: str
-    identity: str = ""
-    """Identity of their tables where they were installed."""
-
-
-@dataclass(frozen=True)
 class ObservedState:
     """The site as it is now. `records` are the multi-switch jobs; `now`, `min_age` in seconds."""
 
@@ -63,18 +52,6 @@ class ObservedState:
 
 
 @dataclass(frozen=True)
-class Hold:
-    """A person's wish to keep the routes until `until` (Unix seconds) or, where there is no time,
-    until `sar-agent resume`."""
-
-    until: float | None = None
-
-    def active(self, now: float) -> bool:
-        """Whether the routes are still to be kept."""
-        return self.until is None or now < self.until
-
-
-@dataclass(frozen=True)
 class Decision:
     """`reason` is None where there is nothing to do; `why` is a sentence either way."""
 
@@ -83,28 +60,27 @@ class Decision:
     held: bool = False
 
 
-def decide(
-    basis: RoutesBasis | None, observed: ObservedState, hold: Hold | None = None
-) -> Decision:
-    """The first reason that applies. Reasons for which our routes are not in force come first and
-    end a hold, because the routes that were held are not in force any more."""
-    if basis is None:
+def decide(made: State | None, observed: ObservedState, hold: SavedHold | None = None) -> Decision:
+    """The first reason that applies. `made` is of the last routes, installed or planned. Reasons
+    for which our routes are not in force come first and end a hold, because the routes that were
+    held are not in force any more."""
+    if made is None:
         return Decision(Reason.FIRST, "no routes were made yet")
     status = observed.status
     if status and not status.ours:
         why = f": {status.last_error}" if status.last_error else ""
         return Decision(Reason.FALLBACK, f"engine {status.engine} is in force{why}")
-    if status and status.identity != basis.identity:
-        what = f"generation {status.generation} is in force, not {basis.generation}"
-        if status.generation == basis.generation != 0:
+    if status and status.identity != made.identity:
+        what = f"generation {status.generation} is in force, not {made.generation}"
+        if status.generation == made.generation != 0:
             what = f"generation {status.generation} is in force, but with other entries"
         return Decision(Reason.GENERATION, what)
-    decision = _change(basis, observed)
+    decision = _change(made, observed)
     if decision.reason and hold and hold.active(observed.now):
         until = (
             "`sar-agent resume`"
-            if hold.until is None
-            else f"{hold.until - observed.now:.0f} s are over"
+            if hold.over_at is None
+            else f"{hold.over_at - observed.now:.0f} s are over"
         )
         return Decision(None, f"held until {until}, although {decision.why}", held=True)
     return decision
@@ -124,20 +100,20 @@ def install_obstacle(observing: bool, status: SmStatus | None, problem: str, man
     return ""
 
 
-def _change(basis: RoutesBasis, observed: ObservedState) -> Decision:
-    if observed.fabric_digest != basis.fabric_digest:
+def _change(made: State, observed: ObservedState) -> Decision:
+    if observed.fabric_digest.hex() != made.fabric_digest:
         return Decision(Reason.FABRIC, "the fabric has changed since the routes were made")
-    if observed.engine != basis.engine:
+    if observed.engine != made.engine:
         return Decision(
-            Reason.ENGINE, f"engine {observed.engine} is configured, {basis.engine} was used"
+            Reason.ENGINE, f"engine {observed.engine} is configured, {made.engine} was used"
         )
-    change = job_change(basis.jobs, observed.records, observed.now, observed.min_age)
+    change = job_change(made.jobs, observed.records, observed.now, observed.min_age)
     if change:
         why = f"{_jobs(len(change.started))} started, {len(change.ended)} ended"
         if observed.topology_edited:
             return Decision(Reason.TOPOLOGY, f"topology.conf was edited: {why}")
         return Decision(Reason.JOBS, why)
-    return Decision(None, f"the same {_jobs(len(basis.jobs))} on the same fabric")
+    return Decision(None, f"the same {_jobs(len(made.jobs))} on the same fabric")
 
 
 def _jobs(count: int) -> str:

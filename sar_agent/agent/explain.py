@@ -15,7 +15,7 @@ from sar_agent.check.reachability import check_reachability
 from sar_agent.config.model import Config
 from sar_agent.errors import InputError, SarError
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import F64, I64, Bool
+from sar_agent.fabric.model import F64
 from sar_agent.five_phase.protocol import CoordinatorState
 from sar_agent.five_phase.storage import CoordinatorStorage
 from sar_agent.install.transit import transition_to
@@ -152,7 +152,8 @@ def explain(config: Config, wanted: str, site: Site | None = None) -> JobExplana
     if job:
         counters, share = _counted(config, observed)
         by_load = config.agent.objective == "load"
-        in_force = _in_force(routes, fabric, mix, job, by_load, share)
+        if routes and not check_reachability(fabric, routes).unreachable_pairs:
+            in_force = _under(fabric, mix, job, routes, by_load, share)
         engine = load_engine(config.agent.engine)
         plan = Planner(config, engine).plan(1, fabric, mix)
         planned = _under(fabric, mix, job, plan.routes, by_load)
@@ -178,31 +179,11 @@ def _counted(config: Config, observed: Observation) -> tuple[str, F64 | None]:
     if config.counters.source == "off":
         return "", None
     try:
-        window = counted_now(config, observed).window
+        _, window = counted_now(config, observed)
     except SarError as error:
         return str(error), None
     words = f"{window.source}, {window.seconds:.0f} s that ended {window.ended:.0f} s ago"
     return words, np.where(window.known, window.share, np.nan)
-
-
-def _in_force(
-    routes: Routes | None,
-    fabric: Fabric,
-    mix: JobMix,
-    job: Job,
-    by_load: bool,
-    share: F64 | None,
-) -> JobUnderRoutes | None:
-    if routes is None or check_reachability(fabric, routes).unreachable_pairs:
-        return None
-    return _under(fabric, mix, job, routes, by_load, share)
-
-
-def _worst(own: Bool, load: F64, routes: I64, by_load: bool) -> int:
-    """The channel of `own` with the largest load (float64[C]), or with most routes (int64[C])
-    where these are the objective; the other one decides among equals."""
-    first, second = (load, routes) if by_load else (routes, load)
-    return int(np.lexsort((np.where(own, second, -1), np.where(own, first, -1)))[-1])
 
 
 def _under(
@@ -216,7 +197,10 @@ def _under(
     traffic = traffic_of(fabric, mix, routes)
     all_jobs = traffic.efi
     own = traffic_of(fabric, JobMix.of([job]), routes).efi
-    worst = _worst(own > 0, traffic.load, all_jobs, by_load)
+    # The channel with the largest load, or with most routes; the other one decides among equals.
+    first, second = (traffic.load, all_jobs) if by_load else (all_jobs, traffic.load)
+    used = own > 0
+    worst = int(np.lexsort((np.where(used, second, -1), np.where(used, first, -1)))[-1])
     users = []
     for j, other in enumerate(mix.jobs):
         part = slice(int(traffic.lists.offset[j]), int(traffic.lists.offset[j + 1]))
@@ -226,7 +210,7 @@ def _under(
     counted = None if share is None or np.isnan(share[worst]) else float(share[worst])
     return JobUnderRoutes(
         engine=routes.engine,
-        links=int((own > 0).sum()),
+        links=int(used.sum()),
         efi_max=int(all_jobs[worst]),
         own_routes=int(own[worst]),
         worst_link=fabric.channel_name(worst),

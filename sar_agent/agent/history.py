@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from sar_agent.agent.decide import Decision
+from sar_agent.agent.decide import Reason
 from sar_agent.agent.outcome import Result
 from sar_agent.errors import SarError
 from sar_agent.install.changes import TableChanges
@@ -32,16 +32,10 @@ KEPT = 100_000
 
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _SHOWN = (
-    "dark_fiber_ratio",
-    "effective_efi_max",
-    "effective_efi_mean",
-    "lower_bound_efi_max",
-    "load_max",
-    "phase_contention_max",
-    "phase_contention_mean",
-    "throughput_mean",
+    "dark_fiber_ratio", "effective_efi_max", "effective_efi_mean", "lower_bound_efi_max",
+    "load_max", "phase_contention_max", "phase_contention_mean", "throughput_mean",
     "throughput_min",
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -224,9 +218,10 @@ class History:
 
 @dataclass(frozen=True)
 class HistoryEntry:
-    """What the history is to tell of a decision."""
+    """What the history is to tell of a decision: its reason, and `why` in words."""
 
-    decision: Decision
+    reason: Reason
+    why: str
     engine: str
     before: Measures | None
     """Measures of the routes that were in force before."""
@@ -252,40 +247,33 @@ class DecisionLog:
         self,
         entry: HistoryEntry,
         result: Result,
-        *,
-        jobs: int,
         plan: Plan | None = None,
         changed: TableChanges | None = None,
-        sl2vl_tables: int | None = None,
         achieved: Measures | None = None,
-        how: str = "",
-        phases: dict[str, Any] | None = None,
-        message: str = "",
+        **others: Any,
     ) -> None:
-        """Add a row; `changed` is None where nothing was installed. See `Row`."""
-        reason = entry.decision.reason
-        row = Row(
-            at=time.time(),
-            who=self.who,
-            reason=reason.value if reason else "",
-            why=entry.decision.why,
-            result=result.value,
-            message=message,
-            engine=entry.engine,
-            generation=plan.generation if plan and changed else 0,
-            jobs=jobs,
-            seconds=time.monotonic() - entry.began,
-            entries_changed=changed.entries if changed else None,
-            blocks_changed=changed.blocks if changed else None,
-            transition=plan.transition.words if plan and plan.transition else "",
-            before=summary(entry.before),
-            predicted=summary(plan.measures) if plan else None,
-            achieved=summary(achieved),
-            how=how,
-            phases=phases,
-            counted=self.counted(),
-            sl2vl_tables=sl2vl_tables,
-        )
+        """Add a row; `changed` is None where nothing was installed, `others` are columns of
+        `Row`."""
+        columns: dict[str, Any] = {
+            "at": time.time(),
+            "who": self.who,
+            "reason": entry.reason.value,
+            "why": entry.why,
+            "result": result.value,
+            "message": "",
+            "engine": entry.engine,
+            "generation": plan.generation if plan and changed else 0,
+            "jobs": len(plan.mix.jobs) if plan else 0,
+            "seconds": time.monotonic() - entry.began,
+            "entries_changed": changed.entries if changed else None,
+            "blocks_changed": changed.blocks if changed else None,
+            "transition": plan.transition.words if plan and plan.transition else "",
+            "before": summary(entry.before),
+            "predicted": summary(plan.measures) if plan else None,
+            "achieved": summary(achieved),
+            "counted": self.counted(),
+        }
+        row = Row(**columns | others)
         self._write(lambda: self.history.add(row), "this decision is not in the history")
 
     def note(self, generation: int, **found: dict[str, Any]) -> None:

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import getpass
 import os
+import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import NamedTuple
 
 from sar_agent.agent.build import Site, build_committer, build_site, build_transit
 from sar_agent.agent.current import Current
-from sar_agent.agent.decide import Decision, Reason
+from sar_agent.agent.decide import Reason
 from sar_agent.agent.history import HistoryEntry
 from sar_agent.agent.state import SavedHold, State
 from sar_agent.check.transition import Way
@@ -80,8 +80,7 @@ def install_held(
         until = (
             "until `sar-agent resume`" if hold_minutes is None else f"for {hold_minutes:g} minutes"
         )
-        why = f"{verb}{chosen.words}, held {until}"
-        entry = HistoryEntry(Decision(Reason.ROLLBACK, why), chosen.engine, None)
+        began = time.monotonic()
         site.manager.recover()
         observed = site.observer.observe()
         if observed.status is None:
@@ -97,20 +96,13 @@ def install_held(
         transit = build_transit(config, site.manager)
         current = Current(state=state, in_force=observed.in_force)
         current = committer.publisher.in_force(current, fabric, observed.mix)
-        entry = replace(entry, before=current.measures)
-
+        why = f"{verb}{chosen.words}, held {until}"
+        entry = HistoryEntry(Reason.ROLLBACK, why, chosen.engine, current.measures, began)
         hold = SavedHold() if hold_minutes is None else SavedHold.lasting(60 * hold_minutes)
-        after = State(
-            generation=plan.generation,
-            engine=config.agent.engine,
-            # When a given time is over, all jobs are new, so that the agent plans again.
-            jobs=host_sets(observed.records) if hold_minutes is None else frozenset(),
-            fabric_digest=fabric.digest.hex(),
-            installed_at=0.0,
-            hold=hold,
-            identity="",
-        )
-        with committer.room_for(after):
+        # When a given time is over, all jobs are new, so that the agent plans again.
+        jobs = host_sets(observed.records) if hold_minutes is None else frozenset()
+        after = State.before_install(plan, config.agent.engine, jobs, hold)
+        with site.installed.store.room_for(after):
             result = transit.install(plan, observed.in_force)
             staged = result.transition and result.transition.way is Way.STAGED
             committer.record(current, result, after, entry, how="staged" if staged else "direct")

@@ -17,35 +17,31 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from sar_agent.agent.commit import Committer
 from sar_agent.agent.current import Current
-from sar_agent.agent.observe_site import Observation, SiteObserver
-from sar_agent.agent.planner import Planner
+from sar_agent.agent.observe_site import Observation
+from sar_agent.agent.parts import Parts
 from sar_agent.agent.state import State
 from sar_agent.check.transition import Way
-from sar_agent.config.model import Config
 from sar_agent.errors import CheckFailed, InputError, SarError, TooMany, Unserved
 from sar_agent.events.message import RefusalReason
-from sar_agent.five_phase.coordinator import Coordinator
 from sar_agent.five_phase.messages import Phase
 from sar_agent.install.amended import completed
 from sar_agent.install.changes import differences
 from sar_agent.install.plan import Plan
 from sar_agent.install.subnet_manager import InForce, NotYet, SmRefused, SmStatus
-from sar_agent.install.transit import NotSafe, Transit
+from sar_agent.install.transit import NotSafe
 from sar_agent.jobs.record import JobRecord
-from sar_agent.keys.pool import KeyDraft, KeyPool
+from sar_agent.keys.pool import KeyDraft
 from sar_agent.keys.requests import none
 from sar_agent.keys.tickets import Ticket
 from sar_agent.quality.channel_traffic import load_besides
 from sar_agent.routing.lid_offsets import FIRST_KEY
-from sar_agent.telemetry.metrics import Metrics
 from sar_agent.util.backoff import Backoff
 from sar_agent.util.lock_file import Lock
+from sar_agent.util.pace import Pace
 from sar_agent.util.unexpected_errors import UnexpectedErrors
 
 log = logging.getLogger(__name__)
@@ -67,33 +63,21 @@ each time."""
 class KeyInstaller:
     """Makes the keys that `pool` was asked for, and installs them beside the routes in force."""
 
-    def __init__(
-        self,
-        config: Config,
-        pool: KeyPool,
-        observer: SiteObserver,
-        planner: Planner,
-        transit: Transit,
-        committer: Committer,
-        coordinator: Coordinator,
-        metrics: Metrics,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self.config, self.pool, self.observer = config, pool, observer
-        self.planner, self.transit, self.committer = planner, transit, committer
-        self.coordinator, self.metrics, self.clock = coordinator, metrics, clock
-        self.installed = committer.installed
-        self.unexpected = UnexpectedErrors(metrics.unexpected_errors, lambda: self.clock())
-        self._polled = self._poll_after = -math.inf
-        """When the queue was last polled because of a request, and when it may be again."""
+    def __init__(self, parts: Parts) -> None:
+        self.parts, self.config, self.pool = parts, parts.config, parts.pool
+        self.observer, self.clock = parts.observer, time.monotonic
+        counter = parts.metrics.unexpected_errors
+        self.unexpected = UnexpectedErrors(counter, lambda: self.clock())
         self._backoff = Backoff(OWED_PAUSE, LONGEST_PAUSE, clock=lambda: self.clock())
-        self._next_turn = -math.inf
+        self._pace = Pace(lambda: self.clock())
+        self._polled = -math.inf
+        """When the queue was last polled because of a request."""
 
     def publish(self) -> None:
         """To the metrics, and to clients why there are no keys at all."""
         fabric = self.observer.fabric.value
         self.pool.requests.closed = self._closed()
-        self.metrics.show_keys(*self.pool.counts(0 if fabric is None else 1 << fabric.lmc))
+        self.parts.metrics.show_keys(*self.pool.counts(0 if fabric is None else 1 << fabric.lmc))
 
     def resume(self, current: Current, site: Observation) -> None:
         """After a restart, where the tables that were installed last are still in force: the keys
@@ -108,7 +92,7 @@ class KeyInstaller:
         """Serve the requests that can be served now, as many as the turn has time for; what is in
         force then. Raises nothing."""
         start = self.clock()
-        if self.unexpected.wait("keys") or start < self._next_turn:
+        if self.unexpected.wait("keys") or not self._pace.due("turn"):
             return current
         tickets: list[Ticket] = []
         try:
@@ -116,7 +100,7 @@ class KeyInstaller:
             self.unexpected.good("keys")
             end = self.clock()
             if end - start >= BUDGET:  # the message server needs the interpreter, too
-                self._next_turn = end + min(end - start, LONGEST_PAUSE)
+                self._pace.put_off("turn", min(end - start, LONGEST_PAUSE))
         except Exception as error:
             self.unexpected.caught("keys", error)
             self._answer_error(tickets)
@@ -162,16 +146,16 @@ class KeyInstaller:
     def _serve(self, tickets: list[Ticket], current: Current) -> Current:
         """Raises `SarError` where all tickets have to wait."""
         reading = self.observer.read_status()
-        state, fabric = self.installed.store.load(), self.observer.fabric.value
+        state, fabric = self.parts.installed.store.load(), self.observer.fabric.value
         current = replace(current, state=state)
-        if self.coordinator.state.phase is not Phase.IDLE:
+        if self.parts.updates.coordinator.state.phase is not Phase.IDLE:
             raise NotYet("a five-phase update is under way")
         if reading.status is None or state is None:
             raise NotYet(reading.problem or "no routes of the agent's are in force yet")
-        if why := _not_now(reading.status, state, self.observer.manager.name):
+        if why := _not_now(reading.status, state, self.parts.manager.name):
             raise NotYet(why)
         if fabric is not None:
-            current = self.installed.know_plan(current, fabric)
+            current = self.parts.installed.know_plan(current, fabric)
         in_force = current.plan_in_force(fabric) if fabric is not None else None
         if in_force is None:
             raise NotYet("routes for the changed fabric are being made")
@@ -245,11 +229,11 @@ class KeyInstaller:
 
         records = known()
         now = self.clock()
-        if len(records) == len(wanted) or now < self._poll_after:
+        if len(records) == len(wanted) or not self._pace.due("poll"):
             return records
         good = self.observer.poll_queue()
-        after = self.clock()
-        self._poll_after = after + max(POLL_PAUSE, POLL_SHARE * (after - now))
+        took = self.clock() - now
+        self._pace.put_off("poll", max(POLL_PAUSE, POLL_SHARE * took))
         if not good:
             return records
         self._polled = now
@@ -259,17 +243,18 @@ class KeyInstaller:
         """Install `drafts`, and keys that were made again, beside `in_force`: all of them or, where
         anything goes wrong, none."""
         start, names, state = time.monotonic(), _names(drafts), current.state
+        planner, transit = self.parts.planner, self.parts.transit
         assert state
         try:
-            rows = self.pool.rows(in_force.fabric, drafts)
-            plan = self.planner.plan_keys(state.generation + 1, rows, in_force, current.shelter)
-            before = self.transit.before(plan.fabric)
-            plan = self.transit.examine(plan, before)
+            rows, number = self.pool.rows(in_force.fabric, drafts), state.generation
+            plan = planner.plan_keys(number + 1, rows, in_force, current.shelter)
+            before = transit.before(plan.fabric)
+            plan = transit.examine(plan, before)
             if why := not_as_planned(before, in_force, state):
                 raise NotYet(why)
             if plan.transition and plan.transition.way is Way.FITTED:
                 raise NotSafe(plan.transition)  # some of the keys would be missing
-            result = self.transit.bring(plan, before)
+            result = transit.bring(plan, before)
         except SarError as error:
             if isinstance(error, NotYet) or (isinstance(error, SmRefused) and error.changed):
                 # Nothing has failed: the subnet manager is at work.
@@ -277,22 +262,22 @@ class KeyInstaller:
                 self._later()
                 return current
             if isinstance(error, CheckFailed):
-                self.metrics.check_failures.inc()
+                self.parts.metrics.check_failures.inc()
             log.warning("no key for %s: %s", names, error)
             for draft in drafts:
                 sentence = f"the key could not be put in force: {error}"
                 self.pool.requests.answer(draft.ticket, none(sentence))
-            self.metrics.key_installs.labels("failed").inc()
+            self.parts.metrics.key_installs.labels("failed").inc()
             self._later()
             return current
-        number = state.generation
-        current, _ = self.committer.record(current, result, state, None, how="", replaces=number)
+        record = self.parts.committer.record
+        current, _ = record(current, result, state, None, how="", replaces=number)
         self._backoff.succeeded()
         self.pool.remade()
         self.pool.lease(drafts)
-        self.metrics.key_installs.labels("installed").inc()
+        self.parts.metrics.key_installs.labels("installed").inc()
         for draft in drafts:
-            self.metrics.key_seconds.observe(self.pool.requests.age(draft.ticket))
+            self.parts.metrics.key_seconds.observe(self.pool.requests.age(draft.ticket))
         log.info(
             "generation %d is in force with a key for %s, %d entries changed (%.2f s)",
             result.plan.generation,

@@ -20,10 +20,9 @@ from sar_agent.fabric.same_hosts import same_hosts
 from sar_agent.formats.conversion import file_to_numbers, file_to_routes
 from sar_agent.install.amended import completed
 from sar_agent.install.generations import Generations
-from sar_agent.install.plan import make_plan
+from sar_agent.install.plan import Plan, make_plan
 from sar_agent.install.subnet_manager import InForce, SmStatus, SubnetManager
 from sar_agent.install.transit import CommitResult
-from sar_agent.jobs import JobMix
 from sar_agent.jobs.mapping import mix_of_host_sets
 from sar_agent.util.problem_log import ProblemLog
 
@@ -76,11 +75,19 @@ class InstalledRoutes:
         found = known if known and known.confirmed else self.manager.routes_in_force(fabric)
         if not found.confirmed or found.identity != state.identity:
             return current
-        mix = mix_of_host_sets(fabric, state.jobs)
-        routes, order = completed(fabric, found.routes), file_to_numbers(fabric, found.file)
-        number = found.generation or state.generation
-        plan = make_plan(number, fabric, mix, routes, order=order)
+        plan = self.plan_of(current, state, found, fabric)
         return replace(current, plan=plan, identity=found.identity)
+
+    def plan_of(self, current: Current, state: State, found: InForce, fabric: Fabric) -> Plan:
+        """The tables in force as a plan for the jobs of the state; where this process has planned
+        for them, their traffic and weights are known, too. Raises `SarError` where the tables do
+        not pass the checks."""
+        plan, mix = current.plan, mix_of_host_sets(fabric, state.jobs)
+        if plan and current.identity == state.identity and same_hosts(plan.fabric, fabric):
+            mix = plan.mix
+        routes = completed(fabric, replace(found.routes, fabric_digest=fabric.digest))
+        number, order = found.generation or state.generation, file_to_numbers(fabric, found.file)
+        return make_plan(number, fabric, mix, routes, current.last, order)
 
     def keep(
         self, current: Current, result: CommitResult, state: State, replaces: int | None = None
@@ -101,22 +108,13 @@ class InstalledRoutes:
         current = replace(current, in_force=result.in_force, read_from=read_from)
         return current.with_plan(plan, result.in_force, state)
 
-    def mix_of(self, current: Current, fabric: Fabric) -> JobMix:
-        """The jobs of the state on `fabric`. Where this process has planned for them, their traffic
-        and weights are known, too."""
-        state, plan = current.state, current.plan
-        assert state
-        if plan and current.identity == state.identity and same_hosts(plan.fabric, fabric):
-            return plan.mix
-        return mix_of_host_sets(fabric, state.jobs)
-
     def recall(self, current: Current, fabric: Fabric) -> Current:
         """After a restart, or a rollback, the last plan is the generation that was kept."""
         state, planned = current.state, current.planned
-        last = planned and (planned.basis.generation, planned.fabric_digest)
+        last = planned and (planned.made.generation, planned.fabric_digest)
         if state and last != (state.generation, fabric.digest):
             with suppress(SarError):  # not kept: then only the tables in force are known
                 kept = file_to_routes(fabric, self.generations.read(state.generation))
-                made = PlannedRoutes(state.basis, kept, fabric.digest)
+                made = PlannedRoutes(state, kept, fabric.digest)
                 return replace(current, planned=made)
         return current

@@ -9,31 +9,23 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from sar_agent.agent.amendments import Amendments
 from sar_agent.agent.current import Current
 from sar_agent.agent.decide import Decision, ObservedState, Reason, decide, install_obstacle
-from sar_agent.agent.ended_jobs import EndedJobs
 from sar_agent.agent.install_keys import KeyInstaller
-from sar_agent.agent.installed_routes import InstalledRoutes
-from sar_agent.agent.observe_site import Observation, SiteObserver
-from sar_agent.agent.observers import PassObserver
-from sar_agent.agent.outcome import Report, Result, without_reroute
-from sar_agent.agent.planner import Planner
-from sar_agent.agent.publish import Publisher
-from sar_agent.agent.reroute import Rerouter
-from sar_agent.agent.reroute_pacer import Pacing
-from sar_agent.agent.updates import Updates
-from sar_agent.config.model import Config
+from sar_agent.agent.observe_site import EMPTY_AGAIN, Observation, owners
+from sar_agent.agent.observers import make_observers
+from sar_agent.agent.outcome import Report, Result
+from sar_agent.agent.parts import Parts
+from sar_agent.agent.reroute import reroute
 from sar_agent.errors import SarError
-from sar_agent.install.subnet_manager import SmStatus, SubnetManager
-from sar_agent.telemetry.metrics import Metrics
+from sar_agent.install.subnet_manager import SmStatus
 from sar_agent.util.lock_file import Lock
 from sar_agent.util.stages import record_stages
-from sar_agent.util.unexpected_errors import UnexpectedErrors
 
 log = logging.getLogger(__name__)
 PASS_PATIENCE = 300.0
@@ -41,26 +33,15 @@ PASS_PATIENCE = 300.0
 
 
 @dataclass(eq=False)
-class Agent:
-    """The finished parts of an agent (`build.build_agent` makes them), and a pass over them."""
+class Agent(Parts):
+    """The finished parts of an agent, and a pass over them."""
 
-    config: Config
-    manager: SubnetManager
-    metrics: Metrics
-    unexpected: UnexpectedErrors
-    installed: InstalledRoutes
-    observer: SiteObserver
-    ended: EndedJobs
-    planner: Planner
-    amendments: Amendments
-    updates: Updates
-    publisher: Publisher
-    rerouter: Rerouter
-    keys: KeyInstaller
-    pacing: Pacing
-    observers: Mapping[str, PassObserver]
     current: Current = field(default_factory=Current)
     """What is in force: each pass, and each turn for keys, begins with it and replaces it."""
+
+    def __post_init__(self) -> None:
+        self.amendments, self.keys = Amendments(self), KeyInstaller(self)
+        self.observers = make_observers(self)
 
     def pass_once(self, *, called: bool = False) -> Report:
         """Never raises: the report says what went wrong. `called`: the subnet manager waits."""
@@ -96,12 +77,13 @@ class Agent:
 
     def ask_status(self) -> SmStatus | None:
         """The subnet manager's status now, also published. Never raises."""
-        return self.unexpected.guard("status", self._ask_status, None)
 
-    def _ask_status(self) -> SmStatus | None:
-        status = self.observer.read_status().status
-        self.publisher.status(status)
-        return status
+        def ask() -> SmStatus | None:
+            status = self.observer.read_status().status
+            self.publisher.status(status)
+            return status
+
+        return self.unexpected.guard("status", ask, None)
 
     def _pass(self, current: Current) -> tuple[Current, Observation, Report]:
         # Observe, and finish what was left behind.
@@ -109,13 +91,13 @@ class Agent:
             site = self.observer.observe(current)
         finally:
             self.publisher.sources(self.observer)
-        self.ended.follow()
+        self._forget_ended_jobs()
         obstacle = self._obstacle(site)
         self.pacing.observed(site)
         self.publisher.observation(site)
         # Read back what is in force.
         state = self.installed.load_state(site.status)
-        current = current.read_back(site.in_force, site.read_from, state)
+        current = replace(current, state=state, in_force=site.in_force, read_from=site.read_from)
         repairing = ""
         if not obstacle:
             current, repairing = self._follow_repairs(current, site)
@@ -126,11 +108,19 @@ class Agent:
         postponed = repairing or self._postponed(decision, site, obstacle)
         if decision.reason and not postponed:
             # Plan, examine, choose, bring, record (`reroute.py`).
-            install = not obstacle
-            current, report = self.rerouter.attempt(decision, site, current, install=install)
+            current, report = reroute(
+                self, decision.reason, decision.why, site, current, install=not obstacle
+            )
         else:
-            current = self._publish_last_plan(current, site)
-            report = without_reroute(decision, postponed)
+            if current.state and self._installs:
+                self.metrics.generation_wanted.set(current.state.generation)
+                current = self.installed.recall(current, site.fabric)
+            current = self.publisher.planned(current, site.fabric, site.mix)
+            if postponed:
+                why = f"{decision.why}; {postponed}"
+                report = Report(Result.LATER, why, decision.reason)
+            else:
+                report = Report(Result.HELD if decision.held else Result.NOTHING, decision.why)
         if obstacle and self._installs:
             why = f"nothing can be installed: {obstacle}"
             report = Report(Result.FAILED, why, report.reason)
@@ -139,6 +129,22 @@ class Agent:
     @property
     def _installs(self) -> bool:
         return self.config.agent.mode == "install"
+
+    def _forget_ended_jobs(self) -> None:
+        """What jobs give up when they have ended: hints, keys, service levels and subscriptions.
+        Nothing where the queue was not read."""
+        observer = self.observer
+        if observer.queue.problem:
+            return
+        queue = observer.queue.value or ()
+        if observer.doubted:
+            self.pacing.again(EMPTY_AGAIN)
+        else:
+            observer.hints.drop_ended(queue)
+            self.pool.release_ended({number for job in queue for number in job.numbers})
+            self.transit.levels.forget_ended(job.start for job in queue)
+        with suppress(SarError):  # a full disk is no reason to fail
+            self.updates.five_phase.queue_read(owners(observer.seen), observer.began)
 
     def _obstacle(self, site: Observation) -> str:
         """Why nothing can be installed now, after what was left behind has been ended; empty where
@@ -154,13 +160,15 @@ class Agent:
         followed, wait = self.amendments.follow(current, site)
         if followed is not current and followed.plan:
             self.publisher.new_plan(followed.plan)
-            self.keys.pool.follow(site.fabric, followed.plan.routes)
+            self.pool.follow(site.fabric, followed.plan.routes)
             self.pacing.again()
         return followed, wait
 
     def _decide(self, current: Current, site: Observation, obstacle: str) -> Decision:
         """The first reason for other routes."""
-        hold = current.state.held if current.state and not obstacle else None
+        planned = current.planned.made if current.planned else None
+        made = planned if obstacle else current.state
+        hold = made.hold if made and not obstacle else None
         self.metrics.held.set(bool(hold and hold.active(time.time())))
         observed = ObservedState(
             site.records,
@@ -171,7 +179,7 @@ class Agent:
             site.topology_edited,
             None if obstacle else site.status,
         )
-        decision = decide(current.basis(installs=not obstacle), observed, hold)
+        decision = decide(made, observed, hold)
         if decision.reason or decision.held or obstacle:
             return decision
         if self.updates.shelter_owed:
@@ -190,9 +198,3 @@ class Agent:
         if obstacle:  # nothing is installed anyway, so plans are made
             return ""
         return self.updates.wait_before_planning(len(site.records), decision.reason)
-
-    def _publish_last_plan(self, current: Current, site: Observation) -> Current:
-        if current.state and self._installs:
-            self.publisher.wanted(current.state.generation)
-            current = self.installed.recall(current, site.fabric)
-        return self.publisher.planned(current, site.fabric, site.mix)

@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 from sar_agent.agent.current import Current
@@ -28,6 +28,7 @@ from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.jobs.record import JobRecord
 from sar_agent.jobs.source import JobSource
 from sar_agent.slurm.topology_watch import TopologyWatcher
+from sar_agent.util.pace import Pace
 from sar_agent.util.problem_log import ProblemLog
 from sar_agent.util.stages import stage
 from sar_agent.util.unexpected_errors import UnexpectedErrors
@@ -85,39 +86,23 @@ class StatusReading:
 
 
 @dataclass(frozen=True)
-class JobsOnFabric:
-    """The multi-switch jobs, without hosts that are not known."""
-
-    records: tuple[JobRecord, ...]
-    mix: JobMix
-    """The same jobs on the fabric's indices."""
-    unknown_hosts: frozenset[str]
-
-
-@dataclass(frozen=True)
 class Observation:
     """What a pass decides from."""
 
     fabric: Fabric
-    jobs: JobsOnFabric
     topology_edited: bool
     status: SmStatus | None
     """None where the subnet manager did not answer; `status_problem` says why."""
     status_problem: str
+    records: tuple[JobRecord, ...] = ()
+    """The multi-switch jobs as Slurm's records, without hosts that are not known."""
+    mix: JobMix = field(default_factory=lambda: JobMix(()))
+    """The same jobs on the fabric's indices."""
+    unknown_hosts: frozenset[str] = frozenset()
     in_force: InForce | None = None
     """The routes in force on the fabric's indices; None where they are not known."""
     read_from: object = None
     """Names the state of manager and fabric that `in_force` was read in, if it has a name."""
-
-    @property
-    def records(self) -> tuple[JobRecord, ...]:
-        """The multi-switch jobs as Slurm's records."""
-        return self.jobs.records
-
-    @property
-    def mix(self) -> JobMix:
-        """The multi-switch jobs on the fabric's indices."""
-        return self.jobs.mix
 
 
 class SiteObserver:
@@ -131,7 +116,6 @@ class SiteObserver:
         store: StateStore,
         source: JobSource,
         hints: Hints,
-        *,
         unexpected: UnexpectedErrors | None = None,
         on_edit: Callable[[], None] = lambda: None,
     ) -> None:
@@ -156,8 +140,7 @@ class SiteObserver:
         self.doubted = False
         """Whether the queue was empty at the last look and not at the one before: Slurm may have
         been asked without the right to see jobs. The jobs of before stay until the next look."""
-        self._fabric_tried = 0.0
-        """By `time.monotonic`, which no step of the wall clock moves."""
+        self._pace = Pace()
         self._fabric_version: tuple[int, int, int] | None = None
         self._logged_hosts: set[str] = set()
         self._live: tuple[bytes, ByHost[bool]] = (b"", ByHost())
@@ -184,14 +167,10 @@ class SiteObserver:
             raise Unavailable(f"the fabric is not known: {self.fabric.problem}")
         if self.queue.value is None:
             raise Unavailable(f"Slurm's jobs are not known: {self.queue.problem}")
-        fabric = self.fabric.value
-        jobs = self.jobs_on(fabric)
-        site = Observation(fabric, jobs, edited, reading.status, reading.problem)
-        return self._with_tables(site, current or Current())
-
-    def _with_tables(self, site: Observation, current: Current) -> Observation:
-        """With the tables in force, whichever engine made them. An answer about changed tables may
-        be newer than `read_from`: then they are only read once more."""
+        site = Observation(self.fabric.value, edited, reading.status, reading.problem)
+        site, current = self._with_jobs(site), current or Current()
+        # The tables in force, whichever engine made them. An answer about changed tables may be
+        # newer than `read_from`: then they are only read once more.
         version = site.status.tables_version if site.status else None
         read_from = None if version is None else (version, site.fabric.digest)
         if read_from is not None and read_from == current.read_from:
@@ -210,10 +189,10 @@ class SiteObserver:
         fabric = self.fabric.value
         if fabric is None or fabric.digest == site.fabric.digest:
             return None
-        return replace(site, fabric=fabric, jobs=self.jobs_on(fabric), in_force=None)
+        return self._with_jobs(replace(site, fabric=fabric, in_force=None))
 
-    def jobs_on(self, fabric: Fabric) -> JobsOnFabric:
-        """The multi-switch jobs, decided once: by the leaf switches of the fabric's live ports,
+    def _with_jobs(self, site: Observation) -> Observation:
+        """With the multi-switch jobs, decided once: by the leaf switches of its live ports,
         among the jobs that topology.conf, where there is one, does not put on a single leaf switch.
         Hosts that either does not know are left out, and logged once."""
         records: Collection[JobRecord] = self.running()
@@ -226,9 +205,9 @@ class SiteObserver:
         if self.topology and self.topology.topology:
             by_slurm = multi_switch(records, self.topology.topology.leaf_of)
             records, unknown = by_slurm.jobs, by_slurm.unknown_hosts
-        live = self._live_hosts(fabric)
+        live = self._live_hosts(site.fabric)
         unknown |= {host for record in records for host in record.hosts if host not in live}
-        mix = mix_of_records(fabric, records).mix
+        mix = mix_of_records(site.fabric, records).mix
         ids = {job.id for job in mix.jobs}
         kept = tuple(
             record
@@ -241,7 +220,7 @@ class SiteObserver:
             self._logged_hosts.update(new)
             shown = ", ".join(new[:10]) + (" …" if len(new) > 10 else "")
             log.warning("hosts of jobs that are not in the fabric or topology.conf: %s", shown)
-        return JobsOnFabric(kept, mix, unknown)
+        return replace(site, records=kept, mix=mix, unknown_hosts=unknown)
 
     def running(self) -> tuple[JobRecord, ...]:
         """All jobs of the last good poll, with the hints of their users."""
@@ -266,7 +245,7 @@ class SiteObserver:
         """Read the fabric now; False if that failed."""
         with stage("fabric"):
             good = self.fabric.read(self._read_fabric, "look at the fabric", self.unexpected)
-        self._fabric_tried = time.monotonic()
+        self._pace.put_off("fabric", self.config.fabric.refresh_seconds)
         self.problems.problem("fabric", self.fabric.stale(), "the fabric can be read again")
         return good
 
@@ -304,7 +283,7 @@ class SiteObserver:
             or bool(self.fabric.problem)
             or moved
             or bool(status and status.unknown_terminals)
-            or time.monotonic() - self._fabric_tried >= self.config.fabric.refresh_seconds
+            or self._pace.due("fabric")
         )
 
     def _topology_edited(self) -> bool:

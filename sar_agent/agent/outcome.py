@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sar_agent.agent.decide import Decision, Reason
+from sar_agent.agent.decide import Reason
 from sar_agent.install.plan import Plan
 
 
@@ -45,10 +45,3 @@ class Outcome:
     plan: Plan
     """The plan; of one that was installed, as much as could be reached safely."""
     words: str
-
-
-def without_reroute(decision: Decision, postponed: str) -> Report:
-    """The end of a pass that made no plan; `postponed` is why, although there is a reason."""
-    if postponed:
-        return Report(Result.LATER, f"{decision.why}; {postponed}", decision.reason)
-    return Report(Result.HELD if decision.held else Result.NOTHING, decision.why)

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
 
 from sar_agent.config.model import Config
 from sar_agent.errors import CheckFailed, CreditLoop, Unserved
@@ -19,6 +18,7 @@ from sar_agent.fabric.components import require_connected
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.partition_policy import read_partitions
+from sar_agent.keys.pool import KeyPool
 from sar_agent.routing import Engine, Options, PreviousRoutes, Rerouting, Routes, load_engine
 from sar_agent.routing.lanes import with_lanes, with_levels_of
 from sar_agent.routing.lid_offsets import SHELTER, KeyRows, base_of, stack
@@ -28,18 +28,6 @@ from sar_agent.routing.updn import Updn
 from sar_agent.util.stages import stage
 
 log = logging.getLogger(__name__)
-
-
-class KeySource(Protocol):
-    """The routing keys that plans hold."""
-
-    def rows(self, fabric: Fabric) -> Mapping[int, KeyRows]:
-        """The keys' rows for `fabric`, by LID offset."""
-        ...
-
-    def lose_all(self, why: str) -> None:
-        """No plan passes its checks with the keys."""
-        ...
 
 
 Shelter = tuple[bytes, Routes]
@@ -67,8 +55,8 @@ class _Frame:
 class Planner:
     """Makes plans, each from the one before where the engine can."""
 
-    def __init__(self, config: Config, engine: Engine, keys: KeySource | None = None) -> None:
-        self.config, self.engine, self.key_source = config, engine, keys
+    def __init__(self, config: Config, engine: Engine, pool: KeyPool | None = None) -> None:
+        self.config, self.engine, self.pool = config, engine, pool
         self.options = Options.of(config.agent)
         self._updn: tuple[bytes, Routes] | None = None
         """The shelter that was made last, with the digest of its fabric."""
@@ -88,15 +76,15 @@ class Planner:
         with stage("route"):
             require_connected(fabric)  # engines take that for granted
             self._read_partitions(fabric, mix)
-        keys = self.key_source.rows(fabric) if self.key_source else {}
+        keys = self.pool.rows(fabric) if self.pool else {}
         frame = _Frame(generation, fabric, mix, last, shelter, keys)
         try:
             plan = self._plan(frame)
         except CheckFailed as error:
-            if not keys or not self.key_source:
+            if not keys or not self.pool:
                 raise
             log.warning("%s; planning without routing keys", error)
-            self.key_source.lose_all(str(error))
+            self.pool.lose_all(str(error))
             plan = self._plan(replace(frame, keys={}))
         for remark in plan.routes.remarks:
             if not last or remark not in last.routes.remarks:
@@ -200,14 +188,10 @@ class Planner:
         same = last and last.fabric.digest == fabric.digest
         if same and base and base.regular:
             return replace(base, jobs_digest=mix.digest(fabric)), False
-        if last and base and isinstance(self.engine, Rerouting) and self._is_own(base):
+        if last and base and isinstance(self.engine, Rerouting) and base.engine == self.engine.name:
             before = PreviousRoutes(last.fabric, last.mix, base)
             return self.engine.reroute(before, fabric, mix, self.options), True
         return self.engine.route(fabric, mix, self.options), False
-
-    def _is_own(self, routes: Routes) -> bool:
-        """Whether the tables are the engine's: lanes may have needed others."""
-        return routes.engine == self.engine.name
 
     def starts_from(self, engine: str) -> bool:
         """Whether plans can start from routes of `engine`."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from sar_agent.agent.current import Current, Measured
 from sar_agent.agent.observe_site import Observation, SiteObserver
 from sar_agent.agent.outcome import Report
-from sar_agent.check.reachability import Reachability, check_reachability
+from sar_agent.check.reachability import check_reachability
 from sar_agent.errors import CheckFailed, SarError
 from sar_agent.fabric import Fabric
 from sar_agent.install.amended import completed
@@ -34,11 +34,10 @@ from sar_agent.util.stages import stage
 def measured(last: Measured | None, fabric: Fabric, mix: JobMix, routes: Routes) -> Measured:
     """Measures of routes: `last` where they are of the same routes and jobs. Raises `CheckFailed`
     where a table does not lead everywhere: it cannot be measured."""
-    same = last is not None and has_tables(last, fabric, routes)
-    if same and last and last.traffic.mix.key == mix.key:
-        return last
-    reach = Reachability(0, "") if same else check_reachability(fabric, routes)
-    if reach.unreachable_pairs:
+    if last and has_tables(last, fabric, routes):
+        if last.traffic.mix.key == mix.key:
+            return last
+    elif (reach := check_reachability(fabric, routes)).unreachable_pairs:
         raise CheckFailed(f"{reach.unreachable_pairs} pairs do not reach; {reach.first}")
     with stage("measure"):
         traffic = traffic_of(fabric, mix, routes)
@@ -84,7 +83,7 @@ class Publisher:
         """Status, sizes and the map of jobs."""
         self.status(site.status)
         self.metrics.jobs.set(len(site.mix.jobs))
-        self.metrics.unknown_hosts.set(len(site.jobs.unknown_hosts))
+        self.metrics.unknown_hosts.set(len(site.unknown_hosts))
         self.metrics.switches.set(site.fabric.switches)
         self.metrics.terminals.set(site.fabric.terminals)
         self.metrics.channels.set(int(site.fabric.channel_up.sum()))
@@ -132,16 +131,12 @@ class Publisher:
         if plan.transition:
             self.metrics.transitions.labels(plan.transition.way.value).inc()
 
-    def rerouted(self, plan: Plan, changed: TableChanges, sl2vl_tables: int | None) -> None:
-        """`plan` came into force because of a decision; `sl2vl_tables` were sent with it."""
+    def rerouted(self, changed: TableChanges, sl2vl_tables: int | None) -> None:
+        """A plan came into force because of a decision; `sl2vl_tables` were sent with it."""
         self.metrics.sl2vl_tables.set(sl2vl_tables or 0)
         self.metrics.entries_changed.set(changed.entries)
         self.metrics.entries_changed_sum.inc(changed.entries)
         self.metrics.blocks_changed.set(changed.blocks)
-
-    def wanted(self, generation: int) -> None:
-        """The generation that the agent last installed."""
-        self.metrics.generation_wanted.set(generation)
 
     def _measure(
         self,

@@ -17,7 +17,6 @@ from numba.core import event
 from sar_agent.agent.current import Measured
 from sar_agent.agent.planner import Planner
 from sar_agent.agent.publish import measured
-from sar_agent.check import senders_proved
 from sar_agent.check.transition import examine
 from sar_agent.config.model import Config
 from sar_agent.errors import SarError
@@ -78,11 +77,10 @@ def _rehearse_on(config: Config, fabric: Fabric) -> None:
         if present:
             for before in (1, 3):  # packets of so many tables before
                 also = [present] * before
-                examine(now, present, plan.routes, plan.proved, also=also)
-                examine(now, present, plan.routes, plan.proved, also=also, numbers=plan.numbers)
+                examine(now, present, plan.routes, also=also)
+                examine(now, present, plan.routes, also=also, numbers=plan.numbers)
         file_to_routes(now, decode(plan.image))
         completed(now, replace(plan.routes, egress=plan.routes.egress.copy()))
-        senders_proved(now, plan.routes, plan.proved)
         longest_way(now, replace(plan.routes, egress=plan.routes.egress.copy()))  # as read back
         for jobs in (mix, JobMix(()), mix):  # as read back, while jobs come and go
             with suppress(SarError):

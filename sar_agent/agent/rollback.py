@@ -44,12 +44,9 @@ def resume(config: Config) -> str:
         state = store.load()
         if state is None or state.hold is None:
             return "nothing is held"
-        store.reserve(state)  # a full disk is said, not kept in memory
-        try:
+        with store.room_for(state):  # a full disk is said, not kept in memory
             # All jobs are new now, so that the agent plans again.
             store.save(state.model_copy(update={"hold": None, "jobs": frozenset()}))
-        finally:
-            store.release()
     return (
         f"generation {state.generation} is no longer held; the next pass plans for the jobs of now"
     )

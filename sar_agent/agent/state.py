@@ -8,19 +8,22 @@ repairs that by a reroute.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, field_serializer, model_validator
 
-from sar_agent.agent.decide import Hold, RoutesBasis
+from sar_agent.install.plan import Plan
 from sar_agent.jobs.filter import HostSets
 from sar_agent.util.store import JsonStore
 
 
 class SavedHold(BaseModel):
-    """A `Hold` on disk. `until` is by the wall clock, for people and after a reboot. Until then
-    `ends` counts, seconds since boot and which boot, so that no step of that clock ends a hold."""
+    """A person's wish to keep the routes for a time or, where none is given, until `sar-agent
+    resume`. `until` is by the wall clock, for people and after a reboot. Until then `ends` counts,
+    seconds since boot and which boot, so that no step of that clock ends a hold."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -45,6 +48,11 @@ class SavedHold(BaseModel):
         if self.until is None or not self.ends or self.ends[1] != _boot():
             return self.until
         return time.time() + self.ends[0] - time.clock_gettime(time.CLOCK_BOOTTIME)
+
+    def active(self, now: float) -> bool:
+        """Whether the routes are still to be kept."""
+        end = self.over_at
+        return end is None or now < end
 
 
 class State(BaseModel):
@@ -71,25 +79,24 @@ class State(BaseModel):
             return data | {"identity": str(data["generation"])}
         return data
 
+    @classmethod
+    def before_install(
+        cls, plan: Plan, engine: str, jobs: HostSets, hold: SavedHold | None = None
+    ) -> State:
+        """Of a plan, but for what its install decides (generation, identity, time)."""
+        return cls(
+            generation=plan.generation,
+            engine=engine,
+            jobs=jobs,
+            fabric_digest=plan.fabric.digest.hex(),
+            installed_at=0.0,
+            hold=hold,
+            identity="",
+        )
+
     @field_serializer("jobs")
     def _sorted(self, jobs: HostSets) -> list[list[str]]:
         return sorted(map(sorted, jobs))
-
-    @property
-    def basis(self) -> RoutesBasis:
-        """What the installed routes were made for."""
-        return RoutesBasis(
-            self.generation,
-            self.jobs,
-            bytes.fromhex(self.fabric_digest),
-            self.engine,
-            self.identity,
-        )
-
-    @property
-    def held(self) -> Hold | None:
-        """The hold, with its end by the wall clock as it is now."""
-        return None if self.hold is None else Hold(self.hold.over_at)
 
 
 class StateStore(JsonStore[State]):
@@ -103,6 +110,16 @@ class StateStore(JsonStore[State]):
     def load(self, *, required: bool = True) -> State | None:
         """As `JsonStore.load`: without the file it is not known what is installed and held."""
         return super().load(required=required)
+
+    @contextmanager
+    def room_for(self, state: State) -> Iterator[None]:
+        """Around an install, or the end of a hold, that must outlive this process. Raises
+        `InputError`, before anything happens, where the disk does not take a state like this."""
+        self.reserve(state)
+        try:
+            yield
+        finally:
+            self.release()
 
 
 def _boot() -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
@@ -13,9 +13,8 @@ from sar_agent.agent.decide import REPAIRS, Reason
 from sar_agent.agent.update_strategy import UpdateChoice, UpdateContext, UpdateMethod, choose_update
 from sar_agent.check.transition import Way
 from sar_agent.config.update import UpdateConfig
-from sar_agent.errors import SarError, Unserved
-from sar_agent.five_phase.coordinator import Coordinator
-from sar_agent.five_phase.driver import FivePhase, Owners, RunNotBegun
+from sar_agent.errors import Unserved
+from sar_agent.five_phase.driver import FivePhase, RunNotBegun
 from sar_agent.five_phase.messages import Phase
 from sar_agent.five_phase.shelter import moves, no_shelter, with_shelter_of
 from sar_agent.install.changes import table_changes
@@ -23,7 +22,6 @@ from sar_agent.install.plan import Plan
 from sar_agent.install.subnet_manager import InForce
 from sar_agent.install.transit import NotSafe
 from sar_agent.jobs.record import JobRecord
-from sar_agent.telemetry.metrics import Metrics
 
 log = logging.getLogger(__name__)
 
@@ -31,26 +29,17 @@ log = logging.getLogger(__name__)
 class Updates:
     """`listens`: whether this process hears subscribers; they cannot acknowledge otherwise."""
 
-    def __init__(
-        self,
-        config: UpdateConfig,
-        coordinator: Coordinator,
-        five_phase: FivePhase,
-        metrics: Metrics,
-        *,
-        listens: bool,
-    ) -> None:
-        self.config, self.metrics, self.listens = config, metrics, listens
-        self.coordinator, self.five_phase = coordinator, five_phase
+    def __init__(self, config: UpdateConfig, five_phase: FivePhase, *, listens: bool) -> None:
+        self.config, self.five_phase, self.listens = config, five_phase, listens
+        self.coordinator, self.metrics = five_phase.coordinator, five_phase.metrics
         self.shelter_owed = False
         """Whether the shelter in force is that of another fabric."""
-        self.last = UpdateChoice(UpdateMethod.DIRECT, "")
 
     def wait_before_planning(self, jobs: int, reason: Reason) -> str:
         """Why a plan made now could not be installed; empty where it could."""
         if self.config.mode != "window" or reason in REPAIRS:
             return ""
-        choice = choose_update(self.config, None, UpdateContext(jobs=jobs), _now())
+        choice = choose_update(self.config, None, UpdateContext(jobs=jobs), datetime.now())
         return choice.why if choice.how is UpdateMethod.WAIT else ""
 
     def keep_shelter(self, plan: Plan, before: InForce) -> Plan:
@@ -108,8 +97,7 @@ class Updates:
             obstacle=obstacle,
             known_in=max(0.0, self.coordinator.all_known_at - now),
         )
-        choice = choose_update(self.config, plan.transition, site, _now())
-        self.last = choice
+        choice = choose_update(self.config, plan.transition, site, datetime.now())
         if choice.how is UpdateMethod.REFUSE:
             self.metrics.updates.labels("none", "refused").inc()
             if not site.base_changes:
@@ -151,12 +139,3 @@ class Updates:
         """End a five-phase update that was left behind; why nothing may be installed, or empty."""
         unfinished = self.five_phase.end_run()
         return unfinished.why if unfinished.blocks else ""
-
-    def queue_read(self, jobs: Owners, began: float) -> None:
-        """The running jobs by a poll that began at `began`; a full disk is no reason to fail."""
-        with suppress(SarError):
-            self.five_phase.queue_read(jobs, began)
-
-
-def _now() -> datetime:
-    return datetime.now()

@@ -8,16 +8,14 @@ is served, and that must not become the normal state.
 from __future__ import annotations
 
 import logging
+import signal
+import socket
 import threading
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sar_agent.agent.loop import Agent
 from sar_agent.agent.repair_calls import RepairCalls
-from sar_agent.agent.reroute_pacer import ReroutePacer
-from sar_agent.config.model import Config
-from sar_agent.events.inbox import Inbox
 from sar_agent.install.subnet_manager import SmStatus
 
 log = logging.getLogger(__name__)
@@ -26,66 +24,69 @@ KEYS_AGAIN = 0.2
 
 
 @dataclass(frozen=True)
-class WakeEvents:
-    """`wake`: something happened. `stop`: the agent is to end. `edited`: topology.conf was."""
+class DaemonSignals:
+    """`wake`: something happened. `stop`: this process is to end. `edited`: topology.conf was."""
 
-    wake: threading.Event
-    stop: threading.Event
-    edited: threading.Event
+    wake: threading.Event = field(default_factory=threading.Event)
+    stop: threading.Event = field(default_factory=threading.Event)
+    edited: threading.Event = field(default_factory=threading.Event)
+
+    def listen(self, also: Callable[[], None] = lambda: None) -> None:
+        """SIGTERM and SIGINT set both, and call `also`: in a thread of their own, since a handler
+        may interrupt the main thread while it has the lock of one of the two."""
+        ends = (signal.SIGTERM, signal.SIGINT)
+        heard, tell = socket.socketpair()
+        tell.setblocking(False)
+
+        def listen() -> None:
+            while heard.recv(1)[0] not in ends:
+                pass
+            self.stop.set()
+            also()
+            self.wake.set()
+
+        threading.Thread(target=listen, daemon=True).start()
+        # Python writes a signal's number to the descriptor below only where it has a handler.
+        for number in ends:
+            signal.signal(number, lambda number, frame: None)
+        signal.set_wakeup_fd(tell.detach(), warn_on_full_buffer=False)
 
 
-class PassTimer:
-    """`alive` feeds the watchdog. `clock` must not jump."""
-
-    def __init__(
-        self,
-        agent: Agent,
-        config: Config,
-        woken: WakeEvents,
-        inbox: Inbox,
-        pacer: ReroutePacer,
-        alive: Callable[[], None],
-        calls: RepairCalls,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self.agent, self.config, self.woken = agent, config, woken
-        self.inbox, self.pacer, self.alive, self.clock = inbox, pacer, alive, clock
-        self.calls = calls
-
-    def wait(self) -> bool:
-        """Return True when the next pass is to begin, or the agent to end."""
-        agent, woken, poll = self.agent, self.woken, self.config.opensm.poll_seconds
-        normal = LastStatus(agent)
-        ask_at = self.clock()  # at once: the pass may have taken minutes
-        while True:
-            woken.wake.clear()
-            if woken.stop.is_set() or self.calls.pending:
+def wait(
+    agent: Agent, signals: DaemonSignals, alive: Callable[[], None], calls: RepairCalls
+) -> bool:
+    """Return True when the next pass is to begin, or the agent to end. `alive` feeds the
+    watchdog."""
+    pacing, pace, poll = agent.pacing, agent.pacing.pace, agent.config.opensm.poll_seconds
+    normal = LastStatus(agent)
+    pace.forget("status")  # ask at once: the pass may have taken minutes
+    while True:
+        signals.wake.clear()
+        if signals.stop.is_set() or calls.pending:
+            return True
+        # After an unforeseen error, only the end of the process comes sooner.
+        rest = agent.unexpected.wait("pass")
+        if signals.edited.is_set() and not rest:
+            return True
+        if pace.due("status"):  # however often the loop is woken, the fabric is watched
+            alive()
+            pace.put_off("status", poll)
+            if not rest and (situation := normal.moved()):
+                log.info("something moved: %s", situation)
+                debounce = agent.config.agent.fabric_debounce_seconds
+                signals.stop.wait(min(debounce, pacing.left()))
                 return True
-            now = self.clock()
-            # After an unforeseen error, only the end of the process comes sooner.
-            rest = agent.unexpected.wait("pass")
-            if woken.edited.is_set() and not rest:
-                return True
-            if now >= ask_at:  # however often the loop is woken, the fabric is watched
-                self.alive()
-                ask_at = now + poll
-                if not rest and (situation := normal.moved()):
-                    log.info("something moved: %s", situation)
-                    left = max(0.0, self.pacer.look_at() - now)
-                    woken.stop.wait(min(self.config.agent.fabric_debounce_seconds, left))
-                    return True
-            busy = agent.keys.pool.requests.busy and not agent.keys.unexpected.wait("keys")
-            if busy:
-                agent.serve_keys()
-            for at in self.inbox.pending() or ():
-                self.pacer.heard(at)
-            now = self.clock()
-            left = max(self.pacer.look_at() - now, rest)
-            if left <= 0:
-                return True
-            nap = min(left, max(0.0, ask_at - now), rest or left)
-            # Requests that wait for their job, or for OpenSM, get another turn soon.
-            woken.wake.wait(min(nap, KEYS_AGAIN) if busy else nap)
+        busy = agent.pool.requests.busy and not agent.keys.unexpected.wait("keys")
+        if busy:
+            agent.serve_keys()
+        for at in agent.events.inbox.pending() or ():
+            pacing.heard(at)
+        left = max(pacing.left(), rest)
+        if not left:
+            return True
+        nap = min(left, pace.left("status"), rest or left)
+        # Requests that wait for their job, or for OpenSM, get another turn soon.
+        signals.wake.wait(min(nap, KEYS_AGAIN) if busy else nap)
 
 
 class LastStatus:
@@ -100,29 +101,21 @@ class LastStatus:
     def moved(self) -> str:
         """What is worth a pass of its own, in words; empty where nothing has changed, the manager
         does not answer, or is still at work: a pass could not install before it is done."""
-        now = self.agent.ask_status()
-        if now is None or now == self.status or now.state == "at work":
+        now, last = self.agent.ask_status(), self.status
+        if now is None or now == last or now.state == "at work":
             return ""
-        if self.status is not None and self._own_install(now):
-            self.status = replace(
-                self.status,
-                engine=now.engine,
-                ours=now.ours,
-                identity=now.identity,
-                generation=now.generation,
-                amendments=now.amendments,
-                unknown_terminals=now.unknown_terminals,
-                state=now.state,
-                unconfirmed_switches=now.unconfirmed_switches,
+        ours = now.ours and now.identity == self.agent.current.identity
+        if last and ours and now.identity != last.identity:  # a pass or a key of this process
+            last = self.status = replace(
+                now,
+                process=last.process,
+                role=last.role,
+                topology_changes=last.topology_changes,
+                switches=last.switches,
+                hca_ports=last.hca_ports,
             )
         situation = self._situation(now)
-        same = self.status is not None and situation == self._situation(self.status)
-        return "" if same else situation
-
-    def _own_install(self, now: SmStatus) -> bool:
-        """Whether a pass or a routing key of this process installed the routes in force."""
-        before = self.status.identity if self.status else ""
-        return now.ours and now.identity == self.agent.current.identity != before
+        return "" if last and situation == self._situation(last) else situation
 
     def _situation(self, status: SmStatus) -> str:
         """The part of a status that is worth a pass of its own when it changes."""

@@ -18,8 +18,9 @@ from functools import lru_cache
 import numpy as np
 
 from sar_agent.check.order import Dependencies, channel_numbers, dependencies_rise
-from sar_agent.check.proof import ProvedTables, dependencies_with
+from sar_agent.check.proof import ProvedTables
 from sar_agent.check.walk import Planes
+from sar_agent.check.wiring import led_to, with_hosts
 from sar_agent.errors import Unserved
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U32, Bool
@@ -62,8 +63,18 @@ def host_planes(
     fabric: Fabric, proved: ProvedTables, senders: Bool | None, units: bool = False
 ) -> Planes:
     """uint16[L, S · P · P]: the dependencies of hosts in proved tables, known ones and those that
-    may be at the switches `senders` (bool[S]); with `units`, of aggregation units, too."""
-    return dependencies_with(fabric, proved, senders, units)[: int(proved.wiring.lanes)]
+    may be at the switches `senders` (bool[S]); all that exist where packets to these come to a
+    circle. With `units`, aggregation units count as hosts."""
+    planes, wiring = proved.counts.copy(), proved.wiring
+    if senders is not None and (senders.any() or units):
+        wiring = with_hosts(fabric, wiring, senders, units)
+        selected = led_to(fabric, senders)
+        known = (fabric.terminals_at > 0) & ~np.bool_(wiring.by_hop)
+        if units or (senders & ~known).any():
+            selected |= wiring.destination_kind > 0
+        if not proved.follow(wiring, selected, planes):
+            planes[:] = 1  # in no order
+    return planes[: int(wiring.lanes)]
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ the verdict is right.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -78,10 +79,8 @@ def _towards(sets: TableSets, pair: Pair, first: int, then: int) -> str:
     waits = np.logical_or.reduce([table[..., w] == q for table in tables])
     hosts = np.arange(holds.shape[1]) < fabric.terminals
     for o, d in np.argwhere(holds & waits & hosts):
-        only = np.zeros(holds.shape, np.bool_)
-        only[o, d] = True
         planes = sets.planes()
-        sets.mix(pair, only, planes)
+        sets.mix(pair, sets.one_tree(o, d), planes)
         if planes[: len(planes) // 2, at].any():
             ages = [age for age, table in _ages(sets, pair) if table[o, d, s] == p]
             both = {"old", "new"} <= set(ages)
@@ -95,8 +94,8 @@ def _ages(sets: TableSets, pair: Pair) -> list[tuple[str, U8]]:
     """The tables whose entries packets can meet, uint8[O, D, S] each, and their age in words; the
     old tables come first."""
     ages = [("old", pair[0].egress), ("new", pair[1].egress)]
-    if pair[0].had.size:
-        ages.append(("unconfirmed", pair[0].had))
+    if sets.had is not None and pair[0] is sets.old:
+        ages.append(("unconfirmed", sets.had))
     return ages + [("earlier", tables.egress) for tables in sets.also]
 
 
@@ -122,9 +121,9 @@ def _path(sets: TableSets, pair: Pair, o: int, d: int, kind: int) -> str:
     senders = np.flatnonzero(wiring.sends[wiring.destination_kind[d] - 1]).tolist()
     if kind == CIRCLE:
         for sender in senders:
-            circle = _circle_from(graph, sender) if sender in graph else []
-            if circle:
-                return _arrows(fabric, graph, circle)
+            with suppress(nx.NetworkXNoCycle):
+                if sender in graph:
+                    return _arrows(fabric, graph, nx.find_cycle(graph, sender))
     for sender in senders:
         v = sender
         for _ in range(fabric.switches):
@@ -142,13 +141,3 @@ def _arrows(fabric: Fabric, graph: nx.DiGraph[int], edges: Iterable[tuple[int, i
     return ", ".join(
         f'"{names[a]}" -> "{names[b]}" ({graph.edges[a, b]["age"]} entry)' for a, b in edges
     )
-
-
-def _circle_from(graph: nx.DiGraph[int], sender: int) -> list[tuple[int, int]]:
-    """The edges of a circle that packets from `sender` can reach; empty where there is none."""
-    import networkx as nx
-
-    try:
-        return list(nx.find_cycle(graph, sender))
-    except nx.NetworkXNoCycle:
-        return []

@@ -18,8 +18,6 @@ move.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,28 +29,20 @@ MOST_TRIES, HOPELESS = 2000, 200
 """Unions that are searched for a loop: over all stages, and in a stage where each had a loop."""
 
 
-@dataclass
-class IntermediateTables:
-    """Tables to install one after the other; in the last, `unmoved` trees do not have all of their
-    new entries."""
-
-    tables: list[TableEntries] = field(default_factory=list)
-    unmoved: int = 0
-
-
 def find_intermediate_tables(
     sets: TableSets, changed: Bool, outcome: U8, most: int
-) -> IntermediateTables:
-    """At most `most` stages; no stage where no tree can move, or where a tree that loses packets
-    now could not be moved.
+) -> tuple[list[TableEntries], int]:
+    """(tables to install one after the other, at most `most`; the number of trees that do not have
+    all of their new entries in the last of them). None where no tree can move, or where a tree that
+    loses packets now could not be moved.
 
     `changed` bool[O, D] are the trees to move; `outcome` uint8[O, D] is what `TableSets.mix`
     returned for moving each at once.
     """
     broken = sets.dead(sets.old.egress, changed)
-    now, steps, left = sets.old, IntermediateTables(), changed.copy()
+    now, tables, left = sets.old, list[TableEntries](), changed.copy()
     tries = MOST_TRIES
-    while left.any() and len(steps.tables) < most:
+    while left.any() and len(tables) < most:
         then = _next_tables(sets, now, left, outcome)
         union = sets.planes()
         sets.mix((now, now), np.ones_like(left), union)
@@ -68,10 +58,19 @@ def find_intermediate_tables(
         arrived = (now.egress == sets.new.egress).all(axis=2)
         left &= ~(moved & arrived)
         if sets.dead(now.egress, broken & left).any():
-            return IntermediateTables()
-        steps.tables.append(now)
-    steps.unmoved = int(np.count_nonzero(left))
-    return steps
+            return [], 0
+        tables.append(now)
+    return tables, int(np.count_nonzero(left))
+
+
+def _fits(sets: TableSets, pair: Pair, trees: Bool, union: Planes) -> bool:
+    """Whether `trees` (bool[O, D]) can move together with those whose dependencies are in `union`;
+    then theirs are, too."""
+    trial = union.copy()
+    fits = not sets.mix(pair, trees, trial).any() and sets.between_hosts(trial).acyclic
+    if fits:
+        union[:] = trial
+    return fits
 
 
 def _movable(
@@ -85,11 +84,8 @@ def _movable(
         group = waiting.pop()
         which = np.zeros_like(moved)
         which[tuple(np.array(group).T)] = True
-        trial = union.copy()
-        outcome = sets.mix(pair, which, trial)
         tries -= 1
-        if (outcome == FINE).all() and sets.between_hosts(trial).acyclic:
-            union[:] = trial
+        if _fits(sets, pair, which, union):
             moved |= which
         elif len(group) > 1:
             half = len(group) // 2
@@ -106,19 +102,15 @@ def _single_entries(
     hopeless, any_moved = tries - HOPELESS, False
     for o, d in trees:
         then.level[o, d] = sets.new.level[o, d]
-        only = np.zeros(now.egress.shape[:2], np.bool_)
-        only[o, d] = True
         differ = np.flatnonzero(then.egress[o, d] != sets.new.egress[o, d])
         distance = _distances(sets, sets.new.egress[o, d], d)
         for s in sorted(differ.tolist(), key=lambda s: int(distance[s])):
             if tries <= (0 if any_moved else hopeless):
                 break
             tries -= 1
-            trial, entry = union.copy(), then.egress[o, d, s]
-            then.egress[o, d, s] = sets.new.egress[o, d, s]
-            outcome = sets.mix((now, then), only, trial)
-            if (outcome == FINE).all() and sets.between_hosts(trial).acyclic:
-                union[:], any_moved = trial, True
+            entry, then.egress[o, d, s] = then.egress[o, d, s], sets.new.egress[o, d, s]
+            if _fits(sets, (now, then), sets.one_tree(o, d), union):
+                any_moved = True
             else:
                 then.egress[o, d, s] = entry
         if (then.egress[o, d] == now.egress[o, d]).all():
@@ -140,8 +132,6 @@ def _nearest_moved(sets: TableSets, now: TableEntries, o: int, d: int) -> U8:
     differ are always safe."""
     old, new = now.egress[o, d], sets.new.egress[o, d]
     distance = _distances(sets, new, d)
-    only = np.zeros(now.egress.shape[:2], np.bool_)
-    only[o, d] = True
     levels = np.unique(distance[old != new])
     best: U8 = old
     for at in levels:
@@ -149,7 +139,8 @@ def _nearest_moved(sets: TableSets, now: TableEntries, o: int, d: int) -> U8:
         egress = now.egress.copy()
         egress[o, d] = row
         then = TableEntries(egress, now.level)
-        if at != levels[0] and sets.mix((now, then), only, sets.planes())[o, d] != FINE:
+        outcome = sets.mix((now, then), sets.one_tree(o, d), sets.planes())
+        if at != levels[0] and outcome[o, d] != FINE:
             break
         best = row
     return best

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sar_agent.check.walk import FINE, Planes, no_dependencies, read_only, walk
-from sar_agent.check.wiring import Wiring, led_to, wiring_of, with_hosts
+from sar_agent.check.wiring import Wiring, wiring_of
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8, Bool
 from sar_agent.routing.routes import Routes
@@ -50,25 +50,6 @@ def prove(fabric: Fabric, routes: Routes) -> ProvedTables | None:
     if not _follow(wiring, egress, level, wiring.destination_kind > 0, True, counts):
         return None
     return ProvedTables(wiring, egress, level, read_only(counts))
-
-
-def dependencies_with(
-    fabric: Fabric, proved: ProvedTables, senders: Bool | None, units: bool = False
-) -> Planes:
-    """uint16[2 L, S · P · P]: the dependencies of proved tables, and those of hosts that may be at
-    the switches `senders` (bool[S]); all that exist where packets to these come to a circle. With
-    `units`, aggregation units count as hosts."""
-    planes = proved.counts.copy()
-    if senders is None or not (senders.any() or units):
-        return planes
-    wiring = with_hosts(fabric, proved.wiring, senders, units)
-    selected = led_to(fabric, senders)
-    known = (fabric.terminals_at > 0) & ~np.bool_(wiring.by_hop)
-    if units or (senders & ~known).any():
-        selected |= wiring.destination_kind > 0
-    if not proved.follow(wiring, selected, planes):
-        planes[:] = 1  # in no order
-    return planes
 
 
 def _follow(

@@ -14,10 +14,9 @@ import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint
-from typing import Any, Protocol, TypeVar
+from typing import Protocol
 
-import numpy as np
-
+from sar_agent.check.walk import read_only
 from sar_agent.errors import CheckFailed, SarError
 from sar_agent.fabric import Fabric
 from sar_agent.routing.routes import Routes
@@ -25,7 +24,6 @@ from sar_agent.util.extensions import extensions, load_point, package_of
 
 GROUP = "sar_agent.checks"
 log = logging.getLogger(__name__)
-A = TypeVar("A", bound=np.ndarray[Any, Any])
 
 
 @dataclass(frozen=True)
@@ -63,9 +61,9 @@ def registered_findings(fabric: Fabric, routes: Routes) -> tuple[Finding, ...]:
         return ()
     routes = replace(
         routes,
-        egress=_read_only(routes.egress),
-        service_level=None if routes.service_level is None else _read_only(routes.service_level),
-        hop_lane=None if routes.hop_lane is None else _read_only(routes.hop_lane),
+        egress=read_only(routes.egress),
+        service_level=None if routes.service_level is None else read_only(routes.service_level),
+        hop_lane=None if routes.hop_lane is None else read_only(routes.hop_lane),
     )
     return tuple(finding for point in points for finding in _findings(point, fabric, routes))
 
@@ -75,7 +73,14 @@ def _findings(point: EntryPoint, fabric: Fabric, routes: Routes) -> list[Finding
     any other error the routes are not proved, which is a finding, too."""
     try:
         check: Check = load_point(point, "check")()
-        return [replace(_sound(f), check=point.name) for f in check.findings(fabric, routes)]
+        found = list(check.findings(fabric, routes))
+        for finding in found:
+            if not isinstance(finding, Finding):
+                raise TypeError(f"{finding!r:.80} is not a Finding")
+            # The agent would take any other error for something else than a failed check.
+            if not (isinstance(finding.error, type) and issubclass(finding.error, CheckFailed)):
+                raise TypeError(f"{finding.error!r:.80} is not a CheckFailed")
+        return [replace(finding, check=point.name) for finding in found]
     except CheckFailed as error:
         return [Finding(str(error), type(error), point.name)]
     except SarError as error:
@@ -88,19 +93,3 @@ def _findings(point: EntryPoint, fabric: Fabric, routes: Routes) -> list[Finding
         f"not proved: {problem}"
     )
     return [Finding(sentence, check=point.name)]
-
-
-def _sound(finding: object) -> Finding:
-    """`finding` itself. Raises `TypeError` where it is no `Finding` whose error is a
-    `CheckFailed`: the agent would take any other error for something else than a failed check."""
-    if not isinstance(finding, Finding):
-        raise TypeError(f"{finding!r:.80} is not a Finding")
-    if not (isinstance(finding.error, type) and issubclass(finding.error, CheckFailed)):
-        raise TypeError(f"{finding.error!r:.80} is not a CheckFailed")
-    return finding
-
-
-def _read_only(array: A) -> A:
-    view: A = array.view()
-    view.flags.writeable = False
-    return view

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_agent.check.order import Dependencies
-from sar_agent.check.proof import ProvedTables, dependencies_with
 from sar_agent.check.walk import Planes, no_dependencies, read_only, trace, walk
 from sar_agent.check.wiring import OTHERS, wiring_of, with_hosts
 from sar_agent.fabric import Fabric
@@ -21,7 +20,6 @@ from sar_agent.routing.routes import Routes
 A = TypeVar("A", bound=np.ndarray[Any, Any])
 NOT_KNOWN = 254
 """In `had`: the switch may have any entry."""
-_NONE: U8 = np.empty((0, 0, 0), np.uint8)
 
 
 class TableEntries(NamedTuple):
@@ -31,12 +29,9 @@ class TableEntries(NamedTuple):
     """uint8[O, D, S]"""
     level: U8
     """uint8[O, D, S]; uint8[O, D, 0] with one lane, or with lanes that do not depend on levels."""
-    had: U8 = _NONE
-    """uint8[O, D, S], entries that switches may have instead of `egress`; empty where all are
-    confirmed."""
 
     def with_trees(self, which: Bool, others: TableEntries) -> TableEntries:
-        """A copy with the trees `which` (bool[O, D]) of `others`; all its entries are confirmed."""
+        """A copy with the trees `which` (bool[O, D]) of `others`."""
         copy = TableEntries(self.egress.copy(), self.level.copy())
         copy.egress[which], copy.level[which] = others.egress[which], others.level[which]
         return copy
@@ -78,7 +73,7 @@ class TableSets:
         self.fabric, self.other = fabric, other
         self.same_lanes = all(_same_lanes(routes, after) for routes in everything)
         lanes = (after.virtual_lanes, after.hop_lane) if self.same_lanes else (1, None)
-        self._known = self.wiring = wiring_of(fabric, *lanes)
+        self.wiring = wiring_of(fabric, *lanes)
         if other.senders is not None:
             self.wiring = with_hosts(fabric, self.wiring, other.senders)
         offsets = max(len(routes.egress) for routes in everything)
@@ -88,33 +83,27 @@ class TableSets:
         )
         self.also = tuple(rest)
         """Earlier tables, whose packets may still be in the fabric during any mixture."""
-        if other.had is not None:
-            had = _repeated(other.had, offsets)
-            had = np.where(self._used(), had, self.old.egress)
-            if not np.array_equal(had, self.old.egress):
-                self.old = self.old._replace(had=had)
+        self.had: U8 | None = None
+        """uint8[O, D, S], entries that switches may have instead of the old ones; None where they
+        have confirmed all."""
+        if other.had is not None:  # what packets can use: live switches, destinations that are up
+            used = (self.wiring.destination_kind > 0)[:, None] & fabric.switch_up
+            had = np.where(used, _repeated(other.had, offsets), self.old.egress)
+            self.had = None if np.array_equal(had, self.old.egress) else had
         self.handed = np.empty((*self.old.egress.shape[:2], 0), np.uint16)
         if other.levels is not None and self.old.level.size:
             self.handed = _repeated(other.levels, offsets)
 
-    def _used(self) -> Bool:
-        """bool[D, S]: entries that packets can use: live switches, destinations that are up."""
-        used: Bool = (self.wiring.destination_kind > 0)[:, None] & self.fabric.switch_up
-        return used
-
-    def confirmed(self) -> bool:
-        """Whether all switches have confirmed the old tables."""
-        return not self.old.had.size
-
-    def known(self) -> bool:
-        """Whether it is known which entries each switch may have."""
-        return self.confirmed() or not (self.old.had == NOT_KNOWN).any()
+    def unknown(self) -> NDArray[np.intp]:
+        """intp[N, 3]: where it is not known which entry a switch may have."""
+        return np.argwhere(np.zeros(0) if self.had is None else self.had == NOT_KNOWN)
 
     def changed(self) -> Bool:
         """bool[O, D]: trees of which an entry or a service level differs, without those that repeat
         LID offset 0."""
         old, new = self.old, self.new
-        differs = self._differs(old, new)
+        entries = (old.egress != new.egress) & self.fabric.switch_up
+        differs: Bool = entries.any(axis=2) | (old.level != new.level).any(axis=2)
         # Trees to a switch that repeat those of offset 0, before and after, move with them.
         to_switches = slice(self.fabric.terminals, None)
         repeat = [
@@ -124,43 +113,15 @@ class TableSets:
         differs[1:, to_switches] &= ~np.logical_and.reduce(repeat)
         return differs
 
-    def open(self, changed: Bool) -> Bool:
-        """bool[O, D]: trees on which packets can meet other entries or levels than the new tables':
-        those `changed`, and those that differ in unconfirmed entries, earlier tables or levels."""
-        differs = changed.copy()
-        if not self.confirmed():
-            differs |= (self.old.had != self.old.egress).any(axis=2)
-        for tables in self.also:
-            differs |= self._differs(tables, self.new)
-        if self.handed.size:
-            own = np.uint16(1) << self.new.level.astype(np.uint16)
-            differs |= (self.handed & ~own).any(axis=2)
-        return differs
+    def planes(self) -> Planes:
+        """No dependencies yet."""
+        return no_dependencies(self.wiring)
 
-    def _differs(self, old: TableEntries, new: TableEntries) -> Bool:
-        """bool[O, D]: trees of which an entry at a live switch, or a level, differs."""
-        differs = np.zeros(old.egress.shape[:2], np.bool_)
-        up = self.fabric.switch_up
-        for o in range(len(differs)):
-            differs[o] = ((old.egress[o] != new.egress[o]) & up).any(axis=1)
-            differs[o] |= (old.level[o] != new.level[o]).any(axis=1)
-        return differs
-
-    def planes(self, proved: ProvedTables | None = None) -> Planes:
-        """The dependencies of the new tables by `proved`, their proof; without it, none."""
-        if proved is None:
-            return no_dependencies(self.wiring)
-        return dependencies_with(self.fabric, proved, self.other.senders)
-
-    def knows(self, proved: ProvedTables | None) -> bool:
-        """Whether `proved` is the proof of the new tables, on this wiring."""
-        return (
-            proved is not None
-            and self.same_lanes
-            and self._known.same(proved.wiring)
-            and np.array_equal(self.new.egress, proved.egress)
-            and np.array_equal(self.new.level, proved.level)
-        )
+    def one_tree(self, o: int, d: int) -> Bool:
+        """bool[O, D]: the tree of one destination at one LID offset."""
+        only = np.zeros(self.old.egress.shape[:2], np.bool_)
+        only[o, d] = True
+        return only
 
     def mix(self, pair: Pair, which: Bool, planes: Planes) -> U8:
         """uint8[O, D]: `FINE`, `CIRCLE` or `DROP` for the trees `which` (bool[O, D]) while both
@@ -176,9 +137,10 @@ class TableSets:
     def _tables(self, pair: Pair) -> list[TableEntries]:
         """All tables whose entries a mixture may have."""
         tables: list[TableEntries] = list(pair)
-        if pair[0].had.size or self.also:
-            had = pair[0].had if pair[0].had.size else pair[0].egress
-            tables += [TableEntries(had, pair[0].level), *(self.also or pair[:1])]
+        had = self.had if pair[0] is self.old else None
+        if had is not None or self.also:
+            other = TableEntries(pair[0].egress if had is None else had, pair[0].level)
+            tables += [other, *(self.also or pair[:1])]
             tables += pair[: len(tables) % 2]  # as few kernels as possible: for 2, 4, 6 tables
         return tables
 

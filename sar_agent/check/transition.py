@@ -20,11 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_agent.check.explain_hazard import describe_credit_loop, describe_hazard, describe_losses
-from sar_agent.check.intermediate_tables import IntermediateTables, find_intermediate_tables
+from sar_agent.check.intermediate_tables import find_intermediate_tables
 from sar_agent.check.order import channel_numbers, dependencies_rise
-from sar_agent.check.proof import ProvedTables
-from sar_agent.check.table_sets import NOT_KNOWN, OtherTables, TableEntries, TableSets
-from sar_agent.check.walk import CIRCLE, FINE
+from sar_agent.check.table_sets import OtherTables, TableEntries, TableSets
+from sar_agent.check.walk import CIRCLE
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8, U32, Bool
 from sar_agent.routing.routes import Routes
@@ -50,6 +49,19 @@ class Way(StrEnum):
     """The routes in force are not known well enough to prove anything. Nothing is installed."""
 
 
+WORDS = {
+    Way.SAME: "nothing changes",
+    Way.DIRECT: "any mixture of old and new entries is free of circles, losses and credit loops",
+    Way.STAGED: "safe in {stages} stages; at once, {danger}",
+    Way.FITTED: "safe in {stages} stages if {unmoved} trees keep their old entries; at once, "
+    "{danger}",
+    Way.UNPROVED: "not proved, because the routes in force are unsafe already: {danger}",
+    Way.UNSAFE: "not safe: {danger}",
+    Way.UNKNOWN: "not proved, because the routes in force are not known while switches have not "
+    "confirmed their entries: {danger}",
+}
+
+
 @dataclass(frozen=True, eq=False)
 class Transition:
     """How new routes may come into force, and the proof of it."""
@@ -70,8 +82,6 @@ class Transition:
     """uint32[L, S, P]: channel numbers that rise along every path of every mixture, where `way` is
     `DIRECT`: those that were given or, where these do not, a joint order of both tables. None where
     no numbers were given."""
-    rising: bool = False
-    """Whether the numbers that were given rise."""
 
     @property
     def proved(self) -> bool:
@@ -81,32 +91,15 @@ class Transition:
     @property
     def words(self) -> str:
         """The proof, or why there is none, in a sentence."""
-        if self.way is Way.SAME:
-            return "nothing changes"
-        if self.way is Way.DIRECT:
-            return "any mixture of old and new entries is free of circles, losses and credit loops"
-        if self.way is Way.STAGED:
-            return f"safe in {len(self.stages)} stages; at once, {self.danger}"
-        if self.way is Way.FITTED:
-            return (
-                f"safe in {len(self.stages)} stages if {self.unmoved} trees keep their old "
-                f"entries; at once, {self.danger}"
-            )
-        if self.way is Way.UNPROVED:
-            return f"not proved, because the routes in force are unsafe already: {self.danger}"
-        if self.way is Way.UNKNOWN:
-            return (
-                "not proved, because the routes in force are not known while switches have not "
-                f"confirmed their entries: {self.danger}"
-            )
-        return f"not safe: {self.danger}"
+        return WORDS[self.way].format(
+            stages=len(self.stages), unmoved=self.unmoved, danger=self.danger
+        )
 
 
 def examine(
     fabric: Fabric,
     before: Routes,
     after: Routes,
-    proved: ProvedTables | None = None,
     *,
     also: Sequence[Routes] = (),
     had: U8 | None = None,
@@ -117,7 +110,7 @@ def examine(
     """Whether and how `after` may replace `before`.
 
     `after` passed the check. `before` was read back, on the indices of `fabric`, and may have
-    broken entries. Given `proved`, the proof of `after`, only trees that change are walked.
+    broken entries.
 
     `had` is uint8[O, D, S]: entries that switches may have instead of `before`, where they have
     not confirmed it (254: unknown). `also` are earlier tables by which packets still in the fabric
@@ -125,39 +118,40 @@ def examine(
     uint16[O, D, S]: bit sets of the service levels that connections of earlier plans still use, by
     the switch where they send. `numbers` are those of `after` (`channel_numbers`).
     """
-    other, cases, drains = OtherTables(had, tuple(also), levels), [], (False,)
+    other, cases, drains = OtherTables(had, (), levels), [], (False,)
     for senders in _senders(fabric, before, after):
-        other = other._replace(senders=senders)
-        last = (_narrowed(fabric, before, after, senders),)
-        if also:
-            case = _Mixtures(TableSets(fabric, before, after, other), proved, numbers)
+        for earlier in dict.fromkeys((tuple(also), ())):
+            other = other._replace(senders=senders, also=earlier)
+            case = _Mixtures(TableSets(fabric, before, after, other), numbers)
+            if len(unknown := case.sets.unknown()):
+                first, *rest = sorted(set(unknown[:, 2].tolist()))
+                more = f" and {len(rest)} more" if rest else ""
+                danger = f'switch "{fabric.switch_name[first]}"{more} may have any entry'
+                return Transition(Way.UNKNOWN, danger, ())
+            drains = (len(also) > len(earlier) and case.way is not Way.SAME,)
             if case.safe:
-                return Transition(case.way, "", last, 0, (False,), case.order(), case.rising)
-        sets = TableSets(fabric, before, after, other._replace(also=()))
-        case = _Mixtures(sets, proved, numbers)
-        if not case.sets.known():
-            return Transition(Way.UNKNOWN, _describe_unknown(case.sets), ())
-        drains = (len(also) > 0 and case.way is not Way.SAME,)
-        if case.safe:
-            return Transition(case.way, "", last, 0, drains, case.order(), case.rising)
+                last = _narrowed(fabric, before, after, senders)
+                return Transition(case.way, "", (last,), 0, drains, case.order())
         cases.append(case)
     sets = cases[-1].sets
     own = _own_danger(
         sets if sets.same_lanes else TableSets(fabric, before, before, OtherTables(had, (), levels))
     )
-    if own and not sets.confirmed():
+    if own and sets.had is not None:
         return Transition(Way.UNKNOWN, own, ())
     if own and (levels is None or not sound_with_levels(fabric, after, levels)):
         return Transition(Way.UNPROVED, own, (after,), drains=drains)
     danger = cases[-1].danger()
     for case in () if own else cases:
-        steps = find_intermediate_tables(case.sets, case.changed, case.outcome, most_stages)
+        tables, unmoved = find_intermediate_tables(
+            case.sets, case.changed, case.outcome, most_stages
+        )
         # Tables that move less than half of the trees are not worth installing.
         most = np.count_nonzero(case.changed[:, : fabric.terminals])
-        if steps.tables and 2 * steps.unmoved <= most:
+        if tables and 2 * unmoved <= most:
             other = case.sets.other._replace(also=tuple(also))
-            return _staged(fabric, before, after, steps, danger, other)
-    if not sets.confirmed():
+            return _staged(fabric, before, after, tables, unmoved, danger, other)
+    if sets.had is not None:
         return Transition(Way.UNKNOWN, danger, ())
     if not own and (now := describe_losses(sets)):
         return Transition(Way.UNPROVED, f"{now}; at once, {danger}", (after,), drains=drains)
@@ -202,40 +196,29 @@ def sound_with_levels(fabric: Fabric, routes: Routes, levels: NDArray[np.uint16]
 
 
 class _Mixtures:
-    """The mixtures of a pair of tables, and whether all of them are safe.
+    """The mixtures of old and new tables, and whether all of them are safe."""
 
-    Only the open trees are walked where `proved`, the proof of the new tables, has the
-    dependencies of all others."""
-
-    def __init__(
-        self, sets: TableSets, proved: ProvedTables | None, numbers: U32 | None = None
-    ) -> None:
+    def __init__(self, sets: TableSets, numbers: U32 | None = None) -> None:
         self.sets, self.pair, self.numbers = sets, (sets.old, sets.new), numbers
-        self.changed = sets.changed()
-        self.open = sets.open(self.changed)
-        self.outcome = np.zeros(self.open.shape, np.uint8)
-        """uint8[O, D]: `FINE`, `CIRCLE` or `DROP`, valid at least for trees in `open`."""
-        self.way = Way.DIRECT
-        self.safe = self.rising = sets.same_lanes and not self.open.any()
-        if sets.same_lanes and not self.changed.any():
-            self.way = Way.SAME
-        if self.safe or not sets.known():
+        self.changed, self.planes = sets.changed(), sets.planes()
+        same = sets.same_lanes and not self.changed.any()
+        self.way = Way.SAME if same else Way.DIRECT
+        self.safe = self._rising = False
+        if len(sets.unknown()):
             return
-        known = sets.knows(proved)
-        self.planes = sets.planes(proved if known else None)
-        walked = self.open if known else np.ones_like(self.open)
-        self.outcome = np.where(self.open, sets.mix(self.pair, walked, self.planes), FINE)
+        self.outcome = sets.mix(self.pair, np.ones_like(self.changed), self.planes)
+        """uint8[O, D]: `FINE`, `CIRCLE` or `DROP` for each tree."""
         self._hazard = describe_hazard(sets, self.pair, self.outcome)
         if not self._hazard:
             hosts = self.planes[: int(sets.wiring.lanes)]
-            self.rising = numbers is not None and dependencies_rise(sets.wiring, hosts, numbers)
-            self.safe = self.rising or sets.between_hosts(self.planes).acyclic
+            self._rising = numbers is not None and dependencies_rise(sets.wiring, hosts, numbers)
+            self.safe = self._rising or sets.between_hosts(self.planes).acyclic
 
     def order(self) -> U32 | None:
         """`Transition.numbers`, where all mixtures are safe."""
         sets = self.sets
-        if self.rising or self.numbers is None or not sets.same_lanes:
-            return self.numbers if self.rising else None
+        if self._rising or self.numbers is None or not sets.same_lanes:
+            return self.numbers if self._rising else None
         hosts, others = np.split(self.planes, 2)
         numbers = channel_numbers(sets.fabric, sets.wiring, hosts | others)
         return channel_numbers(sets.fabric, sets.wiring, hosts) if numbers is None else numbers
@@ -243,15 +226,6 @@ class _Mixtures:
     def danger(self) -> str:
         """What could happen, where some mixture is not safe."""
         return self._hazard or describe_credit_loop(self.sets, self.pair, self.planes)
-
-
-def _describe_unknown(sets: TableSets) -> str:
-    """Names a switch whose entries are not known."""
-    at = np.argwhere(sets.old.had == NOT_KNOWN)
-    switches = {int(s) for s in at[:, 2]}
-    first = sets.fabric.switch_name[min(switches)]
-    rest = f" and {len(switches) - 1} more" if len(switches) > 1 else ""
-    return f'switch "{first}"{rest} may have any entry'
 
 
 def _own_danger(sets: TableSets) -> str:
@@ -270,7 +244,8 @@ def _staged(
     fabric: Fabric,
     before: Routes,
     after: Routes,
-    steps: IntermediateTables,
+    tables: list[TableEntries],
+    unmoved: int,
     danger: str,
     other: OtherTables,
 ) -> Transition:
@@ -279,17 +254,17 @@ def _staged(
         senders = np.zeros_like(after.senders)
     last = _narrowed(fabric, before, after, other.senders)
 
-    def routes(tables: TableEntries) -> Routes:
-        level = tables.level[:offsets] if tables.level.size else after.service_level
-        egress = tables.egress[:offsets]
+    def routes(entries: TableEntries) -> Routes:
+        level = entries.level[:offsets] if entries.level.size else after.service_level
+        egress = entries.egress[:offsets]
         return replace(after, egress=egress, service_level=level, mark=0, senders=senders)
 
-    *stages, end = map(routes, steps.tables)
+    *stages, end = map(routes, tables)
     way, end = Way.FITTED, replace(end, senders=last.senders)
-    if not steps.unmoved:
+    if not unmoved:
         way, end = Way.STAGED, last
     drains = _drains(fabric, (before, *stages, end), other)
-    return Transition(way, danger, (*stages, end), steps.unmoved, drains)
+    return Transition(way, danger, (*stages, end), unmoved, drains)
 
 
 def _drains(fabric: Fabric, tables: tuple[Routes, ...], other: OtherTables) -> tuple[bool, ...]:
@@ -301,7 +276,7 @@ def _drains(fabric: Fabric, tables: tuple[Routes, ...], other: OtherTables) -> t
         drain = len(also) > 3
         if also and not drain:
             sets = TableSets(fabric, old, new, other._replace(also=also))
-            drain = not _Mixtures(sets, None).safe
+            drain = not _Mixtures(sets).safe
         drains.append(drain)
         also = (old,) if drain else (*also, old)
         other = other._replace(had=None)

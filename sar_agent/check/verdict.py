@@ -76,35 +76,27 @@ def check_routes(fabric: Fabric, routes: Routes) -> Verdict:
 
 
 def check_and_prove(fabric: Fabric, routes: Routes) -> CheckResult:
-    """The verdict of `check_routes`, with the proof."""
-    routes.require_fit(fabric)
-    result = _check_built_in(fabric, routes)
-    if result.proved is None or not (findings := registered_findings(fabric, routes)):
-        return result
-    return CheckResult(replace(result.verdict, findings=findings), None)
-
-
-def _check_built_in(fabric: Fabric, routes: Routes) -> CheckResult:
-    """Reachability, then credit loops.
+    """The verdict of `check_routes`, with the proof: reachability, credit loops, registered checks.
 
     *Between hosts*, traffic of jobs closes no loop; this is required. *Everyone*: nor does traffic
     to the switches' own LIDs, and to and from the aggregation units that newer switches show as
     ports of their own. Where units are attached to spines, or cables are broken, no shortest paths
     may satisfy the second condition in one lane. That traffic is next to nothing, and every engine
     of OpenSM ignores it, so the condition is reported but not required."""
-    lanes = routes.virtual_lanes
+    routes.require_fit(fabric)
+    lanes, findings = routes.virtual_lanes, tuple[Finding, ...]()
     if not (proved := prove(fabric, routes)):
         reach = check_reachability(fabric, routes)
-        finding = Finding(
-            f"{reach.unreachable_pairs} pairs do not reach; the first is {reach.first}"
-        )
-        return CheckResult(Verdict(reach.unreachable_pairs, lanes, False, False, (finding,)), None)
+        problem = f"{reach.unreachable_pairs} pairs do not reach; the first is {reach.first}"
+        findings = (Finding(problem),)
+        return CheckResult(Verdict(reach.unreachable_pairs, lanes, False, False, findings), None)
     wiring, hosts, others = proved.wiring, proved.counts[:lanes], proved.counts[lanes:]
     everyone = Dependencies(wiring, hosts | others).acyclic
     loop = [] if everyone else Dependencies(wiring, hosts).cycle()
     if not loop:
-        proved = replace(proved, everyone=everyone)
-        return CheckResult(Verdict(0, lanes, True, everyone, hop_by_hop=wiring.by_hop), proved)
+        findings = registered_findings(fabric, routes)
+        verdict = Verdict(0, lanes, True, everyone, findings, wiring.by_hop)
+        return CheckResult(verdict, None if findings else replace(proved, everyone=everyone))
     names = [fabric.channel_name(int(fabric.channel_by_port[s, p])) for s, p, _ in loop]
     if wiring.by_hop:
         names = [f"{name} in lane {lane}" for name, (*_, lane) in zip(names, loop, strict=True)]

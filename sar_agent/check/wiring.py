@@ -10,8 +10,7 @@ Who sends, and to whom, is part of it, so the same walk serves known hosts and u
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -66,11 +65,6 @@ class Wiring(NamedTuple):
     def following(self) -> U16:
         """uint16[S, P + 1], `next`."""
         return self.next.reshape(self.switches, -1)
-
-    def same(self, other: Wiring) -> bool:
-        """Whether all arrays are equal."""
-        pairs: Iterable[tuple[Any, Any]] = zip(self, other, strict=True)
-        return all(np.array_equal(mine, theirs) for mine, theirs in pairs)
 
     @property
     def live(self) -> Bool:

@@ -13,5 +13,5 @@ def counters(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) ->
     from sar_agent.counters.last_window import comparison_words
 
     settings = load_config(config)
-    comparison = counted_now(settings, build_site(settings).observer.observe()).comparison
+    comparison, _ = counted_now(settings, build_site(settings).observer.observe())
     print_answer(comparison.json(), comparison_words(comparison), as_json=as_json)

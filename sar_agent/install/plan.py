@@ -122,12 +122,11 @@ def make_plan(
     routes = replace(unproved, egress=proved.egress, hop_lane=lanes)
     with stage("senders"):
         expected = host_places(fabric) if routes.senders is None else routes.senders
-        routes = replace(routes, senders=expected)
-        routes = replace(routes, senders=senders_proved(fabric, routes, proved))
-        assert routes.senders is not None
+        senders = senders_proved(fabric, replace(routes, senders=expected), proved)
+        routes = replace(routes, senders=senders)
     with stage("certificate"):
         kept = before.numbers if before and order is None else order
-        numbers = certificate_of(fabric, proved, routes.senders, kept)
+        numbers = certificate_of(fabric, proved, senders, kept)
     with stage("measure"):
         traffic = traffic_of(fabric, mix, routes)
         measures = measure(fabric, mix, routes, traffic=traffic)

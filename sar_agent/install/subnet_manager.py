@@ -24,7 +24,7 @@ from sar_agent.fabric.model import U8
 from sar_agent.formats.routes_file import RoutesFile
 from sar_agent.install.plan import Plan
 from sar_agent.routing.routes import Routes
-from sar_agent.util.extensions import extension_names, load_extension
+from sar_agent.util.extensions import load_extension
 
 GROUP = "sar_agent.subnet_managers"
 
@@ -202,11 +202,6 @@ class SubnetManager(Protocol):
         """Tell subscribers of a five-phase update to leave LID offset 0, or to return to it.
         Raises `SarError`; a notice may be lost."""
         raise SarError(f"{self.name} sends no notices")
-
-
-def subnet_manager_names() -> list[str]:
-    """All registered names, sorted."""
-    return list(extension_names(GROUP))
 
 
 def load_subnet_manager(config: Config) -> SubnetManager:

@@ -85,15 +85,13 @@ def transition_to(
             plan.fabric,
             before,
             plan.routes,
-            plan.proved,
             also=also,
             had=of.had if of else None,
             levels=assigned,
             numbers=plan.numbers,
         )
-    if verdict.numbers is not None and not verdict.rising:
-        plan = replace(plan, numbers=verdict.numbers)  # in which both tables rise
-    return replace(plan, transition=verdict)
+    numbers = plan.numbers if verdict.numbers is None else verdict.numbers  # in which both rise
+    return replace(plan, numbers=numbers, transition=verdict)
 
 
 def _sl2vl_tables(before: SmStatus, now: SmStatus) -> int | None:
@@ -105,14 +103,13 @@ def _sl2vl_tables(before: SmStatus, now: SmStatus) -> int | None:
 
 
 class Transit:
-    """Into force through `manager`. `sleep` waits for seconds, `levels` keeps what jobs were
-    assigned, `tries` is how often other tables may be found in force meanwhile."""
+    """Into force through `manager`. `levels` keeps what jobs were assigned, `tries` is how often
+    other tables may be found in force meanwhile, `sleep` waits for seconds."""
 
     def __init__(
         self,
         manager: SubnetManager,
-        *,
-        levels: AssignedLevels | None = None,
+        levels: AssignedLevels,
         tries: int = 3,
         recent: RecentTables | None = None,
         sleep: Callable[[float], None] = time.sleep,
@@ -138,16 +135,17 @@ class Transit:
     def install(self, plan: Plan, known: InForce | None = None) -> CommitResult:
         """Examine and bring into force; again where the manager finds other tables in force
         meanwhile. Raises as `before`, `examine` and `bring`."""
-        for left in range(self.tries - 1, -1, -1):
+        left = self.tries
+        while True:
             before, known = self.before(plan.fabric, known), None
             plan = self.examine(plan, before)
             try:
                 return self.bring(plan, before)
             except SmRefused as error:
+                left -= 1
                 if not error.changed or not left:
                     raise
                 log.warning("%s; reading what is in force again", error)
-        raise AssertionError("unreachable: tries is at least 1")
 
     def before(self, fabric: Fabric, known: InForce | None = None) -> InForce:
         """What is in force on `fabric`: `known`, which was read a moment ago, if it is confirmed
@@ -179,13 +177,12 @@ class Transit:
         self,
         plan: Plan,
         before: InForce,
-        between: Callable[[Plan], None] = lambda stage: None,
         *,
         whole: bool = False,
     ) -> CommitResult:
-        """Install an examined plan through its stages, each with a generation of its own,
-        checked, read back, and then passed to `between`. `whole`: in one step, where nobody is
-        there whom a mixture of old and new tables could hurt.
+        """Install an examined plan through its stages, each with a generation of its own, checked
+        and read back. `whole`: in one step, where nobody is there whom a mixture of old and new
+        tables could hurt.
 
         Raises `NotSafe` where no transition is safe, else as `SubnetManager.install`: then the last
         stage that arrived is in force.
@@ -206,24 +203,21 @@ class Transit:
                 self._pause(self.recent.left())
             step = replace(planned, generation=plan.generation + number)
             step, now = self._put(step, now)
-            between(step)
-        if self.levels:
-            self.levels.end_others(plan.fabric, step.routes)
+        self.levels.end_others(plan.fabric, step.routes)
         changed = table_changes(plan.fabric, before.routes, now.routes)
         sent = _sl2vl_tables(before.status, now.status)
         return CommitResult(step, now, changed, transition, sent)
 
     def _put(self, step: Plan, before: InForce) -> tuple[Plan, InForce]:
         """Install a stage; returns it with the levels that it keeps, and what was read back."""
-        levels = self.levels
-        if levels:  # on the disk before the first host can be assigned them
-            levels.begin(step.fabric, before.routes, step.routes, ours=before.status.ours)
-            step = replace(step, levels=levels.all_assigned)
+        # On the disk before the first host can be assigned them.
+        self.levels.begin(step.fabric, before.routes, step.routes, ours=before.status.ours)
+        step = replace(step, levels=self.levels.all_assigned)
         try:
             now = self.manager.install(step, before.digest)
         except SmRefused as error:
-            if levels and not error.pending:
-                levels.undo_begin()
+            if not error.pending:
+                self.levels.undo_begin()
             raise
         self.recent.saw(step.fabric, now)
         return step, now

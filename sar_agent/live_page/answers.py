@@ -12,6 +12,10 @@ from sar_agent.live_page.cells import HeatCells, thousandths
 from sar_agent.live_page.snapshot import PageSnapshot
 from sar_agent.quality.channel_traffic import Traffic
 
+MEASURES = ("load_max", "lower_bound_load_max", "dark_fiber_ratio", "throughput_min", "switches",
+            "terminals", "channels")  # fmt: skip
+COUNTED = ("source", "seconds", "links", "known", "rank", "top", "counted_max", "counted_mean",
+           "hot_links")  # fmt: skip
 MOST_JOBS = 2000
 """Jobs in `api/state.json`, those with the largest predicted load."""
 
@@ -19,7 +23,7 @@ MOST_JOBS = 2000
 def state_answer(page: PageSnapshot, traffic: Traffic | None) -> dict[str, Any]:
     """What is wrong, what is in force, the jobs and the last decisions."""
     jobs: list[dict[str, Any]] = []
-    measures = dict(page.measures)
+    measures = _fields(page.measures, MEASURES)
     if page.fabric is not None and page.load is not None and traffic is not None:
         weights = page.comparison.jobs if page.comparison else ()
         known = {job.job: job.weight for job in weights if job.weight is not None}
@@ -28,27 +32,14 @@ def state_answer(page: PageSnapshot, traffic: Traffic | None) -> dict[str, Any]:
         leaves = dict(zip(sizes, traffic.job_switches.tolist(), strict=True))
         phases = dict(zip(sizes, traffic.phase_contention.tolist(), strict=True))
         measures |= _phases(traffic)
-        jobs = [
-            asdict(job)
-            | {
-                "ports": sizes[job.job],
-                "switches": leaves[job.job],
-                "phase_contention": phases[job.job],
-            }
-            for job in compared
-        ]
+        for job in compared:
+            more = {"ports": sizes[job.job], "switches": leaves[job.job]}
+            jobs.append(asdict(job) | more | {"phase_contention": phases[job.job]})
         jobs.sort(key=lambda job: (-job["predicted"], job["job"]))
-    return {
+    names = ("at", "interval", "version", "mode", "engine", "result", "sentence", "in_force")
+    return _fields(page, names) | {
         "snapshot": page.number,
-        "at": page.at,
-        "interval": page.interval,
-        "version": page.version,
-        "mode": page.mode,
-        "engine": page.engine,
-        "result": page.result,
-        "sentence": page.sentence,
         "wrong": [asdict(trouble) for trouble in page.troubles],
-        "in_force": page.in_force,
         "fabric": page.fabric.digest.hex()[:16] if page.fabric else None,
         "measures": measures,
         "planned": _planned(page),
@@ -57,6 +48,10 @@ def state_answer(page: PageSnapshot, traffic: Traffic | None) -> dict[str, Any]:
         "jobs_total": len(page.mix.jobs) if page.mix else 0,
         "decisions": list(page.decisions),
     }
+
+
+def _fields(values: object, names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: getattr(values, name) for name in names} if values else {}
 
 
 def _phases(traffic: Traffic) -> dict[str, float]:
@@ -71,28 +66,20 @@ def _planned(page: PageSnapshot) -> dict[str, float]:
     if page.planned is None:
         return {}
     measures, traffic = page.planned
-    names = ("load_max", "dark_fiber_ratio", "throughput_min")
-    return {name: getattr(measures, name) for name in names} | _phases(traffic)
+    return _fields(measures, ("load_max", "dark_fiber_ratio", "throughput_min")) | _phases(traffic)
 
 
 def _counters(page: PageSnapshot) -> dict[str, Any]:
-    comparison = page.comparison
-    if comparison is None:
-        return {"problem": page.counters}
-    names = ("source", "seconds", "links", "known", "rank", "top", "counted_max", "counted_mean",
-             "hot_links")  # fmt: skip
-    return {"problem": page.counters, "ended": page.counted_at} | {
-        name: getattr(comparison, name) for name in names
-    }
+    ended = {"ended": page.counted_at} if page.comparison else {}
+    return {"problem": page.counters} | ended | _fields(page.comparison, COUNTED)
 
 
 def loads_answer(page: PageSnapshot, cells: HeatCells) -> dict[str, Any]:
     """Predicted and counted share of every cell's speed, in thousandths."""
-    assert page.fabric is not None
     channels, window = cells.channel, page.window
     return {
         "snapshot": page.number,
-        "fabric": page.fabric.digest.hex()[:16],
+        "fabric": cells.digest,
         "predicted": None if page.load is None else thousandths(page.load[channels]),
         "counted": None
         if window is None
@@ -115,7 +102,7 @@ def link_answer(
     link: int, page: PageSnapshot, cells: HeatCells, traffic: Traffic | None
 ) -> dict[str, Any] | None:
     """One cell: its name, its loads, and the jobs that use it; None where there is no such cell."""
-    if not 0 <= link < len(cells.channel) or page.fabric is None:
+    if not 0 <= link < len(cells.channel):
         return None
     c, window = int(cells.channel[link]), page.window
     users: list[dict[str, Any]] = []
@@ -131,8 +118,8 @@ def link_answer(
     waits = float(window.waits[c]) if window is not None and known else float("nan")
     return {
         "link": link,
-        "name": page.fabric.channel_name(c),
-        "rate": float(page.fabric.channel_rate[c]),
+        "name": cells.fabric.channel_name(c),
+        "rate": float(cells.fabric.channel_rate[c]),
         "predicted": None if page.load is None else float(page.load[c]),
         "counted": float(window.share[c]) if window is not None and known else None,
         "waits": None if np.isnan(waits) else waits,

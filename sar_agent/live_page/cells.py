@@ -18,6 +18,7 @@ UNKNOWN = -1
 class HeatCells:
     """K cells, one for each live channel."""
 
+    fabric: Fabric
     channel: NDArray[np.int64]
     """int64[K]"""
     cell: NDArray[np.int64]
@@ -37,13 +38,19 @@ class HeatCells:
         cell = np.full(fabric.channels, -1, np.int64)
         cell[channel] = np.arange(len(channel))
         first = np.cumsum([0, *sizes], dtype=np.int64)
-        return cls(channel, cell, tuple(level.name for level in found), first)
+        return cls(fabric, channel, cell, tuple(level.name for level in found), first)
 
-    def json(self, fabric: Fabric) -> dict[str, Any]:
+    @property
+    def digest(self) -> str:
+        """Names the fabric in answers."""
+        return self.fabric.digest.hex()[:16]
+
+    def json(self) -> dict[str, Any]:
         """The object of `api/fabric.json`."""
+        fabric = self.fabric
         back = fabric.channel_reverse[self.channel]
         return {
-            "fabric": fabric.digest.hex()[:16],
+            "fabric": self.digest,
             "hosts": fabric.terminals,
             "switches": list(fabric.switch_name),
             "levels": [

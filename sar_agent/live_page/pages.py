@@ -10,13 +10,11 @@ from __future__ import annotations
 import gzip
 import json
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-import numpy as np
-
+from sar_agent.jobs import JobMix
 from sar_agent.live_page.answers import job_answer, link_answer, loads_answer, state_answer
 from sar_agent.live_page.cells import HeatCells
 from sar_agent.live_page.snapshot import PageSnapshot
@@ -54,7 +52,7 @@ class LivePages:
         self._lock = threading.Lock()
         self._kept: dict[str, PageAnswer | None] = {}
         self._kept_of: PageSnapshot | None = None
-        self._cells: tuple[bytes, HeatCells] | None = None
+        self._cells: HeatCells | None = None
         self._traffic: Traffic | None = None
 
     def show(self, snapshot: PageSnapshot) -> None:
@@ -77,65 +75,51 @@ class LivePages:
             name, kind = STATIC[path]
             body = (files("sar_agent.live_page") / "static" / name).read_bytes()
             return _answer(body, kind, self._process)
-        tag = f"{self._process}-{page.number}"
-        makers: dict[str, Callable[[], Any]] = {
-            "/api/state.json": lambda: state_answer(page, self._traffic_of(page)),
-            "/api/fabric.json": lambda: self._fabric(page),
-            "/api/loads.json": lambda: self._loads(page),
-            "/api/job.json": lambda: self._job(value, page),
-            "/api/link.json": lambda: self._link(value, page),
-        }
-        made = makers[path]() if path in makers else None
+        made = self._made(path, value, page)
         if made is None:
             return None
-        if path == "/api/fabric.json":
-            tag = f"{self._process}-{made['fabric']}"
+        version = made["fabric"] if path == "/api/fabric.json" else page.number
         text = json.dumps(made, separators=(",", ":"), allow_nan=False)
-        return _answer(text.encode(), JSON, tag)
+        return _answer(text.encode(), JSON, f"{self._process}-{version}")
 
-    def _fabric(self, page: PageSnapshot) -> Any:
+    def _made(self, path: str, value: str, page: PageSnapshot) -> dict[str, Any] | None:
+        """The object for a path; None where there is none."""
+        if path == "/api/state.json":
+            return state_answer(page, self._traffic_of(page))
         cells = self._cells_of(page)
-        return cells.json(page.fabric) if cells and page.fabric else None
-
-    def _loads(self, page: PageSnapshot) -> Any:
-        cells = self._cells_of(page)
-        return loads_answer(page, cells) if cells else None
-
-    def _job(self, job: str, page: PageSnapshot) -> Any:
-        cells, traffic = self._cells_of(page), self._traffic_of(page)
-        return job_answer(job, cells, traffic) if cells and traffic else None
-
-    def _link(self, link: str, page: PageSnapshot) -> Any:
-        cells = self._cells_of(page)
-        if cells is None or not link.isdecimal() or len(link) > 9:
+        if cells is None:
             return None
-        return link_answer(int(link), page, cells, self._traffic_of(page))
+        if path == "/api/fabric.json":
+            return cells.json()
+        if path == "/api/loads.json":
+            return loads_answer(page, cells)
+        if path == "/api/job.json" and (traffic := self._traffic_of(page)):
+            return job_answer(value, cells, traffic)
+        if path == "/api/link.json" and value.isdecimal() and len(value) <= 9:
+            return link_answer(int(value), page, cells, self._traffic_of(page))
+        return None
 
     def _cells_of(self, page: PageSnapshot) -> HeatCells | None:
         if page.fabric is None:
             return None
-        if self._cells is None or self._cells[0] != page.fabric.digest:
-            self._cells = page.fabric.digest, HeatCells.of(page.fabric)
-        return self._cells[1]
+        if self._cells is None or self._cells.fabric.digest != page.fabric.digest:
+            self._cells = HeatCells.of(page.fabric)
+        return self._cells
 
     def _traffic_of(self, page: PageSnapshot) -> Traffic | None:
         fabric, mix, routes = page.fabric, page.mix, page.routes
         if fabric is None or mix is None or routes is None:
             return None
         last = self._traffic
-        same = last is not None and last.fabric is fabric and last.routes is routes
-        if last is None or not same or not _same_jobs(last, page):
+        same = last and last.fabric is fabric and last.routes is routes
+        if not (last and same and _named(last.mix) == _named(mix)):
             self._traffic = traffic_of(fabric, mix, routes)
         return self._traffic
 
 
-def _same_jobs(traffic: Traffic, page: PageSnapshot) -> bool:
-    assert page.mix is not None
-    old, new = traffic.mix.jobs, page.mix.jobs
-    return len(old) == len(new) and all(
-        a.id == b.id and a.weight == b.weight and np.array_equal(a.terminals, b.terminals)
-        for a, b in zip(old, new, strict=True)
-    )
+def _named(mix: JobMix) -> list[tuple[str, bytes]]:
+    """Equal for the same jobs of the same numbers."""
+    return [(job.id, job.key) for job in mix.jobs]
 
 
 def _answer(body: bytes, kind: str, tag: str) -> PageAnswer:

@@ -6,7 +6,7 @@ when somebody looks, in the thread of the HTTP server.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from sar_agent.counters import Comparison, CounterWindow
@@ -49,10 +49,8 @@ class PageSnapshot:
     mix: JobMix | None = None
     routes: Routes | None = None
     """Those in force."""
-    load: F64 | None = None
-    """float64[C], predicted for the routes in force and the jobs of now."""
-    measures: dict[str, Any] = field(default_factory=dict)
-    """The largest load, its lower bound, and others, of the same."""
+    measures: Measures | None = None
+    """Of the routes in force under the jobs of now."""
     planned: tuple[Measures, Traffic] | None = None
     """Of the routes that are planned beside those in force, under the jobs of now; None where the
     agent installs."""
@@ -65,3 +63,8 @@ class PageSnapshot:
     """Why nothing is counted; empty where something is."""
     decisions: tuple[dict[str, Any], ...] = ()
     """The newest first."""
+
+    @property
+    def load(self) -> F64 | None:
+        """float64[C], predicted for the routes in force and the jobs of now."""
+        return self.measures.channel_load if self.measures else None

@@ -36,28 +36,24 @@ IGNORED = (
 
 
 class FileManager(SubnetManager):
-    """`head_of_queue` are seconds as in `SmStatus`, which OpenSM does not tell."""
+    """As configured."""
 
     name = "OpenSM"
 
-    def __init__(
-        self,
-        lfts_file: Path,
-        request: SweepRequest,
-        reader: TablesReader,
-        deadline: float,
-        head_of_queue: float,
-    ) -> None:
-        self.path, self.request, self.reader = lfts_file, request, reader
-        self.deadline, self.head_of_queue = deadline, head_of_queue
-        self.swap = LftsSwap(lfts_file)
+    def __init__(self, config: Config) -> None:
+        opensm = config.opensm
+        self.path, self.deadline = Path(opensm.lfts_file), opensm.load_deadline_seconds
+        self.request, self.reader = SweepRequest(opensm), TablesReader(config)
+        code = opensm.head_of_queue_lifetime
+        self.head_of_queue = -1.0 if code >= 20 else 4.096e-6 * 2**code
+        """Seconds as in `SmStatus`, which OpenSM does not tell."""
+        self.swap = LftsSwap(self.path)
         self._file: tuple[object, LftsFile | None] | None = None
         """The file with its version."""
 
     def status(self) -> SmStatus:
         """Raises `SarError` where OpenSM has ended, or nothing can be read back."""
-        pid = self.request.process()
-        return self._status(pid, self.reader.latest())
+        return self._status(self.request.process(), self.reader.latest())
 
     def fabric(self) -> Fabric:
         """Never: without the plugin, OpenSM tells nobody its fabric."""
@@ -220,26 +216,5 @@ class FileManager(SubnetManager):
         )
 
 
-def file_manager(config: Config) -> FileManager:
-    """The subnet manager `file`, as configured."""
-    opensm = config.opensm
-    request = SweepRequest(
-        Path(opensm.pid_file) if opensm.pid_file else None,
-        opensm.reload_command,
-        opensm.load_deadline_seconds,
-    )
-    reader = TablesReader(
-        Path(opensm.lfts_dump) if opensm.lfts_dump else None,
-        opensm.read_back_command,
-        config.fabric.environment,
-        opensm.load_deadline_seconds,
-        config.agent.interval_seconds,
-    )
-    code = opensm.head_of_queue_lifetime
-    return FileManager(
-        Path(opensm.lfts_file),
-        request,
-        reader,
-        opensm.load_deadline_seconds,
-        -1.0 if code >= 20 else 4.096e-6 * 2**code,
-    )
+file_manager = FileManager
+"""The subnet manager `file`, by the name of its entry point."""

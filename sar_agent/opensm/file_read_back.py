@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from sar_agent.config.model import Config
 from sar_agent.errors import InputError, Unavailable
 from sar_agent.formats.lfts_dump import DumpUnfinished, GuidTables, parse_tables
 from sar_agent.install.subnet_manager import NotYet
@@ -33,19 +34,15 @@ class TablesReading:
 
 
 class TablesReader:
-    """Reads by `command` where there is one, else from the file `dump`."""
+    """Reads by `read_back_command` where there is one, else from the file `lfts_dump`."""
 
-    def __init__(
-        self,
-        dump: Path | None,
-        command: list[str],
-        environment: dict[str, str],
-        deadline: float,
-        fresh_for: float,
-    ) -> None:
-        """`fresh_for`: seconds for which `latest` trusts what the command printed."""
-        self.dump, self.command, self.environment = dump, command, environment
-        self.deadline, self.fresh_for = deadline, fresh_for
+    def __init__(self, config: Config) -> None:
+        opensm = config.opensm
+        self.dump, self.command = Path(opensm.lfts_dump), opensm.read_back_command
+        self.environment = os.environ | config.fabric.environment
+        self.deadline = opensm.load_deadline_seconds
+        self.fresh_for = config.agent.interval_seconds
+        """Seconds for which `latest` trusts what the command printed."""
         self._last: TablesReading | None = None
         self._read_at = 0.0
         self._readings = 0
@@ -63,7 +60,7 @@ class TablesReader:
     def version(self) -> tuple[int, ...]:
         """Of the dump file, without reading it; of the command, of the last reading. Raises
         `Unavailable` where there is no dump file."""
-        if self.asks_switches or self.dump is None:
+        if self.asks_switches:
             return (self._readings,)
         try:
             stat = self.dump.stat()
@@ -120,11 +117,10 @@ class TablesReader:
                     deadline=self.deadline,
                     most=MOST,
                     remedy="install infiniband-diags, or set opensm.read_back_command",
-                    environment=os.environ | self.environment,
+                    environment=self.environment,
                     folder=Path(folder),
                 )
             return parse_tables(text.encode(), self.command[0])
-        assert self.dump is not None
         try:
             return parse_tables(self.dump.read_bytes(), self.dump)
         except OSError as error:

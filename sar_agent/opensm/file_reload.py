@@ -6,6 +6,7 @@ import os
 import signal
 from pathlib import Path
 
+from sar_agent.config.opensm import OpensmConfig
 from sar_agent.errors import Unavailable
 from sar_agent.util.programs import run_program
 
@@ -14,10 +15,11 @@ MOST = 65536
 
 
 class SweepRequest:
-    """By `command` where there is one, else by SIGHUP to the process in `pid_file`."""
+    """By `reload_command` where there is one, else by SIGHUP to the process in `pid_file`."""
 
-    def __init__(self, pid_file: Path | None, command: list[str], deadline: float) -> None:
-        self.pid_file, self.command, self.deadline = pid_file, command, deadline
+    def __init__(self, config: OpensmConfig) -> None:
+        self.pid_file = Path(config.pid_file) if config.pid_file else None
+        self.command, self.deadline = config.reload_command, config.load_deadline_seconds
 
     def process(self) -> int:
         """OpenSM's process; 0 where no file names it. Raises `Unavailable` where it has ended."""

@@ -53,13 +53,9 @@ def sm_status(
     """The plugin's status in the agent's terms. `kept` and `waiting` are the generations in
     `routes.sar` and `routes.next`; `pending`: there is a `routes.next`."""
     ours = status.engine_in_force == OUR_ENGINE
-    state: Literal["starting", "at work", "built"] = (
-        "starting"
-        if status.state == "starting"
-        else "built"
-        if status.state in AT_REST
-        else "at work"
-    )
+    state: Literal["starting", "at work", "built"] = "built"
+    if status.state not in AT_REST:
+        state = "starting" if status.state == "starting" else "at work"
     numbers = status.generation_in_force, status.generation_loaded, kept, waiting
     return SmStatus(
         engine=status.engine_in_force,
@@ -98,11 +94,10 @@ def _identity(status: PluginStatus) -> str:
     return f"{status.generation_in_force}{repaired}"
 
 
-def read_in_force(client: PluginClient, fabric: Fabric, patience: float | None = None) -> InForce:
+def read_in_force(client: PluginClient, fabric: Fabric, patience: float = PATIENCE) -> InForce:
     """The tables that switches have, on the indices of `fabric`. Raises `NotYet` where OpenSM is at
-    work for longer than `patience` (None: `PATIENCE`) seconds, else `SarError` where the tables
-    cannot be read."""
-    until = time.monotonic() + (PATIENCE if patience is None else patience)
+    work for longer than `patience` seconds, else `SarError` where the tables cannot be read."""
+    until = time.monotonic() + patience
     while True:
         before = client.status()
         if before.state in AT_REST:

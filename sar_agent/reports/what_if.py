@@ -17,7 +17,7 @@ from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.components import connected_components
 from sar_agent.fabric.odd_cables import cable_name, host_cable_name
-from sar_agent.jobs.model import moved_mix
+from sar_agent.jobs.model import multi_switch_mix
 from sar_agent.quality.channel_traffic import Traffic, traffic_of
 from sar_agent.reports.places import Places
 from sar_agent.reports.site_dumps import SiteDumps
@@ -145,7 +145,7 @@ def what_if(
     notes: tuple[str, ...] = (),
 ) -> WhatIf:
     """What the engine makes of the fabric `after`, with the jobs of now."""
-    before, mix = dumps.fabric, moved_mix(dumps.mix, dumps.fabric, after)
+    before, mix = dumps.fabric, multi_switch_mix(after, dumps.mix.jobs)
     lost = {h for h, of in before.hosts.items() if before.terminal_up[list(of)].any()}
     lost -= {h for h, of in after.hosts.items() if after.terminal_up[list(of)].any()}
     now = float(dumps.traffic.load[before.channel_up].max(initial=0.0))
@@ -178,7 +178,7 @@ def what_if(
 
 def _routes(dumps: SiteDumps, engine: Engine, after: Fabric) -> Routes:
     """The engine's routes with lanes. Raises `SarError`."""
-    mix, options = moved_mix(dumps.mix, dumps.fabric, after), Options()
+    mix, options = multi_switch_mix(after, dumps.mix.jobs), Options()
     if isinstance(engine, Rerouting) and dumps.routes.engine == engine.name:
         made = PreviousRoutes(dumps.fabric, dumps.mix, dumps.routes)
         routes = engine.reroute(made, after, mix, options)

@@ -19,7 +19,8 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from sar_agent import __version__
-from sar_agent.agent.daemon import DaemonSignals, new_pages, run_passes
+from sar_agent.agent.daemon import new_pages, run_passes
+from sar_agent.agent.waiting import DaemonSignals
 from sar_agent.config.model import Config
 from sar_agent.errors import SarError
 from sar_agent.install.subnet_manager import SmStatus, load_subnet_manager

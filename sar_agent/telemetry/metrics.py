@@ -7,13 +7,13 @@ number, a user or a host, so the number of series does not grow with the site.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Literal
 
-from prometheus_client import Info, ProcessCollector, disable_created_metrics
+from prometheus_client import Gauge, Info, ProcessCollector, disable_created_metrics
 
 from sar_agent.errors import Unavailable
 from sar_agent.events.message import RefusalReason
@@ -30,28 +30,22 @@ if TYPE_CHECKING:
 
 Which = Literal["in_force", "planned", "baseline"]
 ERROR_PLACES = (
-    *(
-        "pass",
-        "keys",
-        "status",
-        "counters",
-        "events",
-        "waiting",
-        "server",
-        "peer",
-        "page",
-        "baseline",
-    ),
-    *("look at Slurm", "look at the fabric", "look at the topology"),
-)
+    "pass", "keys", "status", "counters", "events", "waiting", "server", "peer", "page", "baseline",
+    "look at Slurm", "look at the fabric", "look at the topology",
+)  # fmt: skip
 """Parts of the agent that catch unexpected errors."""
 STAGES = (
-    *("slurm", "fabric", "route", "check", "senders", "certificate", "measure", "transition"),
-    *("write", "load", "read_back", "drain"),
-)
+    "slurm", "fabric", "route", "check", "senders", "certificate", "measure", "transition",
+    "write", "load", "read_back", "drain",
+)  # fmt: skip
 UPDATE_METHODS = ("direct", "staged", "five-phase", "none")
 """`agent.update_strategy.UpdateMethod`, a type above this one; "none" for what was refused."""
 UPDATE_RESULTS = ("installed", "given_up", "refused")
+MEASURES = (
+    "dark_fiber_ratio", "effective_efi_max", "effective_efi_mean", "load_max", "throughput_mean",
+    "throughput_min", "phase_contention_mean", "phase_contention_max",
+)  # fmt: skip
+"""Fields of `Measures`, and of `RouteMetrics`."""
 _COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 
 
@@ -282,16 +276,15 @@ class Metrics(
         disable_created_metrics()  # type: ignore[no-untyped-call] # a series more for each counter, which no query of ours reads
         super().__init__()
         ProcessCollector(registry=self.registry)
+        falls = "The counts fall when jobs end: query them without rate()."
         self._job_efi = JobDistribution(
             "sar_agent_job_effective_efi_max",
-            "Running multi-switch jobs, by the largest effective EFI on their routes. "
-            "The counts fall when jobs end: query them without rate().",
+            f"Running multi-switch jobs, by the largest effective EFI on their routes. {falls}",
             _COUNTS,
         )
         self._job_links = JobDistribution(
             "sar_agent_job_links",
-            "Running multi-switch jobs, by the number of channels that they use. "
-            "The counts fall when jobs end: query them without rate().",
+            f"Running multi-switch jobs, by the number of channels that they use. {falls}",
             _COUNTS,
         )
         self.registry.register(self._job_efi)
@@ -304,17 +297,8 @@ class Metrics(
 
     def show_measures(self, which: Which, measures: Measures | None) -> None:
         """Sets the quality of routes under the running jobs; None removes the series."""
-        gauges = {
-            "dark_fiber_ratio": self.dark_fiber_ratio,
-            "effective_efi_max": self.effective_efi_max,
-            "effective_efi_mean": self.effective_efi_mean,
-            "load_max": self.load_max,
-            "throughput_mean": self.throughput_mean,
-            "throughput_min": self.throughput_min,
-            "phase_contention_mean": self.phase_contention_mean,
-            "phase_contention_max": self.phase_contention_max,
-        }
-        for name, metric in gauges.items():
+        for name in MEASURES:
+            metric: Gauge = getattr(self, name)
             if measures is None:
                 with suppress(KeyError):
                     metric.remove(which)
@@ -369,10 +353,6 @@ class Metrics(
     def message_refused(self, reason: RefusalReason) -> None:
         """Counts a refusal."""
         self.events_refused.labels(reason.value).inc()
-
-    def count_waiting(self, waiting: Callable[[], float]) -> None:
-        """`waiting` is called at each scrape: jobs reported since the queue was last read."""
-        self.events_waiting.set_function(waiting)
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:

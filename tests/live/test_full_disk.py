@@ -71,12 +71,12 @@ def test_state_and_history(
     assert world.once().result is Result.INSTALLED
     assert world.once().result is Result.NOTHING, "it knows what it installed"
     assert "No space left" in caplog.text and "kept in memory" in caplog.text
-    assert len(world.agent.rerouter.committer.decisions.history.last(9)) == 1
+    assert len(world.agent.committer.decisions.history.last(9)) == 1
     filler.unlink()
     world.source.records = JOBS
     assert world.once().result is Result.INSTALLED
     assert world.restart().pass_once().result is Result.NOTHING
-    assert len(world.agent.rerouter.committer.decisions.history.last(9)) == 2
+    assert len(world.agent.committer.decisions.history.last(9)) == 2
 
 
 @pytest.mark.parametrize("how", [fill, fill_names])

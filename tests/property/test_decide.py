@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sar_agent.agent.decide import ObservedState, RoutesBasis, decide
+from sar_agent.agent.decide import ObservedState, decide
+from sar_agent.agent.state import State
 from sar_agent.jobs.filter import host_sets
 from sar_agent.jobs.record import JobRecord
 
@@ -21,13 +22,20 @@ RECORDS = st.lists(
 ).map(tuple)
 
 
+def made_for(records: tuple[JobRecord, ...]) -> State:
+    digest, jobs = b"fabric".hex(), host_sets(records)
+    return State(
+        generation=1, engine="sar", jobs=jobs, fabric_digest=digest, installed_at=0, identity=""
+    )
+
+
 def seen(records: tuple[JobRecord, ...], min_age: float = 0.0) -> ObservedState:
     return ObservedState(records, b"fabric", "sar", now=1000.0, min_age=min_age)
 
 
 @given(RECORDS, st.randoms(use_true_random=False))
 def test_ids_and_order_do_not_matter(records, random) -> None:
-    made = RoutesBasis(1, host_sets(records), b"fabric", "sar")
+    made = made_for(records)
     other = [one._replace(id=str(random.randrange(10**9))) for one in records]
     random.shuffle(other)
     assert decide(made, seen(tuple(other))).reason is None
@@ -35,14 +43,14 @@ def test_ids_and_order_do_not_matter(records, random) -> None:
 
 @given(RECORDS, RECORDS)
 def test_without_age_it_is_about_host_sets_alone(before, after) -> None:
-    made = RoutesBasis(1, host_sets(before), b"fabric", "sar")
+    made = made_for(before)
     changed = decide(made, seen(after)).reason is not None
     assert changed == (host_sets(before) != host_sets(after))
 
 
 @given(RECORDS, RECORDS, st.floats(0, 500))
 def test_waiting_for_age_only_ever_delays(before, after, min_age) -> None:
-    made = RoutesBasis(1, host_sets(before), b"fabric", "sar")
+    made = made_for(before)
     if decide(made, seen(after, min_age)).reason is not None:
         assert decide(made, seen(after)).reason is not None
     ended = host_sets(before) - host_sets(after)

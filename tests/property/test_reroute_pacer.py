@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_agent.agent.decide import Reason
-from sar_agent.agent.reroute_pacer import PaceLimits, ReroutePacer
+from sar_agent.config.model import AgentConfig
 
 seconds = st.floats(0, 20, allow_subnormal=False).map(lambda x: round(x, 2))
 
@@ -17,13 +17,13 @@ seconds = st.floats(0, 20, allow_subnormal=False).map(lambda x: round(x, 2))
 @st.composite
 def paces(draw):
     staleness = draw(seconds)
-    return PaceLimits(
-        interval=draw(st.floats(0.1, 40)),
-        debounce=draw(seconds),
-        debounce_most=min(draw(seconds), staleness),
-        min_install=min(draw(seconds), staleness),
+    return AgentConfig(
+        interval_seconds=draw(st.floats(0.1, 40)),
+        debounce_seconds=draw(seconds),
+        debounce_max_seconds=min(draw(seconds), staleness),
+        min_install_interval_seconds=min(draw(seconds), staleness),
         min_gain=draw(st.sampled_from([0.0, 0.1, 0.5])),
-        max_staleness=staleness,
+        max_staleness_seconds=staleness,
     )
 
 
@@ -31,7 +31,7 @@ def paces(draw):
 class World:
     """A queue, and a loop as the daemon's is, that takes `work` seconds for each pass."""
 
-    pace: PaceLimits
+    pace: AgentConfig
     work: float
     slurm_away: tuple[float, float] = (inf, inf)
     now: float = 0.0
@@ -108,7 +108,7 @@ def test_no_event_is_lost_and_none_waits_long_for_a_look(pace, work, events, gai
     for at, _ in events:
         after = [look for look in world.looks if look >= at]
         assert after, "never looked at"
-        assert after[0] - at <= pace.debounce_most + work + TINY
+        assert after[0] - at <= pace.debounce_max_seconds + work + TINY
 
 
 @given(paces(), work, events, gains, troubles)
@@ -116,7 +116,7 @@ def test_installs_for_jobs_keep_their_distance(pace, work, events, gains, troubl
     world = World(pace, work)
     world.run(events, gains, troubles)
     for (before, _), (after, urgent) in zip(world.installs, world.installs[1:], strict=False):
-        assert urgent or after - before >= pace.min_install - TINY
+        assert urgent or after - before >= pace.min_install_interval_seconds - TINY
 
 
 @given(paces(), work, events, gains, troubles)
@@ -125,7 +125,7 @@ def test_an_observed_change_is_routed_in_time(pace, work, events, gains, trouble
     world.run(events, gains, troubles)
     for seen, acted in world.acted:
         # The last install may be as young as the change, so that the distance comes on top.
-        assert acted - seen <= pace.max_staleness + work + TINY
+        assert acted - seen <= pace.max_staleness_seconds + work + TINY
     assert world.routed == world.version, "the last change is routed for, too"
 
 
@@ -135,7 +135,7 @@ def test_an_outage_of_slurm_ends_without_a_person(pace, work, events, start, len
     world.run(events, [], [])
     assert world.routed == world.version
     back = next((look for look in world.looks if look >= start + length), None)
-    assert back is not None and back - (start + length) <= pace.interval + work + TINY
+    assert back is not None and back - (start + length) <= pace.interval_seconds + work + TINY
 
 
 @given(paces(), st.integers(2, 200))

@@ -108,9 +108,9 @@ def test_a_second_repair_and_a_cable_that_comes_back(world: Repaired) -> None:
 def test_in_quiet_time_it_becomes_a_generation_of_its_own(world: Repaired) -> None:
     world.cut_and_repair()
     assert world.once().result is Result.NOTHING
-    amendments, now = world.agent.amendments, [0.0]
-    amendments.clock = lambda: now[0]
-    amendments._since = None
+    now = [0.0]
+    world.agent.pacing.pace.clock = lambda: now[0]
+    world.agent.amendments._amended = ""
     assert world.once().result is Result.NOTHING
     now[0] = 3599.0
     assert world.once().result is Result.NOTHING
@@ -160,7 +160,7 @@ def test_a_cable_that_comes_back_is_used(tmp_path: Path, another: bool) -> None:
     if another:
         world.bridge.repair(now)
         assert world.once().result is Result.NOTHING, "what the plugin did, first"
-        world.agent.amendments.quiet = 0.0
+        world.agent.pacing.pace.forget("amended")
     report = world.once()
     expected = Reason.AMENDED if another else Reason.FABRIC
     assert (report.result, report.reason) == (Result.INSTALLED, expected), report.sentence

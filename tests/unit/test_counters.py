@@ -375,7 +375,14 @@ def test_the_agent_compares_each_window_once(
     config = parse_config('[counters]\nweights = "observe"\n')
     counted = LastWindow()
     decisions = DecisionLog(History(Path("no folder")), "agent", problems)
-    observer = CountedTraffic(config, metrics, problems, decisions, counted)
+    parts: Any = SimpleNamespace(
+        config=config,
+        metrics=metrics,
+        problems=[problems],
+        committer=SimpleNamespace(decisions=decisions),
+        window=counted,
+    )
+    observer = CountedTraffic(parts)
     observer.source = source
 
     def observe() -> None:

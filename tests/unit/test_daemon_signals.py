@@ -8,7 +8,7 @@ import sys
 
 BEGIN = """
 import os, signal
-from sar_agent.agent.daemon import DaemonSignals
+from sar_agent.agent.waiting import DaemonSignals
 signals = DaemonSignals()
 signals.listen()
 """

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from sar_agent.agent.decide import Hold, ObservedState, Reason, RoutesBasis, decide
+from sar_agent.agent.decide import ObservedState, Reason, decide
+from sar_agent.agent.state import SavedHold, State
 from sar_agent.install.subnet_manager import SmStatus
 from sar_agent.jobs.filter import host_sets
 from sar_agent.opensm.plugin_client import PluginStatus
@@ -15,7 +16,14 @@ from tests.worlds.fake_opensm import STATUS, job
 
 A, B = job("1", "n1", "n5"), job("2", "n2", "n6")
 STATUS_OK = PluginStatus.model_validate(STATUS | {"generation_in_force": 7})
-MADE = RoutesBasis(7, host_sets([A, B]), b"fabric", "sar", "7")
+MADE = State(
+    generation=7,
+    engine="sar",
+    jobs=host_sets([A, B]),
+    fabric_digest=b"fabric".hex(),
+    installed_at=0.0,
+    identity="7",
+)
 SEEN = ObservedState((A, B), b"fabric", "sar", now=1000.0, status=sm_status(STATUS_OK))
 
 
@@ -46,20 +54,20 @@ def test_fallback_says_why_and_comes_before_all_else() -> None:
         fabric_digest=b"other",
         status=status(engine_in_force="updn", last_error="stale: leaf0"),
     )
-    decision = decide(MADE, seen, Hold(until=2000.0))
+    decision = decide(MADE, seen, SavedHold(until=2000.0))
     assert decision.reason is Reason.FALLBACK and "updn" in decision.why
     assert "stale: leaf0" in decision.why
 
 
 def test_a_hold_until_it_is_ended() -> None:
     for records in ((A,), ()):
-        decision = decide(MADE, replace(SEEN, records=records), Hold())
+        decision = decide(MADE, replace(SEEN, records=records), SavedHold())
         assert decision.reason is None and decision.held
         assert "held until `sar-agent resume`, although" in decision.why
 
 
 def test_a_hold_for_a_time() -> None:
-    hold = Hold(until=1010.0)
+    hold = SavedHold(until=1010.0)
     seen = replace(SEEN, records=(A,), fabric_digest=b"other")
     assert decide(MADE, seen, hold).held
     assert decide(MADE, replace(seen, now=1010.0), hold).reason is Reason.FABRIC

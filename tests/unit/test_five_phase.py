@@ -50,7 +50,7 @@ def test_subscribers_are_on_offset_1_while_tables_change_and_only_those_of_offse
     assert (before.forwarding[1] == after.forwarding[1]).all()
     assert before.service_levels is not None and after.service_levels is not None
     assert (before.service_levels[1] == after.service_levels[1]).all()
-    row = world.agent.rerouter.committer.decisions.history.last(1)[0]
+    row = world.agent.committer.decisions.history.last(1)[0]
     assert row.how == "five-phase" and row.phases is not None
     assert row.phases["subscribers"] == 2 and row.phases["late"] == 0
     assert set(row.phases["seconds"]) == {"unpath", "install", "repath"}
@@ -74,7 +74,7 @@ def test_a_silent_subscriber_ends_the_update_without_an_install(world: World) ->
     assert "of jobs 1" in report.sentence
     assert world.bridge.loads == loads and world.tables() is before
     assert one.offset == 0 and world.phase is Phase.IDLE
-    assert world.agent.rerouter.committer.decisions.history.last(1)[0].phases is not None
+    assert world.agent.committer.decisions.history.last(1)[0].phases is not None
 
 
 def test_a_silent_subscriber_of_an_ended_job_is_released(world: World) -> None:

@@ -168,7 +168,7 @@ def test_a_job_that_kept_three_updates_from_happening_keeps_no_more(
     for _ in range(3):
         report = world.once()
         assert report.result is Result.FAILED and "of jobs 2" in report.sentence
-        world.agent.rerouter.backoff.succeeded()
+        world.agent.backoff.succeeded()
     assert "job 2 has kept 3 updates from happening" in caplog.text
     coordinator = world.agent.updates.coordinator
     with pytest.raises(UncoveredSubscriber):

@@ -155,7 +155,7 @@ def test_a_refusal_on_the_same_fabric_is_not_repeated_at_once(world: World) -> N
     assert world.bridge.loads == [1, 2]
     assert (world.folder / "run/routes.sar").read_bytes() == good
     assert (world.folder / "state/state.json").read_bytes() == state
-    assert world.agent.rerouter.committer.decisions.history.last(1)[0].message == "no lanes"
+    assert world.agent.committer.decisions.history.last(1)[0].message == "no lanes"
     assert world.value("sar_agent_reroutes_total", reason="jobs_changed", result="failed") == 1
 
 

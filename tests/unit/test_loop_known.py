@@ -44,7 +44,7 @@ def test_nothing_is_installed_from_what_is_not_confirmed(world: World) -> None:
     report = world.once()
     assert report.result is Result.LATER and "not known while switches" in report.sentence
     assert world.bridge.loads == [1, 2]
-    assert world.agent.rerouter.committer.decisions.history.last(1)[0].generation == 0, (
+    assert world.agent.committer.decisions.history.last(1)[0].generation == 0, (
         "nothing was installed"
     )
     world.bridge.tables = known
@@ -68,6 +68,6 @@ def test_the_history_tells_what_really_changed(world: World) -> None:
 
     world.bridge.on_load = [fall_back]
     assert world.once().result is Result.INSTALLED
-    row, now = world.agent.rerouter.committer.decisions.history.last(1)[0], world.bridge.tables
+    row, now = world.agent.committer.decisions.history.last(1)[0], world.bridge.tables
     assert now and row.generation == world.bridge.generation == 2
     assert row.entries_changed == int((now.forwarding != rewritten[0].forwarding).sum())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -12,22 +11,36 @@ import pytest
 
 from sar_agent.agent.decide import Reason
 from sar_agent.agent.outcome import Result
-from sar_agent.agent.reroute_pacer import AS_GOOD, PaceLimits, ReroutePacer
+from sar_agent.agent.reroute_pacer import AS_GOOD
 from sar_agent.routing.template import template_of
 from tests.worlds.agent_world import JOBS, World
 from tests.worlds.fake_opensm import job
 
 
-def paced(folder: Path, **pace: float) -> tuple[World, ReroutePacer]:
+def paced(
+    folder: Path, interval: float = 30, min_install: float = 5, min_gain: float = 0
+) -> tuple[World, Pacing]:
     """Its first routes are installed."""
-    world, pacer = World(folder), ReroutePacer(PaceLimits(**pace))
-    world.agent.pacing.pacer = pacer
+    world = World(
+        folder,
+        interval_seconds=interval,
+        min_install_interval_seconds=min_install,
+        min_gain=min_gain,
+        max_staleness_seconds=1000,
+    )
+    world.agent.pacing.patient = True
     assert world.once().result is Result.INSTALLED
-    return world, pacer
+    return world, world.agent.pacing
+
+
+def later(pacing: Pacing) -> None:
+    """A thousand seconds pass."""
+    clock = pacing.pace.clock
+    pacing.pace.clock = lambda: clock() + 1000
 
 
 def test_jobs_wait_for_the_last_install_and_a_dead_link_does_not(tmp_path: Path) -> None:
-    world, pacer = paced(tmp_path, min_install=1000, max_staleness=1000)
+    world, pacing = paced(tmp_path, min_install=1000)
     world.source.records = JOBS[:1]
     report = world.once()
     assert (report.result, report.reason, report.ok) == (Result.LATER, Reason.JOBS, True)
@@ -38,7 +51,7 @@ def test_jobs_wait_for_the_last_install_and_a_dead_link_does_not(tmp_path: Path)
     assert (report.result, report.reason) == (Result.INSTALLED, Reason.FABRIC)
     world.source.records = JOBS
     assert "the next may be in" in world.once().sentence
-    pacer._installed -= 1000
+    later(pacing)
     assert "the next may be in" not in world.once().sentence
 
 
@@ -58,7 +71,7 @@ def planning(world: World, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_a_plan_with_too_little_gain_is_made_once_and_waits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world, pacer = paced(tmp_path, min_install=0, min_gain=0.9, max_staleness=1000)
+    world, pacing = paced(tmp_path, min_install=0, min_gain=0.9)
     world.source.records = (*JOBS, JOIN)
     monkeypatch.setattr(world.agent.pacing, "_as_good_as", lambda *_: False)
     plans = planning(world, monkeypatch)
@@ -67,10 +80,8 @@ def test_a_plan_with_too_little_gain_is_made_once_and_waits(
         assert report.result is Result.LATER and "too little" in report.sentence
     assert len(plans) == 1 and world.bridge.loads == [1]
     assert world.value("sar_agent_reroutes_total", reason="jobs_changed", result="later") == 1
-    assert [row.reason for row in world.agent.rerouter.committer.decisions.history.last(9)] == [
-        "first"
-    ]
-    pacer._changed -= 1000
+    assert [row.reason for row in world.agent.committer.decisions.history.last(9)] == ["first"]
+    later(pacing)
     assert world.once().result is Result.INSTALLED, "stale"
     assert world.once().result is Result.NOTHING
 
@@ -79,22 +90,21 @@ def test_a_plan_with_too_little_gain_is_made_once_and_waits(
 def test_a_job_that_ends_installs_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, min_gain: float
 ) -> None:
-    world, pacer = paced(tmp_path, min_install=0, min_gain=min_gain, max_staleness=1000)
+    world, pacing = paced(tmp_path, min_install=0, min_gain=min_gain)
     world.source.records = JOBS[:1]
     plans = planning(world, monkeypatch)
     for _ in range(3):
         report = world.once()
         assert (report.result, report.reason) == (Result.LATER, Reason.JOBS)
         assert AS_GOOD in report.sentence
-        pacer.begin(time.monotonic())
-        assert pacer._stale_at() == float("inf"), "no look is due because of it"
+        assert STALE not in pacing.pace, "no look is due because of it"
     assert len(plans) == 1 and world.bridge.loads == [1]
 
 
 def test_after_a_while_without_jobs_the_template_is_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world, pacer = paced(tmp_path, min_install=0, min_gain=0.001, max_staleness=1000)
+    world, pacing = paced(tmp_path, min_install=0, min_gain=0.001)
     world.source.records = JOBS[:1]
     assert AS_GOOD in world.once().sentence
     world.source.records = ()
@@ -102,8 +112,8 @@ def test_after_a_while_without_jobs_the_template_is_installed(
         report = world.once()
     assert report.result is Result.LATER and "too little" in report.sentence
     assert world.bridge.loads == [1]
-    assert pacer._stale_at() > time.monotonic() + 900, "since the last job ended"
-    pacer._changed -= 1000
+    assert pacing.pace.left(STALE) > 900, "since the last job ended"
+    later(pacing)
     assert world.once().result is Result.INSTALLED
     fabric, plan = world.fabric, world.agent.current.last
     assert plan is not None and not plan.mix.jobs

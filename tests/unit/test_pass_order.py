@@ -53,8 +53,8 @@ def on_disk(world: World) -> tuple[int, list[int], list[int]]:
         (lambda agent: agent.manager.install, (1, [1], [1])),
         (lambda agent: agent.installed.generations.add, (1, [1], [1])),
         (lambda agent: agent.installed.store.save, (1, [1, 2], [1])),
-        (lambda agent: agent.rerouter.committer.decisions.add, (2, [1, 2], [1])),
-        (lambda agent: agent.rerouter.publisher.rerouted, (2, [1, 2], [1, 2])),
+        (lambda agent: agent.committer.decisions.add, (2, [1, 2], [1])),
+        (lambda agent: agent.publisher.rerouted, (2, [1, 2], [1, 2])),
     ],
     ids=["install", "kept file", "state", "history", "metrics"],
 )

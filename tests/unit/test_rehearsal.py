@@ -53,8 +53,8 @@ for spec, lmc in (("xgft:2;6,5;1,3", 3), ("xgft:3;4,3,3;1,3,2", 0), ("torus:4x3x
         if stands:
             had = stands.egress.copy()
             had[:, : number + 1, 0] = 255
-            examine(now, stands, plan.routes, plan.proved, had=had, also=[stands])
-            examine(now, stands, plan.routes, plan.proved, also=[stands, stands])
+            examine(now, stands, plan.routes, had=had, also=[stands])
+            examine(now, stands, plan.routes, also=[stands, stands])
         senders_proved(now, plan.routes, plan.proved)
         longest_way(now, replace(plan.routes, egress=plan.routes.egress.copy()))
         stands = plan.routes

@@ -112,7 +112,7 @@ def test_files_that_root_writes_are_usable_by_the_agent(
 
     def agent() -> object:
         state = StateStore(theirs).load()
-        assert state and state.held
+        assert state and state.hold
         with Lock(theirs, "pass.lock", patience=0.0):
             History(theirs).add(ROW)
         return len(History(theirs).last(9)), Generations(theirs).read(7).generation

@@ -52,13 +52,13 @@ def test_an_older_generation_comes_into_force_and_is_held(world: World) -> None:
 
 def test_the_history_tells_of_it_as_of_a_pass(world: World) -> None:
     roll_back(world)
-    row = world.agent.rerouter.committer.decisions.history.last(1)[0]
+    row = world.agent.committer.decisions.history.last(1)[0]
     assert (row.reason, row.result, row.generation) == ("rollback", "installed", 3)
     assert row.how in ("direct", "staged") and row.before and row.predicted == row.achieved
     assert row.who != "agent" and "held until `sar-agent resume`" in row.why
     plan = world.agent.current.last
     assert plan is not None and row.predicted
-    planned = world.agent.rerouter.committer.decisions.history.last(2)[1].predicted
+    planned = world.agent.committer.decisions.history.last(2)[1].predicted
     assert planned and planned["phase_contention_mean"] == plan.measures.phase_contention_mean
     assert planned["phase_contention_max"] == plan.measures.phase_contention_max
 

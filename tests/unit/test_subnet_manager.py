@@ -25,7 +25,6 @@ from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.install.subnet_manager import (
     load_subnet_manager,
-    subnet_manager_names,
 )
 from tests.worlds.extension import installed_package
 from tests.worlds.fake_opensm import FakeSource, job
@@ -67,7 +66,7 @@ class Toy:
 
 
 def test_it_is_found_by_its_entry_point(config: Config) -> None:
-    assert subnet_manager_names() == ["file", "plugin", "toy"]
+    assert list(extension_names(GROUP)) == ["file", "plugin", "toy"]
     assert load_subnet_manager(config).name == "Toy SM"
     other = config.model_copy(update={"opensm": config.opensm.model_copy(update={"method": "ufm"})})
     with pytest.raises(InputError, match=r"no subnet manager is called 'ufm'.*file, plugin, toy"):

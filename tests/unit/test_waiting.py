@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from sar_agent.agent.repair_calls import RepairCalls
-from sar_agent.agent.reroute_pacer import PaceLimits, ReroutePacer
-from sar_agent.agent.waiting import PassTimer, WakeEvents
+from sar_agent.agent.reroute_pacer import Pacing
+from sar_agent.agent.waiting import DaemonSignals, wait
 from sar_agent.config.model import Config
 from sar_agent.events.authority import Authority
 from sar_agent.install.subnet_manager import SmStatus
@@ -70,16 +70,19 @@ class Loop:
     """A real agent's status, standing and passes; its waiting by the turned clock."""
 
     def __init__(self, folder: Path) -> None:
-        self.world = World(folder)
+        self.world = World(
+            folder, interval_seconds=INTERVAL, min_install_interval_seconds=0, min_gain=0
+        )
         self.agent: Any = self.world.agent
         self.clock = Turned()
         self.agent.unexpected.clock = lambda: self.clock.now
-        self.woken = WakeEvents(*(TurnedEvent(self.clock) for _ in range(3)))
-        self.pacer = ReroutePacer(PaceLimits(interval=INTERVAL))
+        self.woken = DaemonSignals(*(TurnedEvent(self.clock) for _ in range(3)))
+        self.pacing = Pacing(self.agent.config.agent, patient=True, clock=lambda: self.clock.now)
+        self.agent.pacing = self.pacing
         self.desk = Desk(Authority(frozenset()), lambda: None)
         self.served: list[float] = []
         self.on_serve: Callable[[], None] = lambda: None
-        self.agent.keys.pool.requests = self.desk
+        self.agent.pool.requests = self.desk
         self.agent.serve_keys = self._serve
         self.asked: list[float] = []
         ask = self.agent.ask_status
@@ -89,21 +92,8 @@ class Loop:
             return ask()  # type: ignore[no-any-return]
 
         self.agent.ask_status = counted
-        inbox: Any = SimpleNamespace(pending=lambda: None)
-        self.waiting = PassTimer(
-            self.agent,
-            self.agent.config.model_copy(
-                update={
-                    "opensm": self.agent.config.opensm.model_copy(update={"poll_seconds": POLL})
-                }
-            ),
-            self.woken,
-            inbox,
-            self.pacer,
-            lambda: None,
-            RepairCalls(self.world.agent.manager, lambda: None),
-            lambda: self.clock.now,
-        )
+        self.agent.events = SimpleNamespace(inbox=SimpleNamespace(pending=lambda: None))
+        self.calls = RepairCalls(self.world.agent.manager, lambda: None)
 
     @property
     def bridge(self) -> FakeBridge:
@@ -116,13 +106,13 @@ class Loop:
 
     def go(self, during: Callable[[], None] = lambda: None) -> float:
         """A pass, `during` after its look, and the wait after it, in seconds."""
-        self.pacer.begin(self.clock.now)
+        self.pacing.begin()
         # After the observation, before all else:
         self.agent.publisher.job_map = lambda records: during()
         self.agent.pass_once()
-        self.pacer.end(self.clock.now)
+        self.pacing.end()
         began = self.clock.now
-        assert self.waiting.wait()
+        assert wait(self.agent, self.woken, lambda: None, self.calls)
         return self.clock.now - began
 
 

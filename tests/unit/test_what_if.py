@@ -18,7 +18,8 @@ from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.model import Kind
 from sar_agent.fabric.one_more import with_one_more
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.jobs.model import moved_mix
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.model import make_job, multi_switch_mix
 from sar_agent.jobs.synthetic import mix_of_spec
 from sar_agent.quality.channel_traffic import traffic_of
 from sar_agent.reports.places import Places, find_places
@@ -36,6 +37,15 @@ def site(spec: str, engine: str, seed: int = 1) -> SiteDumps:
     fabric = load_fabric(spec)
     mix = mix_of_spec(f"mix:{seed}", fabric)
     return SiteDumps(fabric, (), mix, routed(load_engine(engine), fabric, mix, Options()))
+
+
+def on(mix: JobMix, before: Fabric, after: Fabric) -> JobMix:
+    """The same jobs on the terminals of the same GUIDs."""
+    place = {int(guid): t for t, guid in enumerate(after.terminal_guid)}
+    guids = [[int(before.terminal_guid[t]) for t in job.terminals] for job in mix.jobs]
+    kept = [[place[guid] for guid in of_job if guid in place] for of_job in guids]
+    jobs = (make_job(job.id, each) for job, each in zip(mix.jobs, kept, strict=True))
+    return multi_switch_mix(after, jobs)
 
 
 def built_without(fabric: Fabric, switches: Iterable[int], channels: Iterable[int]) -> Fabric:
@@ -76,7 +86,7 @@ def test_a_failure_has_the_load_of_a_fabric_that_never_had_the_part(spec: str, e
     for places in rng.sample(failures, 12):
         found = pulled(dumps, load_engine(engine), places)
         bare = built_without(dumps.fabric, places.switches, places.channels)
-        mix = moved_mix(dumps.mix, dumps.fabric, bare)
+        mix = on(dumps.mix, dumps.fabric, bare)
         routes = routed(load_engine(engine), bare, mix, Options())
         verdict = check_routes(bare, routes)
         assert found.proved == verdict.passed
@@ -139,7 +149,7 @@ def test_one_more_spine_takes_its_share() -> None:
     assert more.fabric.channels == dumps.fabric.channels + 2 * 6
     assert set(more.full) == {dumps.fabric.switch_name[s] for s in dumps.fabric.leaves}
     bigger = load_fabric("xgft:2;8,6;1,5")
-    mix = moved_mix(dumps.mix, dumps.fabric, bigger)
+    mix = on(dumps.mix, dumps.fabric, bigger)
     expected = traffic_of(bigger, mix, routed(load_engine("dmodk"), bigger, mix, Options()))
     found = what_if(dumps, load_engine("dmodk"), more.fabric, ("one more",))
     assert found.load[1] == pytest.approx(expected.load.max())

@@ -85,10 +85,7 @@ def snapshot_of(spec: str, jobs: int) -> PageSnapshot:
         fabric=fabric,
         mix=mix,
         routes=routes,
-        load=traffic.load,
-        measures={name: getattr(measures, name) for name in
-                  ("load_max", "lower_bound_load_max", "dark_fiber_ratio", "throughput_min",
-                   "switches", "terminals", "channels")},
+        measures=measures,
         window=window,
         comparison=found,
         counted_at=now - 41,

@@ -1,25 +1,18 @@
 """What looks at each pass from outside: nothing in the pass asks them, and none of them fails it.
 
 An observer is a module of this folder and its line in `OBSERVERS`; without both, all else works.
-The module has a function `observer`, which makes it of an agent's parts.
+The module's `observer` makes it of an agent's parts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol
 
 from sar_agent.agent.current import Current
-from sar_agent.agent.history import DecisionLog
 from sar_agent.agent.observe_site import Observation
 from sar_agent.agent.outcome import Report
-from sar_agent.config.model import Config
-from sar_agent.counters.last_window import LastWindow
-from sar_agent.live_page import LivePages
-from sar_agent.telemetry.metrics import Metrics
-from sar_agent.util.problem_log import ProblemLog
+from sar_agent.agent.parts import Parts
 
 OBSERVERS = (
     "baseline",
@@ -37,20 +30,7 @@ class PassObserver(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class ObserverParts:
-    """The parts of an agent that observers use."""
-
-    config: Config
-    metrics: Metrics
-    decisions: DecisionLog
-    pages: LivePages
-    window: LastWindow
-    problems: Sequence[ProblemLog]
-    """The agent's own first."""
-
-
-def make_observers(parts: ObserverParts) -> dict[str, PassObserver]:
+def make_observers(parts: Parts) -> dict[str, PassObserver]:
     """All observers by name."""
     modules = {name: import_module(f"{__name__}.{name}") for name in OBSERVERS}
     return {name: module.observer(parts) for name, module in modules.items()}

@@ -11,30 +11,24 @@ import logging
 
 from sar_agent.agent.current import Current, Measured
 from sar_agent.agent.observe_site import Observation
-from sar_agent.agent.observers import ObserverParts
 from sar_agent.agent.outcome import Report, Result
+from sar_agent.agent.parts import Parts
 from sar_agent.agent.publish import measured
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.routes import Routes
-from sar_agent.telemetry.metrics import Metrics
 
 log = logging.getLogger(__name__)
 QUIET = (Result.NOTHING, Result.HELD, Result.PLANNED)
 
 
-def observer(parts: ObserverParts) -> Baseline:
-    """The observer of an agent."""
-    return Baseline(parts.config.agent.baseline, parts.metrics)
-
-
 class Baseline:
-    """Measures `engine`, a name; with "" it does nothing."""
+    """Measures `agent.baseline`, an engine; with "" it does nothing."""
 
-    def __init__(self, engine: str, metrics: Metrics) -> None:
-        self.engine, self.metrics = engine, metrics
+    def __init__(self, parts: Parts) -> None:
+        self.engine, self.metrics = parts.config.agent.baseline, parts.metrics
         self._digest = b""
         """Of the fabric of `_routes`."""
         self._routes: Routes | None = None
@@ -61,3 +55,6 @@ class Baseline:
             except SarError as error:
                 log.info("no baseline of %s: %s", engine, error)
         return None
+
+
+observer = Baseline

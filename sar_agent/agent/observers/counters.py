@@ -15,10 +15,9 @@ from collections.abc import Hashable
 from sar_agent.agent.current import Current
 from sar_agent.agent.history import DecisionLog
 from sar_agent.agent.observe_site import Observation
-from sar_agent.agent.observers import ObserverParts
 from sar_agent.agent.outcome import Report, Result
+from sar_agent.agent.parts import Parts
 from sar_agent.agent.state import State
-from sar_agent.config.model import Config
 from sar_agent.counters import Comparison, CounterWindow, align, compare
 from sar_agent.counters.job_weights import JobWeights
 from sar_agent.counters.last_window import LastWindow, hot_words
@@ -28,33 +27,18 @@ from sar_agent.counters.steady_windows import SteadySpans
 from sar_agent.errors import SarError
 from sar_agent.jobs.filter import host_sets
 from sar_agent.quality.channel_traffic import Traffic, traffic_of
-from sar_agent.telemetry.metrics import Metrics
-from sar_agent.util.problem_log import ProblemLog
 
 log = logging.getLogger(__name__)
-
-
-def observer(parts: ObserverParts) -> CountedTraffic:
-    """The observer of an agent."""
-    return CountedTraffic(
-        parts.config, parts.metrics, parts.problems[0], parts.decisions, parts.window
-    )
 
 
 class CountedTraffic:
     """Compares each window once, and puts it into `found`. Without a source it does nothing."""
 
-    def __init__(
-        self,
-        config: Config,
-        metrics: Metrics,
-        problems: ProblemLog,
-        decisions: DecisionLog,
-        found: LastWindow,
-    ) -> None:
-        self.settings, self.metrics, self.problems = config.counters, metrics, problems
-        self.source: CounterSource | None = counter_source(config)
-        self.found, self.after = found, CountedAfter(decisions)
+    def __init__(self, parts: Parts) -> None:
+        self.settings, self.metrics = parts.config.counters, parts.metrics
+        self.problems, self.found = parts.problems[0], parts.window
+        self.source: CounterSource | None = counter_source(parts.config)
+        self.after = CountedAfter(parts.committer.decisions)
         self.loads = PredictedLoads()
         self.weights = JobWeights(self.settings.weights_smoothing_seconds)
         self._state: State | None = None
@@ -161,3 +145,6 @@ class CountedAfter:
             counted_after = (found.summary() or {}) | {"same_jobs": same}
             self.decisions.note(state.generation, counted_after=counted_after)
         self._ends.append((ended, jobs))
+
+
+observer = CountedTraffic

@@ -8,27 +8,24 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
 from typing import Any
 
 from sar_agent import __version__
 from sar_agent.agent.current import Current
 from sar_agent.agent.history import History
 from sar_agent.agent.observe_site import Observation
-from sar_agent.agent.observers import ObserverParts
 from sar_agent.agent.outcome import Report, Result
+from sar_agent.agent.parts import Parts
 from sar_agent.agent.state import State
-from sar_agent.config.model import Config
-from sar_agent.counters.last_window import LastWindow, hot_words
+from sar_agent.counters.last_window import hot_words
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
 from sar_agent.install.subnet_manager import SmStatus
 from sar_agent.jobs import JobMix
-from sar_agent.live_page import LivePages, PageSnapshot, Trouble
+from sar_agent.live_page import PageSnapshot, Trouble
 from sar_agent.live_page.lost_links import LostLinks
 from sar_agent.quality import Measures
 from sar_agent.quality.channel_traffic import Traffic
-from sar_agent.util.problem_log import ProblemLog
 
 DECISIONS = 20
 """Decisions on the page."""
@@ -37,19 +34,13 @@ _SHOWN = ("at", "who", "reason", "why", "result", "message", "engine", "generati
           "counted", "counted_after")  # fmt: skip
 
 
-def observer(parts: ObserverParts) -> PageFeed:
-    """The observer of an agent."""
-    return PageFeed(parts.config, parts.pages, parts.window, parts.problems)
-
-
 class PageFeed:
-    """Shows each pass on `pages`."""
+    """Shows each pass on the pages."""
 
-    def __init__(
-        self, config: Config, pages: LivePages, counted: LastWindow, problems: Sequence[ProblemLog]
-    ) -> None:
-        self.config, self.pages, self.counted, self.problems = config, pages, counted, problems
-        self._history = History(config.agent.state_dir)
+    def __init__(self, parts: Parts) -> None:
+        self.config, self.pages, self.counted = parts.config, parts.pages, parts.window
+        self.problems = parts.problems
+        self._history = History(self.config.agent.state_dir)
         self._written = 0
         """When the history was last written, as far as it has been read."""
         self._decisions: tuple[dict[str, Any], ...] = ()
@@ -99,8 +90,7 @@ class PageFeed:
                 fabric=fabric,
                 mix=self._mix,
                 routes=in_force.routes if in_force and measures else None,
-                load=measures.channel_load if measures else None,
-                measures=_numbers(measures),
+                measures=measures,
                 planned=_planned(current) if agent.mode == "observe" and measures else None,
                 window=window,
                 comparison=counted.comparison if window is not None else None,
@@ -185,7 +175,4 @@ def _planned(current: Current) -> tuple[Measures, Traffic] | None:
     return (measured.measures, measured.traffic) if measured else None
 
 
-def _numbers(measures: Measures | None) -> dict[str, Any]:
-    names = ("load_max", "lower_bound_load_max", "dark_fiber_ratio", "throughput_min", "switches",
-             "terminals", "channels")  # fmt: skip
-    return {} if measures is None else {name: getattr(measures, name) for name in names}
+observer = PageFeed

@@ -1,0 +1,53 @@
+"""The parts of an agent: each step of a pass gets all of them, and uses those that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sar_agent.agent.commit import Committer
+from sar_agent.agent.installed_routes import InstalledRoutes
+from sar_agent.agent.observe_site import SiteObserver
+from sar_agent.agent.planner import Planner
+from sar_agent.agent.publish import Publisher
+from sar_agent.agent.reroute_pacer import Pacing
+from sar_agent.agent.updates import Updates
+from sar_agent.config.model import Config
+from sar_agent.counters.last_window import LastWindow
+from sar_agent.events.intake import EventIntake
+from sar_agent.install.subnet_manager import SubnetManager
+from sar_agent.install.transit import Transit
+from sar_agent.keys.pool import KeyPool
+from sar_agent.live_page import LivePages
+from sar_agent.telemetry.metrics import Metrics
+from sar_agent.util.backoff import Backoff
+from sar_agent.util.problem_log import ProblemLog
+from sar_agent.util.unexpected_errors import UnexpectedErrors
+
+
+@dataclass(eq=False)
+class Parts:
+    """`build.build_agent` makes them, leaves first."""
+
+    config: Config
+    manager: SubnetManager
+    metrics: Metrics
+    unexpected: UnexpectedErrors
+    problems: Sequence[ProblemLog]
+    """The agent's own first."""
+    installed: InstalledRoutes
+    observer: SiteObserver
+    pool: KeyPool
+    planner: Planner
+    transit: Transit
+    updates: Updates
+    publisher: Publisher
+    committer: Committer
+    pacing: Pacing
+    backoff: Backoff
+    """Reroutes that failed are tried again, but ever less often."""
+    pages: LivePages
+    window: LastWindow
+    """The last window of counters."""
+    events: EventIntake
+    """What it hears from jobs."""
