@@ -22,6 +22,7 @@ from sar_agent.formats.routes_file import read_routes_file
 from sar_agent.keys import leases
 from sar_agent.keys import pool as manager
 from sar_agent.keys.description import keys_of
+from tests.worlds.fake_opensm import job
 from tests.worlds.key_site import ALICE, BOB, JOBS, ROOT, TORUS_HOSTS, Site
 
 
@@ -291,3 +292,35 @@ def test_a_plan_that_fails_with_keys_is_made_without(
     assert site.value("sar_agent_keys_lost") == 1
     assert site.say("key-list")["keys"] == []
     assert read_routes_file(site.bridge.dump().path).generation == 3
+
+
+def test_a_job_that_is_not_there_is_waited_for_and_then_refused(site: Site) -> None:
+    assert site.ask(job="77")["state"] == "waiting"
+    site.source.records = (*JOBS, job("77", "n003", "n007")._replace(uid=ALICE))
+    site.now += 1
+    site.agent.serve_keys()
+    assert site.say("key", job="77", phase="x", traffic="ring")["state"] == "in_force"
+    assert site.ask(job="78")["state"] == "waiting"
+    site.now += 100
+    site.agent.serve_keys()
+    answer = site.say("key", job="78", phase="x", traffic="ring")
+    assert answer["error"] == "no job 78 is running"
+
+
+def test_opensm_restarts_in_the_middle(site: Site) -> None:
+    site.bridge.fall_back()
+    assert site.ask()["state"] == "waiting"
+    assert site.pass_().result is Result.INSTALLED
+    site.agent.serve_keys()
+    assert site.ask()["offset"] == 2
+    site.bridge.away = True
+    assert site.ask(phase="y")["state"] == "waiting"
+    site.now += 100
+    site.agent.serve_keys()
+    assert "does not answer" in site.ask(phase="y")["sentence"]
+    site.bridge.away = False
+    site.bridge.fall_back()
+    assert site.pass_().result is Result.INSTALLED
+    hosts = slice(site.fabric.terminals)
+    again = site.tables()
+    assert not np.array_equal(again[2][:, hosts], again[1][:, hosts]), "the key is there again"

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from sar_agent.formats.routes_file import read_generation
 from sar_agent.standby.channel import PeerProblem
 from sar_agent.standby.peer_client import PeerClient
 from sar_agent.standby.snapshot import CONNECTIONS
-from sar_agent.standby.terms import Claim, Precedence, precedence
+from sar_agent.standby.terms import HEARD, Claim, Precedence, TermRecord, precedence
 from tests.worlds.standby_sides import Side, routes_image
 
 A, B = "a" * 16, "b" * 16
@@ -251,3 +252,25 @@ def test_levels_of_the_peer_are_looked_at_before_they_are_taken(
     assert b.link.exchange() == (not why), b.link.report.problem
     assert why in b.link.report.problem
     assert (b.state / "levels.bin").exists() == (not why)
+
+
+def test_an_agent_that_takes_over_takes_the_last_state_first(sides: tuple[Side, Side]) -> None:
+    a, b = sides
+    a.lead()
+    a.put(3)
+    assert b.link.exchange()
+    a.put(4)
+    a.follow()
+    b.lead()
+    assert b.generation() == 4
+    assert read_generation(b.run / "routes.sar") == 3, "OpenSM has begun with it already"
+
+
+@pytest.mark.parametrize("what", ["term", "highest", "generation"])
+def test_a_peer_s_numbers_leave_room_above_them(what: str) -> None:
+    """A term of 2^63 - 1 was believed, and `standby.json` with the next one could not be read."""
+    with pytest.raises(ValidationError):
+        claim(**{what: 2**63 - 1})
+    believed = claim(**{what: HEARD})
+    record = TermRecord(term=believed.term + 1, highest=believed.highest + 1)
+    assert TermRecord.model_validate_json(record.model_dump_json()) == record
