@@ -55,21 +55,6 @@ def test_two_messages_from_a_leaf_part_at_the_switch(choice: Choice) -> None:
     assert sorted(found) == [5 * 128 + 3, 6 * 128 + 3]
 
 
-def test_a_message_may_overtake_itself_per_packet_and_never_per_flow() -> None:
-    """Hosts 2 and 3 send to host 4, and their leaf knows the first spine only. The message from
-    host 0 to host 5 uses both: what goes over the first waits among theirs."""
-    fabric = load_fabric("xgft:2;2,3;1,2")
-    groups = minimal_groups(fabric)
-    entry = np.repeat(np.arange(len(groups.start) - 1), np.diff(groups.start))
-    kept = (entry // fabric.terminals != 1) | (fabric.channel_port[groups.channel] == 3)
-    start = np.concatenate([[0], np.cumsum(kept)])[groups.start].astype(np.uint32)
-    groups = PortGroups(start, groups.channel[kept])
-    flows = flows_of([(0, 5), (2, 4), (3, 4)], [40.0] * 3)
-    assert not adaptive_times(fabric, groups, flows, choice="flow").overtaken.any()
-    run = adaptive_times(fabric, groups, flows, choice="packet")
-    assert run.overtaken[0] > 0 and not run.overtaken[1:].any()
-
-
 @examples(40)
 @given(data=st.data(), seed=st.integers(0, 10**6), buffer=st.sampled_from([1, 2, 8]))
 def test_one_port_a_group_is_the_simulator_of_fixed_paths(

@@ -6,9 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_agent.five_phase.messages import (
+    Acknowledge,
+    BeginUpdate,
+    InstallTables,
     Phase,
+    Subscribe,
+    Tick,
 )
-from sar_agent.five_phase.protocol import CoordinatorState, LeaseRules
+from sar_agent.five_phase.protocol import CoordinatorState, LeaseRules, step
 from tests.examples import examples
 from tests.worlds.five_phase_world import Subscriber, World
 
@@ -147,3 +152,22 @@ def test_the_world_finds_a_coordinator_that_does_not_wait() -> None:
     except AssertionError:
         return
     raise AssertionError("tables changed under two subscribers and nobody saw it")
+
+
+@given(st.lists(st.sampled_from([Phase.UNPATH, Phase.REPATH, Phase.IDLE]), max_size=5))
+def test_acknowledgements_of_other_updates_and_phases_count_for_nothing(
+    phases: list[Phase],
+) -> None:
+    rules = LeaseRules()
+    state, _ = step(CoordinatorState(), Subscribe("a", "1", 7, 0, 0), 0.0, rules)
+    state, _ = step(state, BeginUpdate(1, 50), 1.0, rules)
+    assert state.update == 50
+    for phase in phases:
+        state, _ = step(state, Acknowledge("a", phase, 49), 1.0, rules)
+        if phase is not Phase.UNPATH:
+            state, _ = step(state, Acknowledge("a", phase, 50), 1.0, rules)
+    _, actions = step(state, Tick(), 1.1, rules)
+    assert InstallTables() not in actions
+    state, _ = step(state, Acknowledge("a", Phase.UNPATH, 50), 1.2, rules)
+    _, actions = step(state, Tick(), 1.3, rules)
+    assert actions == (InstallTables(),)

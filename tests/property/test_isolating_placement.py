@@ -4,17 +4,13 @@ in time."""
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sar_agent.errors import InputError, Unserved
-from sar_agent.fabric.spec import load_fabric
 from sar_lab.mixes.lublin import SubmittedJobs
 from sar_lab.research.peers.isolating_placement import (
     LeafShare,
     LeafSpace,
-    space_of,
 )
 from tests.examples import examples
 
@@ -72,10 +68,3 @@ def test_each_job_owns_a_tree_and_nothing_is_owned_twice(jobs: list[tuple[int, b
 def queue(*jobs: tuple[int, float]) -> SubmittedJobs:
     nodes, seconds = zip(*jobs, strict=True)
     return SubmittedJobs(np.zeros(len(jobs)), np.array(nodes), np.array(seconds, float))
-
-
-def test_other_fabrics_are_refused() -> None:
-    with pytest.raises(InputError, match="no two-level tree"):
-        space_of(load_fabric("xgft:3;2,2,2;1,2,2"))
-    with pytest.raises(Unserved, match="not a fat tree"):
-        space_of(load_fabric("torus:5"))

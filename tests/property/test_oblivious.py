@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sar_agent.routing.oblivious import scrambled_labels
 
 from sar_agent.check import check_routes
 from sar_agent.errors import Unserved
@@ -133,3 +134,31 @@ def test_other_fabrics_are_no_xgft(change, said: str) -> None:
     fabric = change(load_fabric("xgft:2;4,4;1,2"))
     with pytest.raises(Unserved, match=said):
         load_engine("dmodk").route(fabric, NOBODY, Options())
+
+
+@examples(100)
+@given(spec=specs(), seed=st.integers(0, 10**9))
+def test_scrambled_labels_are_even_in_every_subtree(spec: str, seed: int) -> None:
+    fabric = load_fabric(spec)
+    view = recognise_xgft(fabric)
+    labels = scrambled_labels(fabric, view, seed)
+    assert np.array_equal(labels, scrambled_labels(fabric, view, seed))
+    for level in range(1, view.height):
+        subtree = view.inside[level, fabric.terminal_switch]
+        for one in np.unique(subtree):
+            # All hosts below one child agree; children are spread evenly.
+            inside = np.flatnonzero(subtree == one)
+            chosen: dict[int, int] = {}
+            for t in inside:
+                digit, parent = int(view.digit[t, level - 1]), int(labels[t, level - 1])
+                assert chosen.setdefault(digit, parent) == parent
+            counts = np.bincount(list(chosen.values()), minlength=view.w[level])
+            assert counts.max() - counts.min() <= 1
+
+
+def test_random_takes_every_root_about_as_often() -> None:
+    fabric = load_fabric("xgft:2;16,16;1,10")
+    paths = load_engine("random").paths(fabric, NOBODY, Options(seed=3))  # type: ignore[attr-defined]
+    hosts = np.arange(256, dtype=np.int32)
+    counts = np.bincount(paths.nca(np.repeat(hosts, 256), np.tile(hosts, 256)), minlength=10)
+    assert counts.min() > 6200 and counts.max() < 6900

@@ -11,11 +11,10 @@ from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.keys.routes import key_tree
 from sar_agent.routing import Options, Routes, load_engine
-from sar_agent.routing.lid_offsets import KeyRows
 from sar_lab.fluid.flow_paths import routed_links
 from sar_lab.research.trace.parse import read_trace
 from sar_lab.research.trace.phase_keys import phase_keys
-from sar_lab.research.trace.play_trace import PhaseRequest, ProgramTime, flows_of, play_trace
+from sar_lab.research.trace.play_trace import ProgramTime, flows_of, play_trace
 from sar_lab.research.trace.program_generators import PROGRAMS, ProgramOptions
 from sar_lab.research.trace.program_trace import Program, ProgramTrace, make_phase
 from sar_lab.research.trace.rank_placement import place_ranks
@@ -90,37 +89,6 @@ CROSS = "trace 1\njob A 4\n{}send 0 2 1MB\nsend 1 3 1MB\nbarrier\n{}send 0 2 1MB
 def two(ask: str = "", done: str = "") -> tuple[ProgramTrace, list[np.ndarray]]:
     trace = read_trace(CROSS.format(ask, done))
     return trace, place_ranks(xgft_fabric("xgft:2;2,2;1,2"), trace, "linear")
-
-
-def crossing(root: int) -> Routes:
-    """Everybody over one root."""
-    fabric = xgft_fabric("xgft:2;2,2;1,2")
-    paths = load_engine("smodk")
-    routes = paths.route(fabric, NOBODY, Options(lmc=1))
-    return Routes("one root", routes.fabric_digest, routes.egress[root : root + 1])
-
-
-def test_a_key_for_one_phase_by_hand() -> None:
-    """Over one root the two messages share a cable: twice the time. The key leads rank 1's receiver
-    over the other root, while it is asked for: the first phase takes half of the second."""
-    fabric, (trace, placement) = xgft_fabric("xgft:2;2,2;1,2"), two("request k\n", "done\n")
-    base, other = crossing(0), crossing(1)
-    to = int(placement[0][3])
-    seen: list[PhaseRequest] = []
-
-    def keys(asked: PhaseRequest) -> KeyRows:
-        seen.append(asked)
-        return KeyRows(np.array([to], np.int32), other.egress[0, [to]])
-
-    (time,) = play_trace(fabric, base, trace, placement, keys=keys, request_seconds=0.5)
-    megabyte = 2**20 * 8e-9 / float(fabric.terminal_rate[0])
-    assert time.sending == pytest.approx([megabyte, 2 * megabyte])
-    assert time.begin == pytest.approx([0.5, 0.5 + megabyte])
-    (asked,) = seen
-    assert (asked.job, asked.key) == ("A", "k")
-    assert (asked.source.tolist(), asked.destination.tolist()) == ([0, 1], [2, 3])
-    assert not asked.flows.any()
-    assert time.json()["slowdown"] == pytest.approx(1.5)
 
 
 def slowdown(times: list[ProgramTime]) -> float:

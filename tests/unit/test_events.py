@@ -191,3 +191,13 @@ def test_a_port_in_use_is_one_sentence_and_an_old_socket_is_replaced(tmp_path: P
     with pytest.raises(Unavailable, match=r"events\.socket"):
         listen_unix(tmp_path / "file")
     assert (tmp_path / "file").read_text() == "not ours"
+
+
+def test_a_bug_in_judging_is_answered_and_logged(
+    ear: Ear, server: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ear.dispatcher.decode = lambda line: (_ for _ in ()).throw(ZeroDivisionError)
+    assert decode_answer(ask(server, signed(ROOT, message()) + b"\n"))["ok"] is False
+    assert "this is an error of sar-agent" in caplog.text
+    ear.dispatcher.decode = decode
+    assert decode_answer(ask(server, signed(ROOT, message()) + b"\n"))["ok"]

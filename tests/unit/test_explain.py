@@ -109,3 +109,12 @@ def test_the_worst_link_is_by_routes_where_these_are_the_objective(site: dict[st
     for (load, routes), (other_load, other_routes) in zip(by["load"], by["routes"], strict=True):
         assert load >= other_load and routes <= other_routes
     assert by["load"] != by["routes"]
+
+
+def test_a_host_with_two_rails_counts_once(site: dict[str, str], tmp_path: Path) -> None:
+    fabric = tmp_path / "rails"
+    text = Path(site["fabric"]).read_text()
+    fabric.write_text(text.replace('"n031 HCA-1', '"n001 HCA-2'))
+    config = parse_config(CONFIG.format_map(site | {"fabric": str(fabric)}))
+    words = explain(config, "1", build_site(config)).words()
+    assert words.startswith("job 1: 20 hosts on ")

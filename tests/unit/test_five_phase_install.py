@@ -178,3 +178,14 @@ def test_a_job_that_kept_three_updates_from_happening_keeps_no_more(
     coordinator.hear(Subscribe(one.name, "1", None, 0, 0))
     assert world.once().result is Result.INSTALLED
     assert "packets of 2 other multi-switch jobs" in world.agent.updates.last.why
+
+
+def test_stages_are_installed_one_by_one_while_all_are_away(world: World) -> None:
+    """`whole` is for an administrator's window only."""
+    one = Subscriber(world)
+    world.fewer_jobs()
+    during: list[int] = []
+    world.bridge.on_load.append(lambda: during.append(one.offset))
+    assert world.once().result is Result.INSTALLED
+    assert not world.agent.updates.last.whole
+    assert set(during) == {1}

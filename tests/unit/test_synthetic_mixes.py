@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from sar_agent.errors import InputError
@@ -54,3 +55,12 @@ def test_more_hosts_than_are_free_are_refused() -> None:
 def test_other_specs_are_refused(spec: str, word: str) -> None:
     with pytest.raises(InputError, match=word):
         mix_of_spec(spec, TWO)
+
+
+def test_slurm_spreads_jobs_over_fewer_leaves_than_chance() -> None:
+    fabric = load_fabric("xgft:3;12,12,12;1,12,12")
+    tree, chance = (
+        np.diff(mix_of_spec(f"mix:1{placed}", fabric).by_leaf(fabric)[0]).mean()
+        for placed in (",placed=tree", "")
+    )
+    assert tree < chance / 3
