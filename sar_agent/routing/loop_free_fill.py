@@ -33,10 +33,8 @@ from sar_agent.routing.graph.topological_order import broken_order
 from sar_agent.routing.graph.two_way_search import (
     FORBIDDEN,
     LaneOrder,
-    OrderSearch,
     judge,
     lane_of,
-    new_order_search,
 )
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.util.kernels import kernel
@@ -62,7 +60,7 @@ def fill_loop_free(fabric: Fabric, graph: Graph, egress: U8, depends: U8 | None 
     net, cache = channel_graph_of(fabric), new_cache(fabric)
     if depends is None:
         depends = host_dependencies(fabric, egress)
-    lane, search = _lane_with(fabric, net, depends), new_order_search(net)
+    lane = _lane_with(fabric, net, depends)
     hosts = fabric.terminals_at > 0
     units = np.zeros(fabric.switches, np.bool_)
     units[fabric.terminal_switch[fabric.terminal_up]] = True
@@ -75,7 +73,7 @@ def fill_loop_free(fabric: Fabric, graph: Graph, egress: U8, depends: U8 | None 
     def choose(rows: I64, stays: Bool, sends: Bool) -> None:
         root_of, dests = fabric.destination_switch.astype(np.uint32), rows.astype(np.uint32)
         by_port = fabric.channel_by_port
-        parts = graph, cache, by_port, root_of, dests, stays, sends, net, lane, search
+        parts = graph, cache, by_port, root_of, dests, stays, sends, lane
         _choose_entries(*parts, egress)
 
     choose(switch_rows, np.zeros_like(hosts), hosts)
@@ -113,9 +111,7 @@ def _choose_entries(
     rows: U32,
     stays: Bool,
     sends: Bool,
-    net: ChannelGraph,
     lane: LaneOrder,
-    search: OrderSearch,
     egress: U8,
 ) -> None:  # pragma: no cover
     """Chooses the entries of `rows` (destinations) for paths from the switches `sends`; entries on
@@ -162,7 +158,7 @@ def _choose_entries(
                         c2 = channel_by_port[w, tree[w]]
                         rank = c2 - np.int64(graph.offset[w])
                         if used[v] and depends[c1, rank] == 0:
-                            judge(net, lane, search, np.uint32(c1), np.uint32(c2), PATIENCE)
+                            judge(lane, np.uint32(c1), np.uint32(c2), PATIENCE)
                         if depends[c1, rank] == FORBIDDEN:
                             continue
                     tree[v] = graph.port[c1]
@@ -183,7 +179,7 @@ def _choose_entries(
                     c2 = channel_by_port[v, tree[v]]
                     rank = c2 - np.int64(graph.offset[v])
                     if depends[c1, rank] == 0:
-                        judge(net, lane, search, np.uint32(c1), np.uint32(c2), PATIENCE)
+                        judge(lane, np.uint32(c1), np.uint32(c2), PATIENCE)
                     if depends[c1, rank] == FORBIDDEN:
                         fits_all = False
                         break
