@@ -77,7 +77,7 @@ def test_every_part_is_called_by_a_kernel() -> None:
         for name in kernel.py_func.__code__.co_names
         if is_part(value := vars(module).get(name))
     }
-    assert len(parts) > 80 and parts == called
+    assert len(parts) > 50 and parts == called
 
 
 def modules() -> Iterator[ModuleType]:
