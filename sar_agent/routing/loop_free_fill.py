@@ -9,7 +9,9 @@ same lane as the jobs'. They carry hardly any traffic, so their routes are chose
 switch the first shortest continuation whose dependencies close no cycle with those that exist
 already.
 
-A topological order of the hosts' dependencies is kept while others are added
+Where all shortest paths from hosts go up, then down (`updown_property.py` proves it for trees with
+every cable), nothing can close a cycle, and every switch takes its lowest port. Else a topological
+order of the hosts' dependencies is kept while others are added
 (`graph/two_way_search.py`): most agree with it, which costs nothing. Where the hosts' routes close
 a loop themselves, and so need several lanes, the dependencies that disagree with an order as good
 as any are left out.
@@ -28,17 +30,17 @@ from sar_agent.fabric.levels import levels_of
 from sar_agent.fabric.model import I32, I64, U8, U32, Bool
 from sar_agent.routing.channel_dependencies import host_dependencies
 from sar_agent.routing.graph.csr import ChannelGraph, Graph, channel_graph_of
+from sar_agent.routing.graph.hop_counts import all_hops
 from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row, new_cache
 from sar_agent.routing.graph.topological_order import broken_order
 from sar_agent.routing.graph.two_way_search import (
     FORBIDDEN,
     LaneOrder,
-    OrderSearch,
     judge,
     lane_of,
-    new_order_search,
 )
 from sar_agent.routing.routes import NO_ROUTE
+from sar_agent.routing.updown_property import lowest_ports, rise_then_fall
 from sar_agent.util.kernels import kernel
 
 ATTEMPTS = 200
@@ -59,32 +61,43 @@ def fill_loop_free(fabric: Fabric, graph: Graph, egress: U8, depends: U8 | None 
     aggregation units, the paths of these to all destinations. Where no continuation fits, an entry
     stays as it was.
     """
+    units = np.zeros(fabric.switches, np.bool_)
+    units[fabric.terminal_switch[fabric.terminal_up]] = True
+    units &= fabric.terminals_at == 0
+    hops = all_hops(graph)
+    if units.any() or not rise_then_fall(fabric, graph, hops):
+        _fit_around(fabric, graph, egress, units, depends)
+    else:
+        ports = np.full_like(hops, NO_ROUTE)
+        lowest_ports(graph, hops, ports)
+        np.fill_diagonal(ports, 0)
+        egress[fabric.terminals :] = ports.T
+    for d in np.flatnonzero(~fabric.is_host_port):
+        switch = fabric.terminal_switch[d]
+        egress[d] = egress[fabric.terminals + switch]
+        egress[d, switch] = fabric.terminal_switch_port[d]
+
+
+def _fit_around(fabric: Fabric, graph: Graph, egress: U8, units: Bool, depends: U8 | None) -> None:
+    """Chooses the entries one by one; `units` bool[S] are switches without hosts that have
+    aggregation units."""
     net, cache = channel_graph_of(fabric), new_cache(fabric)
     if depends is None:
         depends = host_dependencies(fabric, egress)
-    lane, search = _lane_with(fabric, net, depends), new_order_search(net)
-    hosts = fabric.terminals_at > 0
-    units = np.zeros(fabric.switches, np.bool_)
-    units[fabric.terminal_switch[fabric.terminal_up]] = True
-    units &= ~hosts
-    host_rows = np.zeros(fabric.destinations, np.bool_)
-    host_rows[: fabric.terminals] = fabric.is_host_port
+    lane, hosts = _lane_with(fabric, net, depends), fabric.terminals_at > 0
     by_guid = np.argsort(fabric.nodes.destinations)
     switch_rows = by_guid[by_guid >= fabric.terminals]
+    host_rows = by_guid[np.isin(by_guid, np.flatnonzero(fabric.is_host_port))]
 
     def choose(rows: I64, stays: Bool, sends: Bool) -> None:
         root_of, dests = fabric.destination_switch.astype(np.uint32), rows.astype(np.uint32)
         by_port = fabric.channel_by_port
-        parts = graph, cache, by_port, root_of, dests, stays, sends, net, lane, search
+        parts = graph, cache, by_port, root_of, dests, stays, sends, lane
         _choose_entries(*parts, egress)
 
     choose(switch_rows, np.zeros_like(hosts), hosts)
     if units.any():
-        choose(np.concatenate([by_guid[host_rows[by_guid]], switch_rows]), hosts, units)
-    for d in np.flatnonzero(~host_rows[: fabric.terminals]):
-        switch = fabric.terminal_switch[d]
-        egress[d] = egress[fabric.terminals + switch]
-        egress[d, switch] = fabric.terminal_switch_port[d]
+        choose(np.concatenate([host_rows, switch_rows]), hosts, units)
 
 
 def _lane_with(fabric: Fabric, net: ChannelGraph, depends: U8) -> LaneOrder:
@@ -113,9 +126,7 @@ def _choose_entries(
     rows: U32,
     stays: Bool,
     sends: Bool,
-    net: ChannelGraph,
     lane: LaneOrder,
-    search: OrderSearch,
     egress: U8,
 ) -> None:  # pragma: no cover
     """Chooses the entries of `rows` (destinations) for paths from the switches `sends`; entries on
@@ -162,7 +173,7 @@ def _choose_entries(
                         c2 = channel_by_port[w, tree[w]]
                         rank = c2 - np.int64(graph.offset[w])
                         if used[v] and depends[c1, rank] == 0:
-                            judge(net, lane, search, np.uint32(c1), np.uint32(c2), PATIENCE)
+                            judge(lane, np.uint32(c1), np.uint32(c2), PATIENCE)
                         if depends[c1, rank] == FORBIDDEN:
                             continue
                     tree[v] = graph.port[c1]
@@ -183,7 +194,7 @@ def _choose_entries(
                     c2 = channel_by_port[v, tree[v]]
                     rank = c2 - np.int64(graph.offset[v])
                     if depends[c1, rank] == 0:
-                        judge(net, lane, search, np.uint32(c1), np.uint32(c2), PATIENCE)
+                        judge(lane, np.uint32(c1), np.uint32(c2), PATIENCE)
                     if depends[c1, rank] == FORBIDDEN:
                         fits_all = False
                         break

@@ -24,11 +24,13 @@ from sar_agent.fabric.model import I32, I64, U8, U32
 from sar_agent.jobs import JobMix
 from sar_agent.routing.channel_dependencies import close_no_loop, host_dependencies
 from sar_agent.routing.graph.csr import Graph, graph_of
+from sar_agent.routing.graph.hop_counts import all_hops
 from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row, new_cache
 from sar_agent.routing.job_loads import JobLoads
 from sar_agent.routing.loop_free_fill import fill_loop_free
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.routing.turn_order import turn_order
+from sar_agent.routing.updown_property import rise_then_fall
 from sar_agent.util.kernels import kernel
 
 EVERYONE, JOB = 0, 1
@@ -88,26 +90,33 @@ def one_lane_trees(
     at each install, and half of the buffers.
     """
 
-    def grown(cache: DagCache) -> tuple[U8, float]:
+    def grown(cache: DagCache) -> tuple[U8, I64]:
         egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
         weight = np.zeros(fabric.channels, np.int64)
         grow(fabric, graph, cache, mix, order, count, weight, egress)
+        return egress, weight
+
+    def largest(egress: U8, weight: I64) -> float:
         if not mix.jobs:
-            return egress, float(weight.max(initial=0))
+            return float(weight.max(initial=0))
         loads = JobLoads(fabric, graph, cache, mix, "load")
         loads.carry(egress, loads.terminals)
-        return egress, loads.peak()
+        return loads.peak()
 
     cache = new_cache(fabric)
-    egress, load = grown(cache)
+    egress, weight = grown(cache)
+    if rise_then_fall(fabric, graph, all_hops(graph), between_hosts=True):
+        fill_loop_free(fabric, graph, egress)
+        return egress, cache
     depends = host_dependencies(fabric, egress)
     if any_choice or not close_no_loop(fabric, depends):
         place = turn_order(fabric, graph)
         if place is not None:
             others = new_cache(fabric, place)
-            other, its_load = grown(others)
+            other, its_weight = grown(others)
             its_depends = host_dependencies(fabric, other)
-            if its_load <= WORTH * load and close_no_loop(fabric, its_depends):
+            worth = largest(other, its_weight) <= WORTH * largest(egress, weight)
+            if worth and close_no_loop(fabric, its_depends):
                 egress, depends, cache = other, its_depends, others
     fill_loop_free(fabric, graph, egress, depends)
     return egress, cache

@@ -6,8 +6,7 @@
 `next_hops`           following one destination's forwarding table
 `successors`          how the algorithms below see a graph, whatever it is stored as
 `topological_order`   Kahn's algorithm, also for graphs with cycles
-`pearce_kelly`        an acyclic order kept while edges come, places in an array
-`two_way_search`      the same for many more edges, labels in a list
+`two_way_search`      an acyclic order kept while edges come, labels in a list
 
 S switches, C channels (one direction of a cable between switches), D = T + S destinations.
 `sar_agent/check/` shares nothing with this folder on purpose: it proves what comes out of here.

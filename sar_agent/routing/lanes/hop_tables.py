@@ -17,8 +17,8 @@ import numpy as np
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8, U32, Bool
 from sar_agent.routing.graph.csr import Graph, channel_graph_of, graph_of
-from sar_agent.routing.graph.pearce_kelly import Order, admits, new_order
 from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row, new_cache
+from sar_agent.routing.graph.two_way_search import Order, admits, new_order
 from sar_agent.routing.lanes.channel_pairs import (
     CYCLE,
     PairGraph,
@@ -53,7 +53,7 @@ def other_tables(fabric: Fabric, egress: U8) -> U8 | None:
     ports = net.channel.shape[1] - 1
     pairs = fabric.channels * ports
     put = PairGraph(net, np.zeros((pairs, (ports + 63) // 64), np.uint64))
-    order = new_order(np.arange(pairs, dtype=np.int32), 256)
+    order = new_order(np.arange(pairs), 256)
     graph, cache = graph_of(fabric), new_cache(fabric)
     tables = egress.copy()
     hosts = np.concatenate([fabric.is_host_port, np.zeros(fabric.switches, np.bool_)])
@@ -64,23 +64,25 @@ def other_tables(fabric: Fabric, egress: U8) -> U8 | None:
         for table in tables:
             if not _choose(graph, cache, put, order, table, root, wanted, forced, required):
                 return None
-        if forced and not _order_forced(put, order):
-            return None
+        if forced:
+            found = _order_forced(put)
+            if found is None:
+                return None
+            order = found
     return tables
 
 
-def _order_forced(put: PairGraph, order: Order) -> bool:
-    """Orders pairs by the triples put in so far; False where these close a cycle. A pair without a
-    triple is placed with the last of its first channel, so that few have to be moved later."""
+def _order_forced(put: PairGraph) -> Order | None:
+    """An order of pairs by the triples put in so far; None where these close a cycle. A pair
+    without a triple is placed with the last of its first channel, so that few have to be moved."""
     ports = put.net.channel.shape[1] - 1
     begins = np.zeros((len(put.net.source), put.follows.shape[1]), np.uint64)
     level = pair_levels(put.net, Triples(begins, put.follows))
     if (level == CYCLE).any():
-        return False
+        return None
     by_channel = level.reshape(-1, ports)
     guess = np.where(by_channel < 0, by_channel.max(axis=1, keepdims=True), by_channel).ravel()
-    order.place[np.argsort(guess, kind="stable")] = np.arange(len(level), dtype=np.int32)
-    return True
+    return new_order(np.argsort(guess, kind="stable"), 256)
 
 
 @kernel

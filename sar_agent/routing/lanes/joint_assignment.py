@@ -15,7 +15,7 @@ from sar_agent.fabric.model import I32, U8, U32, Bool
 from sar_agent.routing.graph.csr import ChannelGraph, Graph, graph_of
 from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row, new_cache
 from sar_agent.routing.graph.successors import PRESENT
-from sar_agent.routing.graph.two_way_search import LaneOrder, OrderSearch, judge
+from sar_agent.routing.graph.two_way_search import LaneOrder, judge
 from sar_agent.routing.lanes.lane_assignment import MOST_LANES, LaneAssignment, LaneProblem
 from sar_agent.routing.lanes.place_paths import DOES_NOT, FITS, UNPLACED, TreeWalk
 from sar_agent.routing.routes import NO_ROUTE
@@ -38,7 +38,7 @@ def joint_assignment(problem: LaneProblem, trees: U8) -> LaneAssignment:
     while assignment.left and len(lanes) < MOST_LANES:
         lanes.append(assignment.new_lane())
         assignment.left = _grow(
-            problem.net, lanes[-1], assignment.search, assignment.walk, graph, cache,
+            problem.net, lanes[-1], assignment.walk, graph, cache,
             problem.root, problem.rows(problem.is_host), problem.hosts, used, assignment.trees,
             assignment.level, len(lanes) - 1,
         )  # fmt: skip
@@ -49,7 +49,6 @@ def joint_assignment(problem: LaneProblem, trees: U8) -> LaneAssignment:
 def _grow(
     net: ChannelGraph,
     lane: LaneOrder,
-    search: OrderSearch,
     walk: TreeWalk,
     graph: Graph,
     cache: DagCache,
@@ -92,8 +91,8 @@ def _grow(
                 w = graph.target[c]
                 if w != end and tree[w] == NO_ROUTE:
                     continue
-                if _fits(net, lane, search, walk, tree, end, n + 1, w) and (
-                    w == end or _allowed(net, lane, search, c, net.channel[w, tree[w]])
+                if _fits(net, lane, walk, tree, end, n + 1, w) and (
+                    w == end or _allowed(net, lane, c, net.channel[w, tree[w]])
                 ):
                     tree[v] = graph.port[c]
                     known[v], verdict[v] = n + 1, FITS
@@ -106,19 +105,18 @@ def _grow(
 
 @kernel_part
 def _allowed(
-    net: ChannelGraph, lane: LaneOrder, search: OrderSearch, c1: np.uint32, c2: np.uint32
+    net: ChannelGraph, lane: LaneOrder, c1: np.uint32, c2: np.uint32
 ) -> bool:  # pragma: no cover
     state = lane.depends[c1, c2 - net.offset[net.target[c1]]]
     if state:
         return bool(state == PRESENT)
-    return judge(net, lane, search, c1, c2)
+    return judge(lane, c1, c2)
 
 
 @kernel_part
 def _fits(
     net: ChannelGraph,
     lane: LaneOrder,
-    search: OrderSearch,
     walk: TreeWalk,
     tree: U8,
     root: np.uint32,
@@ -139,6 +137,6 @@ def _fits(
         w, v = v, stack[depth]
         if fits and w != root:
             c1, c2 = net.channel[v, tree[v]], net.channel[w, tree[w]]
-            fits = _allowed(net, lane, search, c1, c2)
+            fits = _allowed(net, lane, c1, c2)
         known[v], verdict[v] = number, FITS if fits else DOES_NOT
     return bool(fits)

@@ -22,7 +22,7 @@ from sar_agent.routing.channel_dependencies import (
 )
 from sar_agent.routing.graph.csr import channel_graph_of
 from sar_agent.routing.graph.topological_order import dependency_order
-from sar_agent.routing.graph.two_way_search import LaneOrder, empty_lane, lane_of, new_order_search
+from sar_agent.routing.graph.two_way_search import LaneOrder, empty_lane, lane_of
 from sar_agent.routing.lanes.place_paths import UNPLACED, new_walk, place_paths
 from sar_agent.routing.lanes.search_order import adjacency_order, channel_order
 
@@ -93,7 +93,6 @@ class LaneAssignment:
 
     def __post_init__(self) -> None:
         self.level = np.full_like(self.trees, UNPLACED)
-        self.search = new_order_search(self.problem.net)
         self.walk = new_walk(self.problem.fabric.switches)
 
     @property
@@ -168,6 +167,6 @@ class LaneAssignment:
         """Assigns the unplaced paths that fit to `lane`, whose number is `number`; returns how many
         do not fit."""
         return place_paths(
-            self.problem.net, lane, self.search, self.walk, self.trees, self.problem.root,
+            self.problem.net, lane, self.walk, self.trees, self.problem.root,
             rows, sources, self.level if before is None else before, wanted, self.level, number,
         )  # fmt: skip

@@ -3,7 +3,7 @@
 Pairs come in the order in which packets can pass them (a pair after all that can be before it), so
 the lanes in which packets may hold a pair's first channel are known when its turn comes. Which
 (channel, lane) waits for which is a graph that gains edges only; its topological order is kept by
-Pearce's and Kelly's algorithm (`routing/graph/pearce_kelly.py`).
+two-way search (`routing/graph/two_way_search.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numba.extending import register_jitable
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8, U16, U32
 from sar_agent.routing.graph.csr import ChannelGraph
-from sar_agent.routing.graph.pearce_kelly import Order, admits, new_order
+from sar_agent.routing.graph.two_way_search import Order, admits, new_order
 from sar_agent.routing.lanes.channel_pairs import CYCLE, Triples, has_bit, pair_levels
 from sar_agent.routing.lanes.place_paths import UNPLACED
 from sar_agent.util.kernels import kernel
@@ -88,14 +88,12 @@ def place_pairs(fabric: Fabric, net: ChannelGraph, triples: Triples, max_lanes: 
     order = np.argsort(level, kind="stable")[np.count_nonzero(level < 0) :]
     # In each lane the channels that are held early come first, so that few have to be moved.
     early = np.argsort(level.reshape(-1, ports).max(axis=1), kind="stable")
-    place = np.empty(channels, np.int32)
-    place[early] = np.arange(channels)
-    place = (np.arange(max_lanes)[:, None] * channels + place).ravel().astype(np.int32)
+    nodes = (np.arange(max_lanes)[:, None] * channels + early).ravel()
     placed = _PlacedPairs(
         net, np.full(len(level), UNPLACED, np.uint8), np.zeros(len(level), np.uint16)
     )
     patience = max(PATIENCE, EFFORT // (1 + len(order)))
-    kept = new_order(place, ports * max_lanes)
+    kept = new_order(nodes, ports * max_lanes)
     fits = _place(placed, kept, triples, order.astype(np.uint32), max_lanes, patience)
     return placed.lane if fits else None
 

@@ -15,7 +15,7 @@ import numpy as np
 from sar_agent.fabric.model import U8, U32
 from sar_agent.routing.graph.csr import ChannelGraph
 from sar_agent.routing.graph.successors import PRESENT
-from sar_agent.routing.graph.two_way_search import LaneOrder, OrderSearch, judge
+from sar_agent.routing.graph.two_way_search import LaneOrder, judge
 from sar_agent.util.kernels import kernel
 
 UNPLACED = 255
@@ -49,7 +49,6 @@ def new_walk(switches: int) -> TreeWalk:
 def place_paths(
     net: ChannelGraph,
     lane: LaneOrder,
-    search: OrderSearch,
     walk: TreeWalk,
     trees: U8,
     root: U32,
@@ -102,9 +101,7 @@ def place_paths(
                 v = stack[depth]
                 if state == FITS and w != end:
                     known_edge = depends[via[v], via[w] - offset[w]]
-                    if known_edge != PRESENT and (
-                        known_edge or not judge(net, lane, search, via[v], via[w])
-                    ):
+                    if known_edge != PRESENT and (known_edge or not judge(lane, via[v], via[w])):
                         state = np.uint8(DOES_NOT)
                 verdict[v] = state
             if state == DOES_NOT:
