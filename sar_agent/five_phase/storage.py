@@ -21,6 +21,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from sar_agent.errors import InputError
 from sar_agent.five_phase.messages import Phase
 from sar_agent.five_phase.protocol import CoordinatorState, Member
 from sar_agent.util.owned_files import PRIVATE
