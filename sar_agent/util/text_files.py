@@ -135,16 +135,11 @@ def write_bytes(path: Path, data: bytes, mode: int | None = None) -> None:
     except OSError as error:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
-        raise unwritable(path, error) from error
-
-
-def unwritable(path: Path, error: OSError) -> InputError:
-    """What is said of a file that the folder or the disk refuses."""
-    return InputError(
-        f"cannot be written ({error.strerror})",
-        file=path,
-        remedy="check the folder and its free space",
-    )
+        raise InputError(
+            f"cannot be written ({error.strerror})",
+            file=path,
+            remedy="check the folder and its free space",
+        ) from error
 
 
 def normal_lines(text: str) -> str:
