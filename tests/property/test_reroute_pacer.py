@@ -1,4 +1,4 @@
-"""The pacer of reroutes under any sequence of events, on a clock that the test turns."""
+"""The pacing of reroutes under any sequence of events, on a clock that the test sets."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_agent.agent.decide import Reason
+from sar_agent.agent.reroute_pacer import Pacing
 from sar_agent.config.model import AgentConfig
 
 seconds = st.floats(0, 20, allow_subnormal=False).map(lambda x: round(x, 2))
@@ -49,49 +50,50 @@ class World:
     def run(self, events, gains, urgent) -> None:
         """`events`: (time, jobs changed). `gains` are of the plans, in turn; a plan for which
         `urgent` says so answers trouble."""
-        pacer, waiting = ReroutePacer(self.pace), sorted(events)
+        pacing = Pacing(self.pace, patient=True, clock=lambda: self.now)
+        waiting = sorted(events)
         gains, urgent = iter(gains), iter(urgent)
         end = max((at for at, _ in events), default=0.0) + 200
         while self.now < end:
-            due = max(pacer.look_at(), self.now)
+            due = self.now + pacing.left()
             if waiting and waiting[0][0] <= due:
                 at, changes = waiting.pop(0)
                 self.now = max(self.now, at)
                 self.version += changes
-                pacer.heard(at)
+                pacing.heard(at)
                 continue
             self.now = due
-            self.look(pacer, waiting, gains, urgent)
+            self.look(pacing, waiting, gains, urgent)
 
-    def look(self, pacer, waiting, gains, urgent) -> None:
-        pacer.begin(self.now)
+    def look(self, pacing, waiting, gains, urgent) -> None:
+        pacing.begin()
         self.looks.append(self.now)
         began, version = self.now, self.version
         if not self.slurm_away[0] <= began < self.slurm_away[1]:
-            self.act(pacer, version, gains, urgent)
+            self.act(pacing, version, gains, urgent)
         self.now = began + self.work
         while waiting and waiting[0][0] <= self.now:  # meanwhile
             at, changes = waiting.pop(0)
             self.version += changes
-            pacer.heard(at)
-        pacer.end(self.now)
+            pacing.heard(at)
+        pacing.end()
 
-    def act(self, pacer, version, gains, urgent) -> None:
+    def act(self, pacing, version, gains, urgent) -> None:
         if version == self.routed:
-            pacer.calm()
+            pacing.calm()
             self.seen = inf
             return
         self.seen = min(self.seen, self.now)
         trouble = next(urgent, False)
         reason = Reason.FABRIC if trouble else Reason.JOBS
-        if pacer.hold_back(self.now, reason) > 0:
+        if pacing.rest(reason) > 0:
             return
-        if trouble or pacer.worth(self.now, next(gains, 0.0)):
+        if trouble or pacing.worth(next(gains, 0.0)):
             self.routed = version
             self.installs.append((self.now, trouble))
             self.acted.append((self.seen, self.now))
             self.seen = inf
-            pacer.installed(self.now)
+            pacing.acted()
 
 
 events = st.lists(st.tuples(st.floats(0, 60), st.booleans()), max_size=40)
@@ -120,7 +122,7 @@ def test_installs_for_jobs_keep_their_distance(pace, work, events, gains, troubl
 
 
 @given(paces(), work, events, gains, troubles)
-def test_an_observed_change_is_routed_in_time(pace, work, events, gains, troubles):
+def test_what_was_seen_is_acted_on_in_time(pace, work, events, gains, troubles):
     world = World(pace, work)
     world.run(events, gains, troubles)
     for seen, acted in world.acted:
@@ -141,13 +143,24 @@ def test_an_outage_of_slurm_ends_without_a_person(pace, work, events, start, len
 @given(paces(), st.integers(2, 200))
 def test_a_burst_is_one_look(pace, count):
     """Events closer together than the debounce, over in less than its bound."""
-    pacer = ReroutePacer(pace)
-    pacer.begin(0.0)
-    pacer.end(0.0)
-    step = min(pace.debounce, pace.debounce_most) / count / 2
+    pacing = Pacing(pace, patient=True, clock=lambda: 0.0)
+    pacing.begin()
+    pacing.end()
+    step = min(pace.debounce_seconds, pace.debounce_max_seconds) / count / 2
     for n in range(count):
         if n:
-            assert pacer.look_at() > (n - 1) * step or not step or pace.interval < n * step
-        pacer.heard(n * step)
+            assert pacing.left() > (n - 1) * step or not step or pace.interval_seconds < n * step
+        pacing.heard(n * step)
     last = (count - 1) * step
-    assert pacer.look_at() == min(last + pace.debounce, pace.debounce_most, pace.interval)
+    assert pacing.left() == min(
+        last + pace.debounce_seconds, pace.debounce_max_seconds, pace.interval_seconds
+    )
+
+
+@given(paces())
+def test_trouble_never_waits(pace):
+    pacing = Pacing(pace, patient=True)
+    pacing.begin()
+    pacing.acted()
+    for reason in (Reason.FIRST, Reason.FALLBACK, Reason.GENERATION, Reason.FABRIC):
+        assert pacing.rest(reason) == 0

@@ -11,7 +11,7 @@ import pytest
 
 from sar_agent.agent.decide import Reason
 from sar_agent.agent.outcome import Result
-from sar_agent.agent.reroute_pacer import AS_GOOD
+from sar_agent.agent.reroute_pacer import AS_GOOD, STALE, Pacing
 from sar_agent.routing.template import template_of
 from tests.worlds.agent_world import JOBS, World
 from tests.worlds.fake_opensm import job

@@ -26,6 +26,7 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.install.subnet_manager import (
     load_subnet_manager,
 )
+from sar_agent.util.extensions import extension_names
 from tests.worlds.extension import installed_package
 from tests.worlds.fake_opensm import FakeSource, job
 
@@ -66,7 +67,7 @@ class Toy:
 
 
 def test_it_is_found_by_its_entry_point(config: Config) -> None:
-    assert list(extension_names(GROUP)) == ["file", "plugin", "toy"]
+    assert list(extension_names("sar_agent.subnet_managers")) == ["file", "plugin", "toy"]
     assert load_subnet_manager(config).name == "Toy SM"
     other = config.model_copy(update={"opensm": config.opensm.model_copy(update={"method": "ufm"})})
     with pytest.raises(InputError, match=r"no subnet manager is called 'ufm'.*file, plugin, toy"):
