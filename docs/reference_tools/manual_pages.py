@@ -1,7 +1,7 @@
 """Man pages and shell completion, made from the command line and the settings model.
 
-`python -m docs.reference_tools.manual_pages FOLDER` writes sar-agent.1, sar-lab.1, sar-agent.toml.5,
-sar-agent.bash and sar-lab.bash.
+`python -m docs.reference_tools.manual_pages FOLDER` writes sar-agent.1, sar-lab.1,
+sar-agent.toml.5, sar-agent.bash and sar-lab.bash.
 """
 
 from __future__ import annotations

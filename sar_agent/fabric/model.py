@@ -3,6 +3,10 @@
 Everything downstream (engines, checks, measures, the routes file) uses indices into these arrays;
 GUIDs appear only in data that leaves the process. Links that are down stay in the arrays with
 `*_up` False: a route may not use them, but a report can name them.
+
+Dead switches stay, too (`switches_down`): every index keeps its meaning, and results that do not
+depend on them can be used again. Ties are broken by GUID everywhere, never by the position in a
+file, so that the same fabric, listed in another order, gives the same bytes.
 """
 
 from __future__ import annotations

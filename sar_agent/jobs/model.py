@@ -1,4 +1,8 @@
-"""`Job` and `JobMix`: running jobs as sets of terminals of one fabric."""
+"""`Job` and `JobMix`: running jobs as sets of terminals of one fabric.
+
+Two mixes are equal if their sets of terminal sets are, whatever the ids: a job that replaces
+another one on the same hosts changes no route. The end of a job is a change.
+"""
 
 from __future__ import annotations
 

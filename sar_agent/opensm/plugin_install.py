@@ -5,6 +5,10 @@ routes or new ones that all switches have confirmed: OpenSM begins with that fil
 New routes are written to `routes.next`, loaded from there and read back; only then is the file
 renamed. `finish_or_restore` finishes or undoes what a process that died, or a load that took longer
 than its deadline, left behind.
+
+A load is a compare and swap: the plugin computes the digest of the tables in force while it holds
+OpenSM's lock, so no fallback can happen in between. After a load the plugin compares what switches
+have confirmed with the file, byte for byte, and the agent does not dump.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What jobs load channels with, on tables that change."""
+"""What jobs load channels with, on tables that change.
+
+Loads are integers, so removing a tree restores exactly the loads from before it was added.
+"""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sar_agent.agent.build import build_daemon
+from sar_agent.agent.build import build_agent
 from sar_agent.agent.loop import Agent
 from sar_agent.agent.outcome import Report
 from sar_agent.config.model import Config
@@ -93,7 +93,9 @@ class World:
 
     def restart(self, known: bool = True) -> Agent:
         (self.folder / "state").mkdir(exist_ok=True)
-        self.agent = build_daemon(self.config, self.bridge.manager, self.source).agent
+        manager = self.bridge.manager
+        self.agent = build_agent(self.config, manager, self.source, daemon=True)
+        self.agent.pacing.patient = False
         if known:
             self.agent.updates.coordinator.all_known_at = 0.0
         return self.agent

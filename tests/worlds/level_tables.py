@@ -65,7 +65,7 @@ class Place:
         return self.levels
 
     def go(self, routes: Routes) -> CommitResult:
-        transit = Transit(self.fake.manager, levels=self.levels)
+        transit = Transit(self.fake.manager, self.levels)
         plan = make_plan(self.fake.generation + 1, FABRIC, JobMix(()), routes)
         arrived = transit.install(plan)
         self.now += 100

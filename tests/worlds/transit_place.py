@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from sar_agent.fabric import Fabric
 from sar_agent.formats.conversion import routes_to_file
+from sar_agent.install.levels import AssignedLevels
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.install.recent import RecentTables
+from sar_agent.install.subnet_manager import InForce
 from sar_agent.install.transit import CommitResult, Transit
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Routes
@@ -31,7 +35,9 @@ class Place:
         self.slept: list[float] = []
         self.now = 0.0
         self.recent = RecentTables(lambda: self.now)
-        self.transit = Transit(self.fake.manager, recent=self.recent, sleep=self.sleep)
+        self.transit = Transit(
+            self.fake.manager, AssignedLevels(folder), recent=self.recent, sleep=self.sleep
+        )
 
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
@@ -40,6 +46,16 @@ class Place:
     def plan(self, routes: Routes) -> Plan:
         return make_plan(2, self.fabric, JobMix(()), routes)
 
-    def go(self, plan: Plan, **more: Any) -> CommitResult:
-        before = self.transit.before(plan.fabric)
-        return self.transit.bring(self.transit.examine(plan, before), before, **more)
+    def go(
+        self, plan: Plan, between: Callable[[Plan], object] = lambda stage: None, **more: Any
+    ) -> CommitResult:
+        """`between` is called with each stage that was installed."""
+        before, install = self.transit.before(plan.fabric), self.transit.manager.install
+
+        def seen(stage: Plan, proved_from: str | None) -> InForce:
+            found = install(stage, proved_from)
+            between(stage)
+            return found
+
+        with patch.object(self.transit.manager, "install", seen):
+            return self.transit.bring(self.transit.examine(plan, before), before, **more)

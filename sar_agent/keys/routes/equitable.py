@@ -12,6 +12,9 @@ are balanced, too, the switches of the next level share the remaining edges even
 inside a subtree belong to their leaf and not to the subtree, so leaves come first: where an edge
 that stays and one that leaves are both left over at a leaf, they are mates. O(colours² E) for each
 sweep.
+
+The paper repeats maximum matchings. Balancing pairs of colours has the same bound, and holds for
+subtrees at once, so that slimmed trees keep it.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from sar_agent.install.levels import AssignedLevels
 from sar_agent.install.plan import Plan
 from sar_agent.install.subnet_manager import InForce
 from sar_agent.install.transit import CommitResult, Transit
@@ -43,7 +44,7 @@ class SeenTransit(Transit):
     """Remembers from which tables it installed."""
 
     def __init__(self, manager: PluginManager) -> None:
-        super().__init__(manager)
+        super().__init__(manager, AssignedLevels(manager.path.parent))
         self.seen: list[InForce] = []
 
     def bring(self, plan: Plan, before: InForce, *more: Any, **others: Any) -> CommitResult:
