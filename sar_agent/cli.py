@@ -21,8 +21,7 @@ from sar_agent.commands import (
 from sar_agent.commands.program import add_extensions, make_program, run_program
 
 OPERATE = "Operate the agent"
-LOOK = "Look at a site (from two files; nothing is installed)"
-ROUTES = "Look at routes and topology (nothing is installed)"
+ROUTES = "Look at routes, cables and topology (nothing is installed)"
 APPLICATIONS = "For applications"
 UNITS = "For units of systemd and cron (not in --help)"
 
@@ -36,13 +35,13 @@ COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     (OPERATE, "counters", compare_counters.counters),
     (OPERATE, "rollback", service.rollback),
     (OPERATE, "resume", service.resume),
-    (LOOK, "cables", cabling.cables),
-    (LOOK, "link", cabling.link),
-    (LOOK, "what-if", what_if.what_if),
     (ROUTES, "route", routes.route),
     (ROUTES, "measure", routes.measure),
     (ROUTES, "check", routes.check),
     (ROUTES, "engines", engines.engines),
+    (ROUTES, "cables", cabling.cables),
+    (ROUTES, "link", cabling.link),
+    (ROUTES, "what-if", what_if.what_if),
     (ROUTES, "anonymize", anonymize.anonymize),
     (APPLICATIONS, "rank-order", rank_order.rank_order),
     (UNITS, "warm-up", service.warm_up),

@@ -92,8 +92,9 @@ def engine_names() -> list[str]:
 
 
 def site_engines() -> tuple[str, ...]:
-    """Those that a site chooses from: four of ours, and all of other packages."""
-    others = (p.name for p in extensions(GROUP) if not package_of(p).startswith("sar-agent "))
+    """Those that a site chooses from: four of ours, and all of other people's packages."""
+    ours = ("sar-agent ", "sar-lab ")
+    others = (p.name for p in extensions(GROUP) if not package_of(p).startswith(ours))
     return tuple(dict.fromkeys((*_FOR_SITES, *others)))
 
 

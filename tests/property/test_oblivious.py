@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sar_agent.routing.oblivious import scrambled_labels
 
 from sar_agent.check import check_routes
 from sar_agent.errors import Unserved
@@ -19,6 +18,7 @@ from sar_agent.fabric.xgft_view import recognise_xgft
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.path_routes import PathRoutes
+from sar_lab.research.engines.oblivious import scrambled_labels
 from tests.examples import examples
 from tests.worlds.command_line import said, sar_agent
 from tests.worlds.xgft_specs import specs

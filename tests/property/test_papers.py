@@ -12,17 +12,13 @@ from hypothesis import strategies as st
 from sar_agent.check import check_routes
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options
-from sar_lab.research.papers import (
-    pftree_fig4,
-    pftree_fig5,
-    pftree_fig12,
-)
 from sar_lab.research.papers.claims import Claim, order, value, verdict
 from sar_lab.research.papers.pftree_delays import PATTERNS, delays
 from sar_lab.research.papers.pftree_printed import PFTreeAsPrinted
 from sar_lab.research.papers.pftree_trees import TREES, Table3Tree, draw_victims, routed
 from sar_lab.research.papers.receivers import interference
-from sar_lab.research.papers.registry import Experiment
+from sar_lab.research.papers.registry import experiment
+from sar_lab.research.papers.result_store import run_row
 from sar_lab.research.papers.xgft_slowdown import program, slimmed, times
 from tests.examples import examples
 from tests.worlds.partitioned_trees import partitioned, roots
@@ -128,11 +124,11 @@ def test_without_a_quota_a_phy_partition_takes_a_way_for_each_of_its_hosts_but_t
     assert found == [ours, free]
 
 
-@pytest.mark.parametrize("row", [pftree_fig4, pftree_fig5, pftree_fig12])
-def test_the_worked_examples_of_pftree_come_out_as_printed(row: Experiment, tmp_path: Path) -> None:
-    result = row.run([], tmp_path)
-    assert result.verdict.startswith("reproduced ("), result.table
-    assert result.picture and result.picture.stat().st_size > 1000
+@pytest.mark.parametrize("name", ["pftree-fig4", "pftree-fig5", "pftree-fig12"])
+def test_the_worked_examples_of_pftree_come_out_as_printed(name: str, tmp_path: Path) -> None:
+    row = run_row(experiment(name), [], tmp_path)
+    assert row["verdict"].startswith("reproduced ("), row["table"]
+    assert (tmp_path / row["picture"]).stat().st_size > 1000
 
 
 @pytest.mark.parametrize("roots", range(1, 17))

@@ -13,8 +13,8 @@ from sar_agent.routing.graph.csr import graph_of
 from sar_agent.routing.graph.hop_counts import all_hops
 from sar_agent.routing.updown_property import rise_then_fall
 from tests.examples import examples
-from tests.property.networks import fabrics
-from tests.property.oracles import live_graph
+from tests.worlds.networks import fabrics
+from tests.worlds.oracles import live_graph
 
 TREES = ("xgft:2;3,4;1,3", "xgft:3;2,3,3;1,2,2", "xgft:3;3,2,4;1,3,2")
 

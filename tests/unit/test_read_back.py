@@ -9,8 +9,8 @@ import pytest
 from sar_agent.install.plan import Plan
 from sar_agent.opensm.plugin_client import LoadAnswer
 from sar_agent.opensm.plugin_install import ReadBackDiffers, put_in_force
-from tests.fake_opensm import FakeBridge
-from tests.unit.small_plan import SMALL_TREE, small_plan
+from tests.worlds.fake_opensm import FakeBridge
+from tests.worlds.small_plan import SMALL_TREE, small_plan
 
 
 @pytest.fixture

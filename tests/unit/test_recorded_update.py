@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sar_lab.five_phase.recorded_update import (
+from sar_lab.research.papers import sar_fig6
+from sar_lab.research.recorded_update import (
     RecordedUpdate,
     recorded_update,
 )
-
-from sar_lab.research.papers import sar_fig6
 
 
 def failing(update: RecordedUpdate) -> list[str]:

@@ -42,7 +42,7 @@ def test_an_engine_its_folder_and_its_export_take_the_same_time(
     ("arguments", "word"),
     [
         (["--engine", "sar", "--pattern", "storm"], "alltoall, shift"),
-        (["--engine", "magic"], "one of ark, colored, dfsssp"),
+        (["--engine", "magic"], "one of sar-plus, sar, ftree, dmodc"),
         ([], "--routes DIR"),
         (["--routes", "nowhere"], "nowhere"),
     ],

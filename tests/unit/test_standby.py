@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import socket
 import ssl
 import zlib
@@ -17,7 +18,7 @@ from sar_agent.formats.routes_file import read_generation
 from sar_agent.install.subnet_manager import SmStatus
 from sar_agent.standby.channel import PeerProblem
 from sar_agent.standby.numbering import number_above
-from sar_agent.standby.peer_client import PeerClient
+from sar_agent.standby.peer_client import PeerClient, PeerState
 from sar_agent.standby.snapshot import CONNECTIONS
 from sar_agent.standby.terms import HEARD, Claim, Precedence, TermRecord, precedence
 from tests.worlds.standby_sides import Side, routes_image
@@ -64,7 +65,7 @@ def claim(node: str = A, **values: Any) -> Claim:
         (claim(A, term=4), claim(B, term=4), "ADOPT"),
         (claim(B, term=4), claim(A, term=4), "OWN"),
         # A master's agent copies nothing.
-        (claim(A, master=True), claim(B, term=9, master=True), "TWO_MASTERS"),
+        (claim(A, master=True), claim(B, term=9, master=True), "OWN"),
         (claim(A, master=True, term=2), claim(B, term=1), "OWN"),
         (claim(A, master=True, term=2), claim(B, term=2, holder=A), "OWN"),
         (claim(A, master=True, term=2), claim(B, term=2), "RAISE"),
@@ -187,34 +188,42 @@ def test_a_lower_generation_of_the_same_term_is_refused(sides: tuple[Side, Side]
     assert b.generation() == 4
 
 
-def test_messages_of_the_peer_are_bounded(sides: tuple[Side, Side]) -> None:
+def test_messages_of_the_peer_are_bounded(
+    sides: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch
+) -> None:
     a, _ = sides
     a.lead()
     a.put(4)
+    good = {"name": "state.json", "size": 1, "digest": "0" * 64}
     names = {"name": "../../etc/passwd"}, {"name": "state.json", "size": 2**26 + 1}
-    for wrong in (*names, {"name": "generations/01.sar"}, {"digest": "x"}):
-        files = [{"name": "state.json", "size": 1, "digest": "0" * 64} | wrong]
-        answer = {"claim": a.link.claim().model_dump(), "digest": "", "files": files}
+    lists = [[good | wrong] for wrong in (*names, {"name": "generations/01.sar"}, {"digest": "x"})]
+    for files in (*lists, [good, good | {"size": 2}]):
+        answer = {"claim": a.link.claim().model_dump(), "files": files}
         client = PeerClient(("127.0.0.1", 1), ssl.create_default_context())
-        client._channel = _Says(answer)  # type: ignore[assignment]
-        with pytest.raises(PeerProblem, match=r"in no snapshot|another format"):
+        monkeypatch.setattr(client, "_get", lambda *_, answer=answer: json.dumps(answer).encode())
+        with pytest.raises(PeerProblem, match="another format"):
             client.look()
 
 
-class _Says:
-    name = "peer"
+def test_files_that_change_while_they_are_copied_are_copied_again(
+    sides: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = sides
+    a.lead()
+    a.put(4)
+    look, looks = b.link.client.look, []
 
-    def __init__(self, answer: dict[str, Any]) -> None:
-        self.answer = answer
+    def look_before_a_change() -> PeerState:
+        found = look()
+        looks.append(found)
+        if len(looks) == 1:
+            a.put(5)
+            (a.state / "generations/4.sar").unlink()
+        return found
 
-    def send(self, message: dict[str, Any]) -> None:
-        pass
-
-    def receive(self) -> dict[str, Any]:
-        return self.answer
-
-    def close(self) -> None:
-        pass
+    monkeypatch.setattr(b.link.client, "look", look_before_a_change)
+    assert b.link.exchange(), b.link.report.problem
+    assert len(looks) == 2 and (b.generation(), b.numbers()) == (5, [5])
 
 
 def levels_file(**arrays: Any) -> bytes:
