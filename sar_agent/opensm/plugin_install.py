@@ -7,8 +7,7 @@ renamed. `finish_or_restore` finishes or undoes what a process that died, or a l
 than its deadline, left behind.
 
 A load is a compare and swap: the plugin computes the digest of the tables in force while it holds
-OpenSM's lock, so no fallback can happen in between. After a load the plugin compares what switches
-have confirmed with the file, byte for byte, and the agent does not dump.
+OpenSM's lock, so no fallback can happen in between.
 """
 
 from __future__ import annotations
