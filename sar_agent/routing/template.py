@@ -3,7 +3,7 @@
 D-mod-k (`dmodc.py`) serves fat trees, whole or degraded, and is free of contention in shifts over
 whole leaves. Where it refuses, or where `dfsssp` balances all pairs better, as on trees with
 several kinds of leaves, the template is that of `dfsssp` without jobs. Where D-mod-k loads some
-channels twice, there is a second template, rotated (`rotations.py`).
+channels twice, there is a second template, rotated (`rotations.py`), unless `dfsssp` is better.
 """
 
 from __future__ import annotations
@@ -65,7 +65,11 @@ def templates_of(fabric: Fabric) -> tuple[Template, ...]:
 
 
 def nearest_template(fabric: Fabric, egress: U8) -> Template:
-    """The template from which fewer of these entries differ; the first of equals."""
+    """The template from which fewer of these entries differ; the first of equals.
+
+    **Weak spot:** tables of which many entries differ from both could be taken for the other's.
+    Entries of two templates may close a credit loop, which the check then finds.
+    """
     templates = templates_of(fabric)
     if len(templates) == 1:
         return templates[0]
@@ -76,22 +80,22 @@ def _made(fabric: Fabric) -> tuple[Template, ...]:
     graph = graph_of(fabric)
     everyone = JobMix((make_job("all", np.flatnonzero(fabric.is_host_port)),))
     spread: tuple[Template, ...] = ()
-    load = np.inf
+    load = [np.inf]
     with suppress(Unserved):
-        # Both keep to the same paths, so tables may have entries of both without a credit loop.
         rotation = rotations(fabric, graph)
         turns = (None,) if rotation is None else (None, rotation)
         spread = tuple(Template(fabric, graph, *closed_form_trees(fabric, graph, t)) for t in turns)
         if _is_even(fabric):
             return spread
-        loads = loads_on(spread[0], everyone, "load", spread[0].egress)
-        load = loads.peak()
-        if load <= EVEN * loads.least_peak():
+        loads = [loads_on(each, everyone, "load", each.egress) for each in spread]
+        load = [each.peak() for each in loads]
+        if load[0] <= EVEN * loads[0].least_peak():
             return spread
     even = Template(fabric, graph, *dfsssp_trees(fabric, graph))
-    if spread and load <= loads_on(even, everyone, "load", even.egress).peak():
+    peak = loads_on(even, everyone, "load", even.egress).peak()
+    if spread and load[0] <= peak:
         return spread
-    return (even,)
+    return (even, *(spread[1:] if load[-1] <= EVEN * peak else ()))
 
 
 def _is_even(fabric: Fabric) -> bool:
