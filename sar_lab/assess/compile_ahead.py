@@ -113,7 +113,7 @@ class _Other:
             f"[(print(part, flush=True), compile_parts((part,))) for part in {parts!r}]"
         )
         self.process = subprocess.Popen(
-            [sys.executable, "-I", "-c", code],
+            [sys.executable, "-I", *(["-B"] if sys.dont_write_bytecode else []), "-c", code],
             stdin=subprocess.PIPE,  # closed when this process ends, however it ends
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

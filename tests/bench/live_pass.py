@@ -205,9 +205,9 @@ def _table(fabric: Fabric, name: str, folder: Path) -> Table:
             found["a job starts"] = live.run(Result.INSTALLED)
             found["nothing"] = live.run(Result.NOTHING)
             sweeps["a cable dies"] = live.change(lambda: live.ibsim.unlink(*cable), carried)
-            found["a cable dies"] = live.run(Result.NOTHING)
+            found["a cable dies"] = live.run()
             sweeps["it comes back"] = live.change(lambda: live.ibsim.relink(*cable), carried)
-            found["it comes back"] = live.run(Result.NOTHING)
+            found["it comes back"] = live.run()
     stages = sorted(
         {stage for times in found.values() for stage in times.wall} - {OTHER},
         key=lambda stage: -max(times.wall.get(stage, 0.0) for times in found.values()),
