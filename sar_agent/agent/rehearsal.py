@@ -73,6 +73,7 @@ def _rehearse_on(config: Config, fabric: Fabric) -> None:
     known: Measured | None = None
     for generation, (now, mix) in enumerate(_situations(fabric, cut), 1):
         last = plan = planner.plan(generation, now, mix, last)
+        plan.measures.json()  # which a pass publishes
         transition_to(plan, present)
         if present:
             for before in (1, 3):  # packets of so many tables before
