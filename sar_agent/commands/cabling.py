@@ -6,16 +6,16 @@ from typing import Annotated
 
 import typer
 
-from sar_agent.commands.announce import note
-from sar_agent.commands.host_options import with_host_options
-from sar_agent.commands.inputs import FabricOption, JsonOption, print_json, read_fabric
-from sar_agent.commands.site_dumps import (
+from sar_agent.commands.dump_inputs import (
     AssumedOption,
     CountersOption,
     OptionalJobs,
     TodayOption,
+    note_assumed,
     read_dumps,
 )
+from sar_agent.commands.host_options import with_host_options
+from sar_agent.commands.inputs import FabricOption, JsonOption, print_json, read_fabric
 
 FINDINGS_SHOWN, LINKS_SHOWN = 20, 10
 
@@ -45,8 +45,7 @@ def cables(
         print_json(report.json())
         return
     typer.echo(report.words(len(report.findings) + len(changes or ()) if every else FINDINGS_SHOWN))
-    if dumps.assumed and dumps.mix.jobs:
-        note(f"note: no tables were given (--routes); those of {dumps.assumed} are assumed")
+    note_assumed(dumps)
 
 
 @with_host_options
@@ -80,5 +79,4 @@ def link(
     typer.echo("\n".join(each.words() for each in shown))
     if len(found) > len(shown):
         typer.echo(f"and {len(found) - len(shown)} more cables (--all)")
-    if dumps.assumed and dumps.mix.jobs:
-        note(f"note: no tables were given (--routes); those of {dumps.assumed} are assumed")
+    note_assumed(dumps)

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from sar_agent.commands.announce import note, progress
+from sar_agent.commands.announce import progress
+from sar_agent.commands.dump_inputs import OptionalJobs, TodayOption, note_assumed, read_dumps
 from sar_agent.commands.host_options import with_host_options
 from sar_agent.commands.inputs import EngineOption, FabricOption, JsonOption, print_json
-from sar_agent.commands.site_dumps import OptionalJobs, TodayOption, read_dumps
 
 SHOWN = 10
 
@@ -89,5 +89,4 @@ def what_if(
             typer.echo(
                 f"{unproved} of {len(routed)} without proved routes" if unproved else "all proved"
             )
-    if dumps.assumed and dumps.mix.jobs:
-        note(f"note: no tables were given (--routes); those of {dumps.assumed} are assumed")
+    note_assumed(dumps)

@@ -24,6 +24,7 @@ from __future__ import annotations
 import glob
 import re
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -172,6 +173,19 @@ def read_growth(path: str | Path, seconds: float | None = None) -> PortReadings 
         after.values[place] = {key: old.get(key, 0) + value for key, value in values.items()}
     length = _sleep(sections) if seconds is None else seconds
     return difference(before.totals(name, 0.0), after.totals(name, length), length)
+
+
+def read_window(files: Sequence[str | Path], seconds: float | None = None) -> PortReadings | None:
+    """The window between two files of perfquery or ibdiagnet2, or of one `ibdiagnet2.db_csv` with
+    PM_DELTA; None for another single file. `seconds`: its length; None takes it from the files.
+    Raises `InputError` and `WindowLeftOut`."""
+    if len(files) == 1:
+        return read_growth(files[0], seconds)
+    before, after = (read_counter_file(path) for path in files)
+    if seconds is not None:
+        before = replace(before, at=before.at * 0.0)
+        after = replace(after, at=after.at * 0.0 + seconds)
+    return difference(before, after, float(after.at.max()))
 
 
 def _of_lines(text: str) -> _Ports:

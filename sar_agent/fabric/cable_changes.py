@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sar_agent.fabric.model import Fabric
-from sar_agent.fabric.rates import rate_name
+from sar_agent.fabric.rates import speed_words
 
 End = tuple[int, int]
 """GUID of a switch, or of a host's port, and the number of the port."""
@@ -41,7 +41,7 @@ def cable_changes(before: Fabric, after: Fabric) -> tuple[str, ...]:
         if was is None or now is None:
             said.append(f"{words} is {'gone' if now is None else 'new'}")
         elif was != now:
-            said.append(f"{words} is {rate_name(now) or now}, was {rate_name(was) or was}")
+            said.append(f"{words} is {speed_words(now)}, was {speed_words(was)}")
     return tuple(said)
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from sar_agent.fabric.levels import levels_of
 from sar_agent.fabric.model import Fabric, Kind
-from sar_agent.fabric.rates import rate_name
+from sar_agent.fabric.rates import speed_words
 
 FEW = 0.25
 """The largest share of its like that may be odd."""
@@ -63,8 +63,8 @@ def odd_cables(fabric: Fabric) -> OddCables:
         rate[alike[odd]] = usual
         found += [
             Odd(
-                f"{cable_name(fabric, c)} is {_speed(fabric.channel_rate[c])} among "
-                f"{_speed(usual)}",
+                f"{cable_name(fabric, c)} is {speed_words(fabric.channel_rate[c])} among "
+                f"{speed_words(usual)}",
                 (int(c),),
             )
             for c in alike[odd]
@@ -104,8 +104,8 @@ def _odd_hosts(fabric: Fabric) -> Iterator[Odd]:
     usual, odd = _below_most(fabric.terminal_rate[compute])
     for t in compute[odd]:
         yield Odd(
-            f"{host_cable_name(fabric, t)} is {_speed(fabric.terminal_rate[t])} among "
-            f"{_speed(usual)}",
+            f"{host_cable_name(fabric, t)} is {speed_words(fabric.terminal_rate[t])} among "
+            f"{speed_words(usual)}",
             (),
             (int(t),),
         )
@@ -159,7 +159,3 @@ def _switch(fabric: Fabric, s: int) -> str:
 
 def _count(count: float, what: str) -> str:
     return f"{count:g} {what}" + ("" if count == 1 else "s")
-
-
-def _speed(rate: float) -> str:
-    return rate_name(float(rate)) or f"{rate:g} Gbit/s"

@@ -34,6 +34,11 @@ def parse_rate(text: str) -> float | None:
     return _RATE.get(text.upper().replace("X", "x", 1))
 
 
+def speed_words(rate: float) -> str:
+    """`4xHDR`, or the number where no link has that rate."""
+    return rate_name(rate) or f"{rate:g} Gbit/s"
+
+
 def rate_name(rate: float) -> str | None:
     """200.0 to `4xHDR`, with four lanes where possible; None where no link has that rate."""
     return _NAME.get(float(np.float32(rate)))

@@ -11,7 +11,7 @@ import numpy as np
 
 from sar_agent.counters.port_errors import words as error_words
 from sar_agent.fabric.odd_cables import cable_name, host_cable_name
-from sar_agent.fabric.rates import rate_name
+from sar_agent.fabric.rates import speed_words
 from sar_agent.reports.places import Places
 from sar_agent.reports.site_dumps import JobOnLink, SiteDumps
 
@@ -79,7 +79,7 @@ def links(dumps: SiteDumps, places: Places) -> tuple[Link, ...]:
         back = int(fabric.channel_reverse[c])
         if back not in seen:
             seen.add(c)
-            speed = _speed(fabric.channel_rate[c])
+            speed = speed_words(fabric.channel_rate[c])
             ways = (_channel(dumps, c), _channel(dumps, back))
             found.append(Link(cable_name(fabric, c), speed, bool(fabric.channel_up[c]), ways))
     for t in places.terminals:
@@ -90,7 +90,7 @@ def links(dumps: SiteDumps, places: Places) -> tuple[Link, ...]:
             Direction(f"from {host}", None, None if np.isnan(share) else share, None, own, jobs),
             Direction(f"to {host}", None, None, None, switch, jobs),
         )
-        speed = _speed(fabric.terminal_rate[t])
+        speed = speed_words(fabric.terminal_rate[t])
         found.append(Link(host_cable_name(fabric, t), speed, bool(fabric.terminal_up[t]), ways))
     return tuple(found)
 
@@ -122,7 +122,3 @@ def _job(job: JobOnLink) -> str:
         + (f": {job.routes} routes" if job.routes else "")
         + since
     )
-
-
-def _speed(rate: float) -> str:
-    return rate_name(float(rate)) or f"{rate:g} Gbit/s"

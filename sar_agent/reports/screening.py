@@ -7,7 +7,7 @@ switch that of each neighbour's channels to it. Hosts of jobs that are lost come
 
 **Weak spot:** the estimate fits engines that balance jobs: of the ten worst failures, `sar-plus`
 has all ten among the first 40 (12 mixes on six fabrics, one has nine). `minhop` and `ftree` reroute
-elsewhere, too: on two-level trees 10 of 10 to 9 of 10, on three-level trees 0 to 9.
+elsewhere, too: on two-level trees nearly all ten are there, on three-level trees 0 to 9.
 """
 
 from __future__ import annotations

@@ -84,17 +84,22 @@ def closed_form_trees(
     return egress, cache
 
 
+def cables_up(fabric: Fabric) -> I64:
+    """int64[2, ·]: switches, and the neighbours above them, each pair once."""
+    level = tree_levels(fabric)
+    rises = fabric.channel_up & (level[fabric.channel_target] > level[fabric.channel_source])
+    ends = np.stack([fabric.channel_source[rises], fabric.channel_target[rises]])
+    return np.unique(ends, axis=1).astype(np.int64)
+
+
 def dividers(fabric: Fabric) -> U64:
     """uint64[S]: P of each switch. Raises `Unserved` where the fabric is no fat tree."""
     level = tree_levels(fabric)
-    rises = fabric.channel_up & (level[fabric.channel_target] > level[fabric.channel_source])
-    pairs = np.unique(
-        np.stack([fabric.channel_source[rises], fabric.channel_target[rises]], axis=1), axis=0
-    )
-    parents = np.bincount(pairs[:, 0], minlength=fabric.switches).astype(np.uint64)
+    pairs = cables_up(fabric)
+    parents = np.bincount(pairs[0], minlength=fabric.switches).astype(np.uint64)
     divider = np.ones(fabric.switches, np.uint64)
     for below in range(int(level.max(initial=0))):
-        source, target = pairs[level[pairs[:, 0]] == below].T
+        source, target = pairs[:, level[pairs[0]] == below]
         np.maximum.at(divider, target, divider[source] * parents[source])
     return divider
 

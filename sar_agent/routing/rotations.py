@@ -26,14 +26,14 @@ import numpy as np
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I64, U64
 from sar_agent.fabric.tree import tree_levels
-from sar_agent.routing.dmodc import dividers
+from sar_agent.routing.dmodc import cables_up, dividers
 from sar_agent.routing.graph.csr import Graph
 
 
 def rotations(fabric: Fabric, graph: Graph) -> U64 | None:
     """uint64[S]: what each switch adds to its turns; None where no switch needs it. Raises
     `Unserved` where the fabric is no fat tree."""
-    level, pairs = tree_levels(fabric), _cables_up(fabric)
+    level, pairs = tree_levels(fabric), cables_up(fabric)
     ways = np.bincount(pairs[0], minlength=fabric.switches)
     turns = _hosts_below(fabric, pairs) // dividers(fabric).astype(np.int64)
     uneven = (ways > 1) & (turns % np.maximum(ways, 1) > 0)
@@ -46,14 +46,6 @@ def rotations(fabric: Fabric, graph: Graph) -> U64 | None:
         alike = alike[np.argsort(graph.rank[alike])]
         rotation[alike] = np.where(uneven[alike], np.arange(len(alike)) * step[alike], 0)
     return rotation
-
-
-def _cables_up(fabric: Fabric) -> I64:
-    """int64[2, ·]: switches, and the neighbours above them, each pair once."""
-    level = tree_levels(fabric)
-    rises = fabric.channel_up & (level[fabric.channel_target] > level[fabric.channel_source])
-    ends = np.stack([fabric.channel_source[rises], fabric.channel_target[rises]])
-    return np.unique(ends, axis=1).astype(np.int64)
 
 
 def _hosts_below(fabric: Fabric, pairs: I64) -> I64:

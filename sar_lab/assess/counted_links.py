@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sar_agent.commands.site_dumps import read_window
 from sar_agent.counters import Comparison, CounterWindow, align, compare
+from sar_agent.counters.counter_files import read_window
 from sar_agent.counters.readings import PortReadings
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric

@@ -13,7 +13,6 @@ from sar_agent.commands.announce import note
 from sar_agent.commands.inputs import JobsOption, read_fabric, read_jobs, read_routes
 
 if TYPE_CHECKING:
-    from sar_agent.counters.readings import PortReadings
     from sar_agent.reports.site_dumps import SiteDumps
 
 OptionalJobs = Annotated[str | None, JobsOption.__metadata__[0]]
@@ -61,6 +60,7 @@ def read_dumps(
 
 def _with_counters(dumps: SiteDumps, files: Sequence[Path]) -> SiteDumps:
     from sar_agent.counters import WindowLeftOut, align
+    from sar_agent.counters.counter_files import read_window
     from sar_agent.counters.port_errors import added, read_port_errors
     from sar_agent.errors import InputError
 
@@ -76,17 +76,7 @@ def _with_counters(dumps: SiteDumps, files: Sequence[Path]) -> SiteDumps:
     return dumps
 
 
-def read_window(files: Sequence[Path], seconds: float | None = None) -> PortReadings | None:
-    """The window between two files of perfquery or ibdiagnet2, or of one `ibdiagnet2.db_csv` with
-    PM_DELTA; None for another single file. `seconds`: its length; None takes it from the files.
-    Raises `InputError` and `WindowLeftOut`."""
-    from sar_agent.counters.counter_files import read_counter_file, read_growth
-    from sar_agent.counters.readings import difference
-
-    if len(files) == 1:
-        return read_growth(files[0], seconds)
-    before, after = (read_counter_file(path) for path in files)
-    if seconds is not None:
-        before = replace(before, at=before.at * 0.0)
-        after = replace(after, at=after.at * 0.0 + seconds)
-    return difference(before, after, float(after.at.max()))
+def note_assumed(dumps: SiteDumps) -> None:
+    """Says so on stderr where no tables were given."""
+    if dumps.assumed and dumps.mix.jobs:
+        note(f"note: no tables were given (--routes); those of {dumps.assumed} are assumed")
