@@ -22,6 +22,7 @@ from sar_agent.fabric.subnet_lst import read_subnet_lst, write_subnet_lst
 from sar_agent.fabric.xgft import xgft_fabric
 from tests.examples import examples
 from tests.worlds.db_csv_text import tables_of_nodes, written
+from tests.worlds.dump_styles import styled
 from tests.worlds.fabric_texts import SMALL, differences, ibnetdiscover_text
 from tests.worlds.fabrics import FABRICS, fabric_of, records
 
@@ -125,3 +126,11 @@ def test_cut_anywhere(which: int, data: st.DataObject) -> None:
         assert "\n" not in str(error)
     else:
         assert differences(fabric, WHOLE[which]) in ([], ["lmc"])
+
+
+@examples()
+@given(st.integers(0, 1), st.data())
+def test_a_dump_in_any_spelling(which: int, data: st.DataObject) -> None:
+    """Port labels, external ports, speeds in full, chassis, noise of umad, prompts, indents."""
+    fabric = read_ibnetdiscover(data.draw(styled(TEXTS[which])))
+    assert differences(fabric, WHOLE[which]) == []
