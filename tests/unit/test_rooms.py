@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -107,3 +108,18 @@ def test_the_table_is_read_as_it_is_written() -> None:
 def test_imports_in_functions_and_of_a_package_s_modules_count() -> None:
     source = "def f():\n    from sar_agent import fabric\n    import sar_lab.fluid\n"
     assert set(imported_modules(source)) == {"sar_agent.fabric", "sar_lab.fluid"}
+
+
+def test_worlds_import_no_circle() -> None:
+    """Each file of the tests can be run by itself, whatever pytest has loaded before."""
+    files = {
+        str(path.relative_to(ROOT).with_suffix("")).replace("/", "."): path
+        for path in (ROOT / "tests/worlds").rglob("*.py")
+    }
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    for name, path in files.items():
+        for node in ast.parse(path.read_text()).body:  # what stands under TYPE_CHECKING is not run
+            if isinstance(node, ast.ImportFrom) and node.module:
+                inner = (f"{node.module}.{alias.name}" for alias in node.names)
+                graph.add_edges_from((name, m) for m in (node.module, *inner) if m in files)
+    assert [circle for circle in nx.simple_cycles(graph)] == []

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from sar_agent.formats.routes_file import RoutesFile
 from sar_lab.live.ibsim import Ibsim
 from sar_lab.live.opensm import read_lids as lids
 from sar_lab.live.process import wait_until
-from tests.worlds.live.site import Site
+
+if TYPE_CHECKING:
+    from tests.worlds.live.site import Site
 
 _SWITCH = re.compile(r"^Unicast lids .*? guid (0x[0-9a-f]+)")
 _ENTRY = re.compile(r"^(0x[0-9a-f]{4}) (\d{3}) ")
