@@ -122,4 +122,4 @@ def test_worlds_import_no_circle() -> None:
             if isinstance(node, ast.ImportFrom) and node.module:
                 inner = (f"{node.module}.{alias.name}" for alias in node.names)
                 graph.add_edges_from((name, m) for m in (node.module, *inner) if m in files)
-    assert [circle for circle in nx.simple_cycles(graph)] == []
+    assert list(nx.simple_cycles(graph)) == []
