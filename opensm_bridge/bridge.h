@@ -111,28 +111,27 @@ struct bridge {
 bool live_from_osm(struct live *live, osm_switch_t ***sw, osm_opensm_t *osm, struct reason *why);
 
 /* plans.c: chooses the routes to install. */
+/* Reads the file of a load; NULL and `why` unless it is valid and holds this generation (0: any). */
 struct routes *plans_read_next(struct bridge *b, uint64_t generation, struct reason *why);
 struct install *plans_choose(struct bridge *b);
 
 /* install.c */
-struct install *install_new(struct live *live, osm_switch_t **sw, struct tables *tables);
-void install_hops(const struct install *i);
-void install_tables(struct install *i);
-/* OpenSM's switches are valid until its next discovery; after that, hop counts cannot be filled in any more. */
-void install_forget_osm(struct install *i);
-void install_free(struct install *i);
-struct install {
-	struct live live;
-	osm_switch_t **sw; /* NULL once OpenSM's switches may have changed */
-	struct tables tables;  /* without entries once they are OpenSM's */
-	struct routes *routes; /* those of `tables` */
-	struct lid_place *place; /* by LID, for service levels; NULL if the routes have none */
-};
+#define UNICAST_LIDS 0xc000
 struct lid_place {
 	uint32_t row, column;
 	uint8_t offset;
 	bool known;
 };
+struct install {
+	struct live live;
+	osm_switch_t **sw; /* in the order of `live` */
+	struct tables tables;
+	struct lid_place place[UNICAST_LIDS]; /* for service levels, if the routes have any */
+};
+void install_tables(struct install *i);
+/* Forgets the fabric and the entries: OpenSM has them now, and its switches are valid until its next discovery only. */
+void install_forget_osm(struct install *i);
+void install_free(struct install *i);
 
 /* lanes.c: service levels and virtual lanes of the routes in force. */
 uint8_t lanes_path_sl(void *bridge, uint8_t hint, const ib_net16_t slid, const ib_net16_t dlid);

@@ -181,7 +181,7 @@ static bool sizes_of(struct bridge *b, const struct live *live, bool lent, struc
 		return REASON(why, "no routes are in force yet"), false;
 	if (!live->switches || !live->terminals)
 		return REASON(why, "the fabric has %u switches and %u terminals", live->switches, live->terminals), false;
-	*own = ours ? b->in_force->routes : NULL;
+	*own = ours ? b->in_force->tables.routes : NULL;
 	tables_count(b, &switches, &blocks);
 	*sizes = (struct routes){.generation = ours ? (*own)->generation : 1,
 				 .made_at = (uint64_t)time(NULL),

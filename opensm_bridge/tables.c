@@ -161,7 +161,7 @@ void tables_look(struct bridge *b, enum look when)
 		const bool ours = used->name && !strcmp(used->name, SAR_ENGINE) && b->in_force;
 
 		snprintf(b->known_engine, sizeof(b->known_engine), "%s", used->name ? used->name : "none");
-		b->known_generation = ours ? b->in_force->routes->generation : 0;
+		b->known_generation = ours ? b->in_force->tables.routes->generation : 0;
 		b->looked = true;
 	}
 }
