@@ -233,9 +233,8 @@ bool counters_write(struct bridge *b, char *path, size_t room, struct counters_r
 bool server_open(struct bridge *b, struct reason *why);
 void server_close(struct bridge *b);
 
-/* sigusr2.c: the descriptor is readable once the signal has come; sigusr2_take() says so to one thread. */
+/* sigusr2.c: sigusr2_take() tells one thread that the signal has come. */
 bool sigusr2_start(struct reason *why);
-int sigusr2_event(void);
 bool sigusr2_take(void);
 void sigusr2_stop(void); /* after server_close() */
 

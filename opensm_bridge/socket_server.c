@@ -137,17 +137,15 @@ static void *serve_all(void *argument)
 	const struct server *s = argument;
 
 	for (;;) {
-		struct pollfd wait[] = {{.fd = s->listener, .events = POLLIN},
-					{.fd = s->stop, .events = POLLIN},
-					{.fd = sigusr2_event(), .events = POLLIN}};
+		struct pollfd wait[] = {{.fd = s->listener, .events = POLLIN}, {.fd = s->stop, .events = POLLIN}};
 		struct reason unused;
 
-		if (poll(wait, 3, 1000) < 0 && errno != EINTR)
+		if (poll(wait, 2, 1000) < 0 && errno != EINTR)
 			return NULL;
 		events_follow(s->bridge);
 		if (wait[1].revents)
 			return NULL;
-		if (wait[2].revents && sigusr2_take())
+		if (sigusr2_take())
 			(void)reload(s->bridge, 0, "any", &unused); /* it logs the result */
 		/* The listener is nonblocking, because another thread may accept the client first. */
 		const int client = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
