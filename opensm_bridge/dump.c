@@ -12,16 +12,9 @@
 #include <string.h>
 
 #include "bridge.h"
-#include "routes_write.h"
+#include "routes_image.h"
 
 #define PAUSE 2000000 /* ns between two attempts to lock OpenSM's structures */
-
-static int by_guid(const void *a, const void *b)
-{
-	const struct live_terminal *x = a, *y = b;
-
-	return x->guid < y->guid ? -1 : x->guid > y->guid;
-}
 
 static unsigned widest(const struct live *live)
 {
@@ -214,7 +207,7 @@ static struct routes *image_of(struct bridge *b, struct live *live, osm_switch_t
 	r = routes_blank(&sizes);
 	if (!r)
 		return REASON(why, "no memory for the dump"), NULL;
-	qsort(live->end, live->terminals, sizeof(*live->end), by_guid);
+	qsort(live->end, live->terminals, sizeof(*live->end), guid_order);
 	fill_nodes(r, live, own);
 	fill_far_ends(r, live);
 	if (own && own->numbers && r->numbers)
@@ -270,7 +263,6 @@ bool dump_in_force(struct bridge *b, struct dump_result *result, struct reason *
 	free(sw);
 	if (!r)
 		return false;
-	routes_seal(r);
 	good = routes_write(r, b->options.dump_path, why);
 	routes_drop(r);
 	return good;

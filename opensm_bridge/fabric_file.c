@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "crc32.h"
-#include "hash.h"
+#include "guid.h"
 #include "write_file.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the arrays are written in the byte order of memory");

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "bridge.h"
-#include "hash.h"
+#include "guid.h"
 
 static const struct install *with_lanes(const struct bridge *b)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hash.h"
+#include "guid.h"
 
 uint64_t live_fingerprint(const struct live *live)
 {

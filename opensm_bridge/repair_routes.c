@@ -11,7 +11,7 @@
 #include "clock.h"
 #include "repair.h"
 #include "repair_column.h"
-#include "routes_write.h"
+#include "routes_image.h"
 
 #define LIDS 0xc000
 

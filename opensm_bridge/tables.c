@@ -23,7 +23,7 @@
 
 #include "bridge.h"
 #include "clock.h"
-#include "hash.h"
+#include "guid.h"
 
 #define LONGEST 64 /* hops of a route, before any of ours was in force */
 
@@ -90,7 +90,7 @@ static bool make_room(struct bridge *b)
 		lids = sw->lft_size > lids ? sw->lft_size : lids;
 	}
 	if (guids)
-		guid_sort(guids, count);
+		qsort(guids, count, sizeof(*guids), guid_order);
 	good = guids && known_resize(&b->known, guids, count, lids);
 	if (!guids)
 		known_free(&b->known);
