@@ -7,6 +7,7 @@
 
 #include "bridge.h"
 #include "notice.h"
+#include "number.h"
 
 static const char *escaped(char *to, size_t room, const char *from)
 {
@@ -99,11 +100,10 @@ static bool is_digest(const char *word)
 /* The answers to requests that may be refused: false and `why`. */
 static bool answer_load(struct bridge *b, const char *arguments, char *json, size_t room, struct reason *why)
 {
-	char *end;
-	const uint64_t generation = strtoull(arguments, &end, 10);
+	uint64_t generation;
+	const char *end = number_parse(arguments, &generation);
 
-	if (*arguments < '0' || *arguments > '9' || *end != ' ' || !generation || generation == UINT64_MAX ||
-	    !is_digest(end + 1))
+	if (!end || *end != ' ' || !generation || !is_digest(end + 1))
 		REFUSE("load needs the generation of routes.next, a number above 0, and the digest that dump answered, or any");
 	if (!reload(b, generation, end + 1, why))
 		return false;
@@ -155,10 +155,9 @@ static bool answer_counters(struct bridge *b, const char *arguments, char *json,
 
 static bool answer_decline(struct bridge *b, const char *arguments, char *json, size_t room, struct reason *why)
 {
-	char *end;
-	const unsigned long number = strtoul(arguments, &end, 10);
+	uint64_t number;
 
-	if (*end || !number || number > UINT32_MAX || !agent_call_decline(b, (unsigned)number))
+	if (!number_within(arguments, 1, UINT32_MAX, &number) || !agent_call_decline(b, (unsigned)number))
 		REFUSE("no routing waits in call %.20s", arguments);
 	snprintf(json, room, "{\"ok\":true}");
 	return true;

@@ -14,6 +14,7 @@
 #include "bridge.h"
 #include "clock.h"
 #include "listener.h"
+#include "number.h"
 #include "thread.h"
 
 #define THREADS 8
@@ -94,11 +95,10 @@ static bool wait_for_call(const struct server *s, int client, unsigned answered,
 static bool answer_await(const struct server *s, int client, const char *arguments, char *json)
 {
 	unsigned number = 0;
-	char *end;
-	const unsigned long answered = strtoul(arguments, &end, 10);
+	uint64_t answered;
 	bool good;
 
-	if (*arguments < '0' || *arguments > '9' || *end || answered > UINT32_MAX) {
+	if (!number_within(arguments, 0, UINT32_MAX, &answered)) {
 		snprintf(json, ANSWER_SIZE, "{\"ok\":false,\"code\":\"other\",\"error\":\"await needs the number of "
 					    "the last call, or 0\"}");
 		return true;
