@@ -157,13 +157,6 @@ void tables_note_ends(struct bridge *b, const struct install *i);
 /* The longest time that a packet may wait at the head of a queue, in seconds; -1: no limit. */
 double tables_head_of_queue(const osm_subn_opt_t *options);
 uint64_t tables_digest(struct bridge *b, const struct live *live);
-void tables_count(struct bridge *b, uint32_t *switches, uint32_t *blocks);
-/* By LID, up to `lids`: the entries that were sent to a switch last, and those that it may have instead. */
-struct known_row {
-	const uint8_t *sent, *had;
-	uint32_t lids;
-};
-struct known_row tables_row(struct bridge *b, const osm_switch_t *sw);
 
 /* state.c: the progress of OpenSM. The caller holds the mutex. */
 const char *state_name(struct bridge *b);

@@ -129,16 +129,17 @@ static uint8_t port_of(uint8_t ports, uint8_t entry)
 /* The row of a switch at an offset. */
 static void fill_row(struct bridge *b, struct routes *r, const struct live *live, osm_switch_t *sw, unsigned offset, uint32_t s)
 {
-	const struct known_row known = tables_row(b, sw);
+	const struct known *all = tables_known(b, live);
+	const struct known_switch *known = all ? &all->sw[s] : NULL;
 	uint8_t *port = ROUTES_FILL(uint8_t, routes_row(r, r->forwarding, offset, s));
 	uint8_t *had = r->had ? ROUTES_FILL(uint8_t, routes_row(r, r->had, offset, s)) : NULL;
 	uint8_t *level = r->service_levels ? ROUTES_FILL(uint8_t, routes_row(r, r->service_levels, offset, s)) : NULL;
 
 	for (uint32_t d = 0; d < r->columns; d++) {
 		const uint16_t lid = lid_of(live, d, offset);
-		const uint8_t instead = lid < known.lids ? known.had[lid] : ENTRY_UNKNOWN;
+		const uint8_t instead = known && lid < all->lids ? known->had[lid] : ENTRY_UNKNOWN;
 
-		port[d] = port_of(sw->num_ports, lid < known.lids ? known.sent[lid] : ENTRY_NO_ROUTE);
+		port[d] = port_of(sw->num_ports, known && lid < all->lids ? known->sent[lid] : ENTRY_NO_ROUTE);
 		if (had)
 			had[d] = instead == ENTRY_UNKNOWN ? ROUTES_UNKNOWN : port_of(sw->num_ports, instead);
 		if (level)
@@ -175,7 +176,7 @@ static bool sizes_of(struct bridge *b, const struct live *live, bool lent, struc
 	if (!live->switches || !live->terminals)
 		return REASON(why, "the fabric has %u switches and %u terminals", live->switches, live->terminals), false;
 	*own = ours ? b->in_force->tables.routes : NULL;
-	tables_count(b, &switches, &blocks);
+	known_count(&b->known, &switches, &blocks);
 	*sizes = (struct routes){.generation = ours ? (*own)->generation : 1,
 				 .made_at = (uint64_t)time(NULL),
 				 .switches = live->switches,

@@ -82,7 +82,7 @@ static void routing_done(struct bridge *b)
 
 	look(b, LOOK_DONE);
 	pthread_mutex_lock(&b->tables);
-	tables_count(b, &switches, &blocks);
+	known_count(&b->known, &switches, &blocks);
 	pthread_mutex_unlock(&b->tables);
 	pthread_mutex_lock(&b->mutex);
 	snprintf(b->engine_in_force, sizeof(b->engine_in_force), "%s", name);

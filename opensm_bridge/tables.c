@@ -199,18 +199,6 @@ uint64_t tables_digest(struct bridge *b, const struct live *live)
 	return known_digest(&b->known, live, seed(b));
 }
 
-void tables_count(struct bridge *b, uint32_t *switches, uint32_t *blocks)
-{
-	known_count(&b->known, switches, blocks);
-}
-
-struct known_row tables_row(struct bridge *b, const osm_switch_t *sw)
-{
-	const struct known_switch *known = b->known.switches ? known_of(b, sw) : NULL;
-
-	return known ? (struct known_row){known->sent, known->had, b->known.lids} : (struct known_row){.lids = 0};
-}
-
 const struct known *tables_known(struct bridge *b, const struct live *live)
 {
 	const struct known *k = &b->known;
