@@ -105,6 +105,7 @@ struct bridge {
 	struct port_counters counters;
 };
 
+#define MORE_SIZE 128
 #define BRIDGE_LOG(bridge, level, ...) osm_log(&(bridge)->osm->log, level, "sarbridge: " __VA_ARGS__)
 
 /* live_osm.c: reads the fabric from OpenSM; `sw` receives OpenSM's switches in the order of `live`. */
@@ -202,25 +203,16 @@ void osm_unlock(struct bridge *b, enum held held);
 struct notice;
 bool notice_raise(struct bridge *b, const struct notice *notice, unsigned *subscribed, struct reason *why);
 
-/* dump.c: writes the tables in force to in_force.sar. */
-struct dump_result {
-	uint64_t digest;
-	uint32_t unconfirmed_ports;
-};
-bool dump_in_force(struct bridge *b, struct dump_result *result, struct reason *why);
+/* Writers of files for the agent. `more` receives what the answer says besides the path: members of a JSON object. */
+typedef bool write_for_agent(struct bridge *b, char more[MORE_SIZE], struct reason *why);
+write_for_agent dump_in_force;	/* dump.c: the tables in force */
+write_for_agent fabric_write;	/* fabric.c: the discovered fabric */
+write_for_agent counters_write; /* counters.c: what OpenSM's PerfMgr counts, of each port the last difference */
 
-/* fabric.c: writes the discovered fabric to `path`, and sets the digest of what was written. */
-bool fabric_write(struct bridge *b, char *path, size_t room, uint64_t *digest, struct reason *why);
-
-/* counters.c: what OpenSM's PerfMgr counts, of each port the last difference; written to `path`. */
-struct counters_result {
-	uint32_t ports, sweep;
-};
 bool counters_are_read(const struct bridge *b);
 void counters_note_data(struct bridge *b, const osm_epi_dc_event_t *event);
 void counters_note_waits(struct bridge *b, const osm_epi_pe_event_t *event);
 uint32_t counters_sweep(struct bridge *b);
-bool counters_write(struct bridge *b, char *path, size_t room, struct counters_result *result, struct reason *why);
 
 /* socket_server.c: the plugin's threads. */
 bool server_open(struct bridge *b, struct reason *why);

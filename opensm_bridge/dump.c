@@ -238,7 +238,7 @@ static uint32_t count_unconfirmed_ports(struct bridge *b, bool lent)
 	return ports;
 }
 
-bool dump_in_force(struct bridge *b, struct dump_result *result, struct reason *why)
+bool dump_in_force(struct bridge *b, char more[MORE_SIZE], struct reason *why)
 {
 	struct routes *r = NULL;
 	osm_switch_t **sw = NULL;
@@ -255,8 +255,8 @@ bool dump_in_force(struct bridge *b, struct dump_result *result, struct reason *
 		if (!lent) /* the routing that lends has looked, and OpenSM's new tables are empty */
 			tables_look(b, LOOK_DUMP);
 		r = image_of(b, &live, sw, lent, why);
-		result->digest = tables_digest(b, &live);
-		result->unconfirmed_ports = count_unconfirmed_ports(b, lent);
+		snprintf(more, MORE_SIZE, "\"digest\":\"%016" PRIx64 "\",\"unconfirmed_sl2vl_ports\":%u", tables_digest(b, &live),
+			 count_unconfirmed_ports(b, lent));
 		pthread_mutex_unlock(&b->tables);
 	}
 	osm_unlock(b, held);

@@ -6,7 +6,7 @@
  * LIDs are known, and the next sweep. **Weak spot:** that OpenSM reports the start of a sweep before it changes anything is read
  * from 3.3.23; otherwise a copy could lack nodes that are there.
  */
-#include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -255,19 +255,17 @@ static bool wait_and_copy(struct bridge *b, struct walk *w, struct reason *why)
 	}
 }
 
-bool fabric_write(struct bridge *b, char *path, size_t room, uint64_t *digest, struct reason *why)
+bool fabric_write(struct bridge *b, char more[MORE_SIZE], struct reason *why)
 {
 	struct walk w = {.subn = &b->osm->subn};
 	bool good;
 
-	if ((size_t)snprintf(path, room, "%s/fabric.sar", b->options.folder) >= room)
-		REFUSE("the path %.300s is too long", b->options.folder);
 	if (!wait_and_copy(b, &w, why))
 		return false;
 	w.file.made_at = (uint64_t)time(NULL);
 	fabric_file_seal(&w.file);
-	good = fabric_file_write(&w.file, path, why);
-	*digest = w.file.digest;
+	good = fabric_file_write(&w.file, b->options.fabric_path, why);
+	snprintf(more, MORE_SIZE, "\"digest\":\"%016" PRIx64 "\"", w.file.digest);
 	fabric_file_free(&w.file);
 	return good;
 }
