@@ -10,20 +10,14 @@
 
 #define LONGEST_LEASE 86400000u
 
-/* Parses digits with at most one decimal point, in units or, with `thousandths`, in those; independent of the locale. False for any
- * other form and for a number above `most`. */
+/* Parses a number that is all of the text, in units or in thousandths; false for one above `most`. */
 static bool number(const char *text, size_t length, bool thousandths, uint64_t most, uint64_t *value)
 {
-	uint64_t whole = 0, unit = thousandths ? 1000 : 1;
-	const char *at = *text == '.' ? text : number_parse(text, &whole);
+	const char *end = thousandths ? number_decimal(text, 3, value) : number_parse(text, value);
 
-	if (!at || whole > UINT64_MAX / unit - (unit > 1))
-		return false;
-	*value = whole * unit;
-	if (*at == '.')
-		for (at++; *at >= '0' && *at <= '9'; at++, unit /= 10)
-			*value += unit / 10 * (uint64_t)(*at - '0');
-	return at == text + length && length > (*text == '.') && *value <= most;
+	while (thousandths && end && *end >= '0' && *end <= '9')
+		end++; /* less than a thousandth */
+	return end == text + length && *value <= most;
 }
 
 static void variable(struct environment *to, const char *text, size_t length)

@@ -23,3 +23,19 @@ static inline bool number_within(const char *text, uint64_t least, uint64_t most
 
 	return end && !*end && *value >= least && *value <= most;
 }
+
+/* Parses a number in units of 10^-decimals, whatever the locale, with at most so many digits after the point; returns the end, or
+ * NULL as number_parse() does. */
+static inline const char *number_decimal(const char *text, unsigned decimals, uint64_t *value)
+{
+	const char *at = *text == '.' ? text : number_parse(text, value);
+	const bool whole = at != text, point = at && *at == '.';
+	const char *const first = at + point;
+
+	*value = whole ? *value : 0;
+	for (at = at ? first : NULL; at && decimals; decimals--)
+		if (__builtin_mul_overflow(*value, 10, value) ||
+		    (point && *at >= '0' && *at <= '9' && __builtin_add_overflow(*value, (uint64_t)(*at++ - '0'), value)))
+			return NULL;
+	return whole || at > first ? at : NULL;
+}
