@@ -30,10 +30,13 @@ static inline const char *number_decimal(const char *text, unsigned decimals, ui
 {
 	const char *at = *text == '.' ? text : number_parse(text, value);
 	const bool whole = at != text, point = at && *at == '.';
-	const char *const first = at + point;
+	const char *first;
 
+	if (!at)
+		return NULL;
+	first = at += point;
 	*value = whole ? *value : 0;
-	for (at = at ? first : NULL; at && decimals; decimals--)
+	for (; decimals; decimals--)
 		if (__builtin_mul_overflow(*value, 10, value) ||
 		    (point && *at >= '0' && *at <= '9' && __builtin_add_overflow(*value, (uint64_t)(*at++ - '0'), value)))
 			return NULL;
