@@ -105,34 +105,34 @@ struct bridge {
 	struct port_counters counters;
 };
 
+#define MORE_SIZE 128
 #define BRIDGE_LOG(bridge, level, ...) osm_log(&(bridge)->osm->log, level, "sarbridge: " __VA_ARGS__)
 
 /* live_osm.c: reads the fabric from OpenSM; `sw` receives OpenSM's switches in the order of `live`. */
 bool live_from_osm(struct live *live, osm_switch_t ***sw, osm_opensm_t *osm, struct reason *why);
 
 /* plans.c: chooses the routes to install. */
+/* Reads the file of a load; NULL and `why` unless it is valid and holds this generation (0: any). */
 struct routes *plans_read_next(struct bridge *b, uint64_t generation, struct reason *why);
 struct install *plans_choose(struct bridge *b);
 
 /* install.c */
-struct install *install_new(struct live *live, osm_switch_t **sw, struct tables *tables);
-void install_hops(const struct install *i);
-void install_tables(struct install *i);
-/* OpenSM's switches are valid until its next discovery; after that, hop counts cannot be filled in any more. */
-void install_forget_osm(struct install *i);
-void install_free(struct install *i);
-struct install {
-	struct live live;
-	osm_switch_t **sw; /* NULL once OpenSM's switches may have changed */
-	struct tables tables;  /* without entries once they are OpenSM's */
-	struct routes *routes; /* those of `tables` */
-	struct lid_place *place; /* by LID, for service levels; NULL if the routes have none */
-};
+#define UNICAST_LIDS 0xc000
 struct lid_place {
 	uint32_t row, column;
 	uint8_t offset;
 	bool known;
 };
+struct install {
+	struct live live;
+	osm_switch_t **sw; /* in the order of `live` */
+	struct tables tables;
+	struct lid_place place[UNICAST_LIDS]; /* for service levels, if the routes have any */
+};
+void install_tables(struct install *i);
+/* Forgets the fabric and the entries: OpenSM has them now, and its switches are valid until its next discovery only. */
+void install_forget_osm(struct install *i);
+void install_free(struct install *i);
 
 /* lanes.c: service levels and virtual lanes of the routes in force. */
 uint8_t lanes_path_sl(void *bridge, uint8_t hint, const ib_net16_t slid, const ib_net16_t dlid);
@@ -158,13 +158,6 @@ void tables_note_ends(struct bridge *b, const struct install *i);
 /* The longest time that a packet may wait at the head of a queue, in seconds; -1: no limit. */
 double tables_head_of_queue(const osm_subn_opt_t *options);
 uint64_t tables_digest(struct bridge *b, const struct live *live);
-void tables_count(struct bridge *b, uint32_t *switches, uint32_t *blocks);
-/* By LID, up to `lids`: the entries that were sent to a switch last, and those that it may have instead. */
-struct known_row {
-	const uint8_t *sent, *had;
-	uint32_t lids;
-};
-struct known_row tables_row(struct bridge *b, const osm_switch_t *sw);
 
 /* state.c: the progress of OpenSM. The caller holds the mutex. */
 const char *state_name(struct bridge *b);
@@ -210,33 +203,23 @@ void osm_unlock(struct bridge *b, enum held held);
 struct notice;
 bool notice_raise(struct bridge *b, const struct notice *notice, unsigned *subscribed, struct reason *why);
 
-/* dump.c: writes the tables in force to in_force.sar. */
-struct dump_result {
-	uint64_t digest;
-	uint32_t unconfirmed_ports;
-};
-bool dump_in_force(struct bridge *b, struct dump_result *result, struct reason *why);
+/* Writers of files for the agent. `more` receives what the answer says besides the path: members of a JSON object. */
+typedef bool write_for_agent(struct bridge *b, char more[MORE_SIZE], struct reason *why);
+write_for_agent dump_in_force;	/* dump.c: the tables in force */
+write_for_agent fabric_write;	/* fabric.c: the discovered fabric */
+write_for_agent counters_write; /* counters.c: what OpenSM's PerfMgr counts, of each port the last difference */
 
-/* fabric.c: writes the discovered fabric to `path`, and sets the digest of what was written. */
-bool fabric_write(struct bridge *b, char *path, size_t room, uint64_t *digest, struct reason *why);
-
-/* counters.c: what OpenSM's PerfMgr counts, of each port the last difference; written to `path`. */
-struct counters_result {
-	uint32_t ports, sweep;
-};
 bool counters_are_read(const struct bridge *b);
 void counters_note_data(struct bridge *b, const osm_epi_dc_event_t *event);
 void counters_note_waits(struct bridge *b, const osm_epi_pe_event_t *event);
 uint32_t counters_sweep(struct bridge *b);
-bool counters_write(struct bridge *b, char *path, size_t room, struct counters_result *result, struct reason *why);
 
 /* socket_server.c: the plugin's threads. */
 bool server_open(struct bridge *b, struct reason *why);
 void server_close(struct bridge *b);
 
-/* sigusr2.c: the descriptor is readable once the signal has come; sigusr2_take() says so to one thread. */
+/* sigusr2.c: sigusr2_take() tells one thread that the signal has come. */
 bool sigusr2_start(struct reason *why);
-int sigusr2_event(void);
 bool sigusr2_take(void);
 void sigusr2_stop(void); /* after server_close() */
 

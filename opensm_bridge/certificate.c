@@ -63,7 +63,7 @@ static bool broken(const struct routes *r, uint32_t column, uint32_t s, unsigned
 {
 	const uint64_t to = column < r->terminals ? r->terminal_guid[column] : r->switch_guid[column - r->terminals];
 
-	INVALID("the certificate does not hold: on the way to 0x%016" PRIx64 ", the channel of switch 0x%016" PRIx64
+	INVALID("is invalid: the certificate does not hold: on the way to 0x%016" PRIx64 ", the channel of switch 0x%016" PRIx64
 	       " by port %u in lane %u %s", to, r->switch_guid[s], port, lane, what);
 }
 

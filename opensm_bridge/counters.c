@@ -67,25 +67,22 @@ uint32_t counters_sweep(struct bridge *b)
 	return sweep;
 }
 
-bool counters_write(struct bridge *b, char *path, size_t room, struct counters_result *result, struct reason *why)
+bool counters_write(struct bridge *b, char more[MORE_SIZE], struct reason *why)
 {
 	uint8_t *image;
 	size_t size;
 	bool good;
 
-	if ((size_t)snprintf(path, room, "%s/counters.sar", b->options.folder) >= room)
-		REFUSE("the path %.300s is too long", b->options.folder);
 	if (!counters_are_read(b))
 		return REASON_OF(why, "perfmgr-off", "OpenSM's PerfMgr is off, so no port is counted; set perfmgr TRUE and "
 			  "perfmgr_sweep_time_s in opensm.conf, and restart OpenSM"), false;
 	pthread_mutex_lock(&b->counting);
 	image = counters_image(&b->counters, (uint64_t)clock_ms(), (uint64_t)clock_ms_of(CLOCK_REALTIME), &size);
-	result->sweep = b->counters.sweep;
+	snprintf(more, MORE_SIZE, "\"ports\":%zu,\"sweep\":%u", (size - COUNTERS_HEADER_SIZE) / COUNTERS_PORT_SIZE, b->counters.sweep);
 	pthread_mutex_unlock(&b->counting);
 	if (!image)
 		REFUSE("no memory for the counters");
-	result->ports = (uint32_t)((size - COUNTERS_HEADER_SIZE) / 66);
-	good = write_file(path, image, size, why);
+	good = write_file(b->options.counters_path, image, size, why);
 	free(image);
 	return good;
 }

@@ -12,16 +12,9 @@
 #include <string.h>
 
 #include "bridge.h"
-#include "routes_write.h"
+#include "routes_image.h"
 
 #define PAUSE 2000000 /* ns between two attempts to lock OpenSM's structures */
-
-static int by_guid(const void *a, const void *b)
-{
-	const struct live_terminal *x = a, *y = b;
-
-	return x->guid < y->guid ? -1 : x->guid > y->guid;
-}
 
 static unsigned widest(const struct live *live)
 {
@@ -136,16 +129,17 @@ static uint8_t port_of(uint8_t ports, uint8_t entry)
 /* The row of a switch at an offset. */
 static void fill_row(struct bridge *b, struct routes *r, const struct live *live, osm_switch_t *sw, unsigned offset, uint32_t s)
 {
-	const struct known_row known = tables_row(b, sw);
+	const struct known *all = tables_known(b, live);
+	const struct known_switch *known = all ? &all->sw[s] : NULL;
 	uint8_t *port = ROUTES_FILL(uint8_t, routes_row(r, r->forwarding, offset, s));
 	uint8_t *had = r->had ? ROUTES_FILL(uint8_t, routes_row(r, r->had, offset, s)) : NULL;
 	uint8_t *level = r->service_levels ? ROUTES_FILL(uint8_t, routes_row(r, r->service_levels, offset, s)) : NULL;
 
 	for (uint32_t d = 0; d < r->columns; d++) {
 		const uint16_t lid = lid_of(live, d, offset);
-		const uint8_t instead = lid < known.lids ? known.had[lid] : ENTRY_UNKNOWN;
+		const uint8_t instead = known && lid < all->lids ? known->had[lid] : ENTRY_UNKNOWN;
 
-		port[d] = port_of(sw->num_ports, lid < known.lids ? known.sent[lid] : ENTRY_NO_ROUTE);
+		port[d] = port_of(sw->num_ports, known && lid < all->lids ? known->sent[lid] : ENTRY_NO_ROUTE);
 		if (had)
 			had[d] = instead == ENTRY_UNKNOWN ? ROUTES_UNKNOWN : port_of(sw->num_ports, instead);
 		if (level)
@@ -181,8 +175,8 @@ static bool sizes_of(struct bridge *b, const struct live *live, bool lent, struc
 		return REASON(why, "no routes are in force yet"), false;
 	if (!live->switches || !live->terminals)
 		return REASON(why, "the fabric has %u switches and %u terminals", live->switches, live->terminals), false;
-	*own = ours ? b->in_force->routes : NULL;
-	tables_count(b, &switches, &blocks);
+	*own = ours ? b->in_force->tables.routes : NULL;
+	known_count(&b->known, &switches, &blocks);
 	*sizes = (struct routes){.generation = ours ? (*own)->generation : 1,
 				 .made_at = (uint64_t)time(NULL),
 				 .switches = live->switches,
@@ -214,7 +208,7 @@ static struct routes *image_of(struct bridge *b, struct live *live, osm_switch_t
 	r = routes_blank(&sizes);
 	if (!r)
 		return REASON(why, "no memory for the dump"), NULL;
-	qsort(live->end, live->terminals, sizeof(*live->end), by_guid);
+	qsort(live->end, live->terminals, sizeof(*live->end), guid_order);
 	fill_nodes(r, live, own);
 	fill_far_ends(r, live);
 	if (own && own->numbers && r->numbers)
@@ -244,7 +238,7 @@ static uint32_t count_unconfirmed_ports(struct bridge *b, bool lent)
 	return ports;
 }
 
-bool dump_in_force(struct bridge *b, struct dump_result *result, struct reason *why)
+bool dump_in_force(struct bridge *b, char more[MORE_SIZE], struct reason *why)
 {
 	struct routes *r = NULL;
 	osm_switch_t **sw = NULL;
@@ -261,8 +255,8 @@ bool dump_in_force(struct bridge *b, struct dump_result *result, struct reason *
 		if (!lent) /* the routing that lends has looked, and OpenSM's new tables are empty */
 			tables_look(b, LOOK_DUMP);
 		r = image_of(b, &live, sw, lent, why);
-		result->digest = tables_digest(b, &live);
-		result->unconfirmed_ports = count_unconfirmed_ports(b, lent);
+		snprintf(more, MORE_SIZE, "\"digest\":\"%016" PRIx64 "\",\"unconfirmed_sl2vl_ports\":%u", tables_digest(b, &live),
+			 count_unconfirmed_ports(b, lent));
 		pthread_mutex_unlock(&b->tables);
 	}
 	osm_unlock(b, held);
@@ -270,7 +264,6 @@ bool dump_in_force(struct bridge *b, struct dump_result *result, struct reason *
 	free(sw);
 	if (!r)
 		return false;
-	routes_seal(r);
 	good = routes_write(r, b->options.dump_path, why);
 	routes_drop(r);
 	return good;

@@ -39,20 +39,13 @@ static void note_unconfirmed(struct bridge *b)
 			  b->unconfirmed, b->unconfirmed_blocks, b->unconfirmed_ports);
 }
 
-/* OpenSM computes multicast next, and needs hop counts for it; it reads them in this thread only. */
-static void fill_hops(struct bridge *b)
-{
-	install_hops(b->in_force);
-	install_forget_osm(b->in_force);
-}
-
 /*
  * All switches have confirmed what was sent: the entries that had to wait for that are set once packets of older tables are gone,
  * too. Where the last routing could have set them and has not, another one would not either.
  */
 static void follow_repair(struct bridge *b, const struct install *in_force)
 {
-	const struct amendment *amended = in_force->routes->amended;
+	const struct amendment *amended = in_force->tables.routes->amended;
 	const unsigned repairs = amended ? amended->repairs : 0;
 	const bool later = in_force->tables.put_off_count || (amended && amended->later && (repairs != b->followed || !b->was_settled));
 
@@ -84,23 +77,23 @@ static void routing_done(struct bridge *b)
 	const bool ours = !strcmp(name, SAR_ENGINE) && b->in_force;
 	const uint32_t hca_ports = count_hca_ports(subn);
 	const struct lanes_count lanes = lanes_count_unconfirmed(b);
-	const struct amendment *amended = ours ? b->in_force->routes->amended : NULL;
+	const struct amendment *amended = ours ? b->in_force->tables.routes->amended : NULL;
 	uint32_t switches, blocks;
 
 	look(b, LOOK_DONE);
 	pthread_mutex_lock(&b->tables);
-	tables_count(b, &switches, &blocks);
+	known_count(&b->known, &switches, &blocks);
 	pthread_mutex_unlock(&b->tables);
 	pthread_mutex_lock(&b->mutex);
 	snprintf(b->engine_in_force, sizeof(b->engine_in_force), "%s", name);
 	snprintf(b->routes_engine, sizeof(b->routes_engine), "%s",
-		 ours ? b->in_force->routes->engine : "");
-	b->generation_in_force = ours ? b->in_force->routes->generation : 0;
+		 ours ? b->in_force->tables.routes->engine : "");
+	b->generation_in_force = ours ? b->in_force->tables.routes->generation : 0;
 	b->amendments = amended ? amended->repairs : 0;
 	b->amended_entries = amended ? amended->entries : 0;
 	b->repair_drops = (amended && amended->dropping) || (ours && b->in_force->tables.put_off_count);
 	b->repair_milliseconds = amended ? amended->milliseconds : 0;
-	b->lanes = ours ? b->in_force->routes->lanes : 0;
+	b->lanes = ours ? b->in_force->tables.routes->lanes : 0;
 	b->unknown = ours ? b->in_force->tables.fit.unknown : 0;
 	b->vanished = ours ? b->in_force->tables.fit.vanished : 0;
 	b->unconfirmed = switches;
@@ -117,11 +110,11 @@ static void routing_done(struct bridge *b)
 	b->routings++;
 	pthread_cond_broadcast(&b->changed);
 	pthread_mutex_unlock(&b->mutex);
-	if (ours)
-		fill_hops(b);
+	if (ours) /* OpenSM computes multicast next, and needs hop counts for it; it reads them in this thread only */
+		osm_ucast_mgr_build_lid_matrices(&b->osm->sm.ucast_mgr);
 	if (!ours || switches || lanes.ports)
 		return;
-	BRIDGE_LOG(b, OSM_LOG_INFO, "generation %ju is in force%s\n", (uintmax_t)b->in_force->routes->generation,
+	BRIDGE_LOG(b, OSM_LOG_INFO, "generation %ju is in force%s\n", (uintmax_t)b->in_force->tables.routes->generation,
 		   amended ? ", repaired" : "");
 	follow_repair(b, b->in_force);
 }

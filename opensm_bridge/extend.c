@@ -12,11 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "routes_write.h"
+#include "routes_image.h"
 
 #define MOST_NODES 65535
-#define DIGEST_AT 48 /* of the fabric, in the header */
-#define DIGEST_SIZE 32
 
 struct extension {
 	const struct routes *old;
@@ -78,7 +76,7 @@ static void merge_switches(struct extension *e)
 	memcpy(all, e->old->switch_guid, e->old->switches * sizeof(*all));
 	for (uint32_t i = 0; i < e->count; i++)
 		all[e->old->switches + i] = live->sw[e->order[i]].guid;
-	guid_sort(all, new->switches);
+	qsort(all, new->switches, sizeof(*all), guid_order);
 	for (uint32_t s = 0; s < e->old->switches; s++)
 		e->switch_to[s] = routes_switch(new, e->old->switch_guid[s]);
 	for (uint32_t s = 0; s < live->switches; s++)
@@ -235,7 +233,6 @@ static void fill(struct extension *e, bool unseen)
 {
 	struct routes *new = e->new;
 
-	memcpy(new->image + DIGEST_AT, e->old->image + DIGEST_AT, DIGEST_SIZE);
 	merge_switches(e);
 	fill_nodes(e, unseen);
 	fill_table(e);

@@ -2,11 +2,11 @@
  * Writes the discovered subnet to a file for the agent, which then needs neither ibnetdiscover nor the right to send MADs
  * (umad) in install mode.
  *
- * OpenSM updates its subnet node by node during a sweep, so the copy is taken only when the subnet is complete: every node
- * was discovered in this sweep, and the PortInfo of every port with a cable was read. If a port is up and no node is known
- * behind it, that node either does not answer or has not been read yet; only in the latter case are MADs outstanding.
+ * OpenSM updates its subnet node by node during a sweep, so the copy is taken only between a sweep's routing, when all nodes and
+ * LIDs are known, and the next sweep. **Weak spot:** that OpenSM reports the start of a sweep before it changes anything is read
+ * from 3.3.23; otherwise a copy could lack nodes that are there.
  */
-#include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,8 +16,6 @@
 
 #define PATIENCE 5 /* seconds: a sweep of a large fabric is a second or two */
 #define PAUSE 5000000 /* ns between two attempts */
-
-enum state { WHOLE, WITHOUT_LIDS, PARTIAL }; /* of OpenSM's subnet */
 
 struct walk {
 	osm_subn_t *subn;
@@ -41,49 +39,6 @@ static osm_physp_t *port_of(osm_node_t *node, unsigned number)
 static bool has_cable(const osm_physp_t *port)
 {
 	return port->port_num && port->p_remote_physp;
-}
-
-/* Whether the port has the LID that OpenSM routes to it; false before OpenSM has assigned it. */
-static bool has_its_lid(const struct walk *w, const osm_physp_t *port)
-{
-	const uint16_t lid = cl_ntoh16(osm_physp_get_base_lid(port));
-	const osm_port_t *owner = lid ? osm_get_port_by_lid_ho(w->subn, lid) : NULL;
-
-	return owner && osm_port_get_guid(owner) == osm_physp_get_port_guid(port);
-}
-
-static enum state state_of_port(const struct walk *w, const osm_node_t *node,
-				const osm_physp_t *port, bool busy)
-{
-	const bool up = ib_port_info_get_port_phys_state(&port->port_info) == IB_PORT_PHYS_STATE_LINKUP;
-
-	if (!node->physp_discovered[port->port_num] && (port->p_remote_physp || busy))
-		return PARTIAL;
-	if (busy && up && port->port_num && !port->p_remote_physp)
-		return PARTIAL;
-	if ((is_switch(node) ? !port->port_num : has_cable(port)) && !has_its_lid(w, port))
-		return WITHOUT_LIDS;
-	return WHOLE;
-}
-
-static enum state state_of(const struct walk *w, bool busy)
-{
-	enum state worst = cl_qmap_count(&w->subn->sw_guid_tbl) ? WHOLE : PARTIAL;
-
-	for (uint32_t n = 0; n < w->file.nodes && worst < PARTIAL; n++) {
-		osm_node_t *node = w->node[n];
-
-		if (!node->discovery_count || (is_switch(node) && !node->sw) ||
-		    (busy && !*node->node_desc.description))
-			return PARTIAL;
-		for (unsigned p = 0; p < osm_node_get_num_physp(node); p++) {
-			const osm_physp_t *port = port_of(node, p);
-			const enum state state = port ? state_of_port(w, node, port, busy) : WHOLE;
-
-			worst = state > worst ? state : worst;
-		}
-	}
-	return worst;
 }
 
 static int by_guid(const void *a, const void *b)
@@ -239,94 +194,78 @@ static void fill(struct walk *w)
 	}
 }
 
-static void free_index(struct walk *w)
+/* The caller holds OpenSM's lock, shared. Fills in `w->file`; otherwise false, and why. */
+static bool copy(struct walk *w, struct reason *why)
 {
+	const bool good = list_nodes(w) && count(w);
+
+	if (good)
+		fill(w);
+	else
+		REASON(why, "no memory for the fabric");
 	free(w->node);
 	free(w->first);
 	free(w->port);
-	w->node = NULL;
-	w->first = w->port = NULL;
-}
-
-/* The caller holds OpenSM's lock, shared. Fills in `w->file`; otherwise false, `why`, and whether waiting may help. */
-static bool try_copy(struct walk *w, bool late, bool *wait, struct reason *why)
-{
-	const osm_opensm_t *osm = w->subn->p_osm;
-	enum state state = PARTIAL;
-	bool good = false;
-
-	*wait = false;
-	if (w->subn->sm_state != IB_SMINFO_STATE_MASTER &&
-	    w->subn->sm_state != IB_SMINFO_STATE_DISCOVERING)
-		return REASON_OF(why, "not-master", "this OpenSM is not the master and does not know the fabric; "
-					     "ask the master"), false;
-	if (w->subn->sm_state == IB_SMINFO_STATE_MASTER) {
-		if (!list_nodes(w))
-			REFUSE("no memory for the fabric");
-		state = state_of(w, osm->stats.qp0_mads_outstanding != 0);
-	}
-	if (state == PARTIAL || (state == WITHOUT_LIDS && !late)) {
-		*wait = true;
-		REASON_OF(why, "busy", cl_qmap_count(&w->subn->sw_guid_tbl) ?
-			    "OpenSM's sweep is under way, and it has not discovered the whole fabric yet; "
-			    "ask again" : "OpenSM has discovered no switch yet; ask again");
-	} else if (!(good = count(w))) {
-		REASON(why, "no memory for the fabric");
-	} else {
-		fill(w);
-	}
 	return good;
 }
 
-static bool stopping(struct bridge *b)
+/* The same. Sets `wait` if the fabric is not known yet. */
+static bool is_known(struct bridge *b, bool *wait, struct reason *why)
 {
-	bool stop;
+	const osm_subn_t *subn = &b->osm->subn;
+	bool sweeping, stopping;
 
 	pthread_mutex_lock(&b->mutex);
-	stop = b->stopping;
+	sweeping = b->phase == SWEEPING;
+	stopping = b->stopping;
 	pthread_mutex_unlock(&b->mutex);
-	return stop;
+	*wait = !stopping && (subn->sm_state == IB_SMINFO_STATE_MASTER || subn->sm_state == IB_SMINFO_STATE_DISCOVERING);
+	if (stopping)
+		REASON(why, "OpenSM is shutting down");
+	else if (!*wait)
+		REASON_OF(why, "not-master", "this OpenSM is not the master and does not know the fabric; ask the master");
+	else if (sweeping || subn->sm_state != IB_SMINFO_STATE_MASTER || !cl_qmap_count(&subn->sw_guid_tbl))
+		REASON_OF(why, "busy", cl_qmap_count(&subn->sw_guid_tbl) ?
+			  "OpenSM's sweep is under way, and it has not discovered the whole fabric yet; ask again" :
+			  "OpenSM has discovered no switch yet; ask again");
+	else
+		return true;
+	return false;
 }
 
-static bool copy(struct bridge *b, struct walk *w, struct reason *why)
+static bool wait_and_copy(struct bridge *b, struct walk *w, struct reason *why)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE};
 	const double end = clock_seconds() + PATIENCE;
-	bool good = false, wait = true, late = false;
-	enum held held;
 
-	while (!good && wait && !late) {
-		late = clock_seconds() >= end;
-		*w = (struct walk){.subn = &b->osm->subn};
-		if (stopping(b))
-			REFUSE("OpenSM is shutting down");
-		held = osm_try_lock(b);
+	for (;;) {
+		const enum held held = osm_try_lock(b);
+		bool known = false, good = false, wait = true;
+
 		if (held == BUSY) {
 			REASON_OF(why, "busy", "OpenSM has been busy with its routes for %d s; ask again", PATIENCE);
 		} else {
-			good = try_copy(w, late, &wait, why);
+			known = is_known(b, &wait, why);
+			good = known && copy(w, why);
 			osm_unlock(b, held);
-			free_index(w);
 		}
-		if (!good && wait && !late)
-			nanosleep(&pause, NULL);
+		if (known || !wait || clock_seconds() >= end)
+			return good;
+		nanosleep(&pause, NULL);
 	}
-	return good;
 }
 
-bool fabric_write(struct bridge *b, char *path, size_t room, uint64_t *digest, struct reason *why)
+bool fabric_write(struct bridge *b, char more[MORE_SIZE], struct reason *why)
 {
-	struct walk w;
+	struct walk w = {.subn = &b->osm->subn};
 	bool good;
 
-	if ((size_t)snprintf(path, room, "%s/fabric.sar", b->options.folder) >= room)
-		REFUSE("the path %.300s is too long", b->options.folder);
-	if (!copy(b, &w, why))
+	if (!wait_and_copy(b, &w, why))
 		return false;
 	w.file.made_at = (uint64_t)time(NULL);
 	fabric_file_seal(&w.file);
-	good = fabric_file_write(&w.file, path, why);
-	*digest = w.file.digest;
+	good = fabric_file_write(&w.file, b->options.fabric_path, why);
+	snprintf(more, MORE_SIZE, "\"digest\":\"%016" PRIx64 "\"", w.file.digest);
 	fabric_file_free(&w.file);
 	return good;
 }

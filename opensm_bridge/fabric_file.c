@@ -4,11 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "crc32.h"
-#include "hash.h"
+#include "guid.h"
+#include "sealed_file.h"
 #include "write_file.h"
-
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the arrays are written in the byte order of memory");
 
 bool fabric_file_blank(struct fabric_file *f)
 {
@@ -55,22 +53,9 @@ static uint64_t digest_of(const uint8_t *bytes, size_t size)
 
 void fabric_file_seal(struct fabric_file *f)
 {
-	uint8_t *h = f->image, *payload = f->image + FABRIC_HEADER_SIZE;
-	const size_t size = f->size - FABRIC_HEADER_SIZE;
-
-	f->digest = digest_of(payload, size);
-	memcpy(h, "SARFABRI", 8);
-	put_bytes(h, 8, 1, 4);
-	put_bytes(h, 12, FABRIC_HEADER_SIZE, 4);
-	put_bytes(h, 16, f->size, 8);
-	put_bytes(h, 24, f->nodes, 4);
-	put_bytes(h, 28, f->ports, 4);
-	put_bytes(h, 32, f->links, 4);
-	put_bytes(h, 36, f->name_bytes, 4);
-	put_bytes(h, 40, f->made_at, 8);
-	put_bytes(h, 48, f->digest, 8);
-	put_bytes(h, 56, sar_crc32(0, payload, size), 4);
-	put_bytes(h, 60, sar_crc32(0, h, 60), 4);
+	f->digest = digest_of(f->image + FABRIC_HEADER_SIZE, f->size - FABRIC_HEADER_SIZE);
+	seal_file(f->image, f->size, "SARFABRI", (struct sealed_header){.count = {f->nodes, f->ports, f->links, f->name_bytes},
+									.made_at = f->made_at, .digest = f->digest});
 }
 
 bool fabric_file_write(const struct fabric_file *f, const char *path, struct reason *why)

@@ -8,8 +8,9 @@
 #include <stdint.h>
 
 #include "reason.h"
+#include "sealed_file.h"
 
-#define FABRIC_HEADER_SIZE 64
+#define FABRIC_HEADER_SIZE sizeof(struct sealed_header)
 #define FABRIC_UNHEALTHY 0x80 /* bit of `port_state` */
 
 enum fabric_type { FABRIC_CA = 1, FABRIC_SWITCH = 2, FABRIC_ROUTER = 3 };

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hash.h"
+#include "guid.h"
 
 void known_free(struct known *k)
 {
@@ -24,17 +24,7 @@ void known_free(struct known *k)
 
 struct known_switch *known_find(const struct known *k, uint64_t guid)
 {
-	uint32_t low = 0, high = k->switches;
-
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-
-		if (k->sw[middle].guid < guid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < k->switches && k->sw[low].guid == guid ? &k->sw[low] : NULL;
+	return k->switches ? bsearch(&guid, k->sw, k->switches, sizeof(*k->sw), guid_order) : NULL;
 }
 
 static bool has_these(const struct known *k, const uint64_t *guids, uint32_t switches, uint32_t lids)

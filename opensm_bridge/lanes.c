@@ -10,11 +10,11 @@
 #include <string.h>
 
 #include "bridge.h"
-#include "hash.h"
+#include "guid.h"
 
 static const struct install *with_lanes(const struct bridge *b)
 {
-	return b->in_force && b->in_force->routes->lanes > 1 ? b->in_force : NULL;
+	return b->in_force && b->in_force->tables.routes->lanes > 1 ? b->in_force : NULL;
 }
 
 uint8_t lanes_path_sl(void *context, uint8_t hint, const ib_net16_t slid, const ib_net16_t dlid)
@@ -22,23 +22,20 @@ uint8_t lanes_path_sl(void *context, uint8_t hint, const ib_net16_t slid, const 
 	const struct bridge *b = context;
 	const struct install *i = with_lanes(b);
 	const unsigned from = cl_ntoh16(slid), to = cl_ntoh16(dlid);
-	const struct routes *r;
+	const struct routes *r = i ? i->tables.routes : NULL;
 
-	if (!i || !i->place)
+	if (!r || !r->service_levels)
 		return hint;
-	r = i->routes;
-	if (from > IB_LID_UCAST_END_HO || to > IB_LID_UCAST_END_HO || !i->place[from].known ||
-	    !i->place[to].known)
+	if (from >= UNICAST_LIDS || to >= UNICAST_LIDS || !i->place[from].known || !i->place[to].known)
 		return r->fallback_sl[0];
-	return routes_row(r, r->service_levels, i->place[to].offset,
-			  i->place[from].row)[i->place[to].column];
+	return routes_row(r, r->service_levels, i->place[to].offset, i->place[from].row)[i->place[to].column];
 }
 
 /* Sets `table` to what OpenSM should send to a port; false if the site's configuration decides. */
 static bool planned(const struct install *i, osm_physp_t *port, uint8_t in, uint8_t out,
 		    ib_slvl_table_t *table)
 {
-	const struct routes *r = i ? i->routes : NULL;
+	const struct routes *r = i ? i->tables.routes : NULL;
 	uint8_t lane = 0; /* for hosts: the channel out of a host is in no cycle */
 
 	if (!r)
@@ -193,7 +190,7 @@ void lanes_vlarb(void *context, osm_physp_t *port, uint8_t number, ib_vl_arb_tab
 		 unsigned length, unsigned block_number)
 {
 	const struct install *i = with_lanes(context);
-	const unsigned lanes = i ? i->routes->lanes : 1;
+	const unsigned lanes = i ? i->tables.routes->lanes : 1;
 	const unsigned whole_rounds = length < lanes ? length : length - length % lanes;
 
 	(void)port, (void)number;

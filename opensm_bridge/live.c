@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hash.h"
+#include "guid.h"
 
 uint64_t live_fingerprint(const struct live *live)
 {
@@ -31,26 +31,4 @@ void live_free(struct live *live)
 	free(live->peer_port);
 	free(live->fresh);
 	memset(live, 0, sizeof(*live));
-}
-
-void hops_to(const struct live *live, uint32_t target, uint8_t *hops, uint32_t *queue)
-{
-	uint32_t head = 0, tail = 0;
-
-	memset(hops, HOPS_UNREACHABLE, live->switches);
-	hops[target] = 0;
-	queue[tail++] = target;
-	while (head < tail) {
-		const uint32_t here = queue[head++];
-		const struct live_switch *sw = &live->sw[here];
-
-		for (unsigned port = 1; port <= sw->ports; port++) {
-			const uint32_t neighbour = live->peer[sw->first_port + port];
-
-			if (neighbour == NO_PEER || hops[neighbour] != HOPS_UNREACHABLE)
-				continue;
-			hops[neighbour] = hops[here] < HOPS_MOST ? (uint8_t)(hops[here] + 1) : HOPS_MOST;
-			queue[tail++] = neighbour;
-		}
-	}
 }

@@ -8,8 +8,6 @@
 #include <stdint.h>
 
 #define NO_PEER UINT32_MAX
-#define HOPS_UNREACHABLE 255
-#define HOPS_MOST 254 /* the largest distance in OpenSM's tables */
 
 struct live_switch {
 	uint64_t guid; /* in host byte order, like all GUIDs and LIDs here */
@@ -65,6 +63,3 @@ static inline struct live_destination live_destination(const struct live *live, 
 /* A hash of the topology, without LIDs. */
 uint64_t live_fingerprint(const struct live *live);
 void live_free(struct live *live);
-
-/* Sets `hops` from every switch to `target`. `queue` has room for all switches. */
-void hops_to(const struct live *live, uint32_t target, uint8_t *hops, uint32_t *queue);

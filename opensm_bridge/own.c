@@ -17,36 +17,51 @@ void own_free(struct tables *t)
 	*t = (struct tables){.routes = NULL};
 }
 
+/* The tables that routes which fit make of each switch; false without memory. */
+static bool make_tables(struct tables *to, const struct own_task *task, const struct routes *r)
+{
+	const struct live *live = task->live;
+	const uint32_t lids = to->lids;
+
+	to->entry = malloc((size_t)live->switches * lids + 1);
+	to->put_off = calloc(lids + 1, 1);
+	if (!to->entry || !to->put_off)
+		return false;
+	memset(to->entry, ENTRY_NO_ROUTE, (size_t)live->switches * lids);
+	for (uint32_t s = 0; s < live->switches; s++) {
+		uint8_t *table = to->entry + (size_t)s * lids;
+		const uint8_t *row[UINT8_MAX + 1];
+
+		for (unsigned o = 0; o < r->offsets; o++)
+			row[o] = routes_row(r, r->forwarding, o, to->fit.row[s]);
+		for (uint32_t d = 0; d < live_destinations(live); d++) {
+			const struct live_destination at = live_destination(live, d);
+			const uint32_t column = fit_column(&to->fit, r, live, d);
+
+			for (unsigned lid = at.low; lid && lid <= at.high && lid < lids; lid++)
+				table[lid] = at.host && at.leaf == s ? at.host->leaf_port : row[fit_offset(r, lid, at.low)][column];
+		}
+	}
+	return true;
+}
+
 bool own_load(struct tables *to, const struct own_task *task, struct routes *routes, struct reason *why)
 {
-	*to = (struct tables){.lids = task->lids};
-	if (!fit_find(&to->fit, routes, task->live, why)) {
-		own_free(to);
-		return false;
-	}
-	to->entry = verify_tables(routes, task->live, &to->fit, task->lids);
-	to->put_off = calloc(task->lids + 1, 1);
-	if (!to->entry || !to->put_off) {
-		own_free(to);
-		return REASON(why, "no memory to install the routes"), false;
-	}
-	to->routes = routes_hold(routes);
-	return true;
+	*to = (struct tables){.lids = task->lids, .routes = routes_hold(routes)};
+	if (!fit_find(&to->fit, routes, task->live, why))
+		return own_free(to), false;
+	if (make_tables(to, task, routes))
+		return true;
+	own_free(to);
+	REFUSE("no memory to install the routes");
 }
 
 static bool load_verified(struct tables *to, const struct own_task *task, struct routes *routes, struct reason *why)
 {
 	if (!own_load(to, task, routes, why))
 		return false;
-	if (task->known &&
-	    !verify_routes(&(struct verify_task){.routes = routes, .live = task->live, .fit = &to->fit, .known = task->known,
-						 .ours = task->ours, .tables = to->entry, .put_off = to->put_off,
-						 .lids = to->lids}, why)) {
-		own_free(to);
-		return false;
-	}
-	for (uint32_t lid = 0; lid < to->lids; lid++)
-		to->put_off_count += to->put_off[lid] != 0;
+	if (task->known && !verify_tables(task, to, why))
+		return own_free(to), false;
 	*why = (struct reason){.text = ""};
 	return true;
 }

@@ -11,9 +11,11 @@ struct tables {
 	struct fit fit;
 	uint32_t lids;
 	uint8_t *entry;	   /* [switches][lids] */
-	uint8_t *put_off; /* [lids] 1 or more: its routes wait until older ones are gone (verify.h) */
+	uint8_t *put_off; /* [lids] its routes wait until older ones are gone: LID_UNROUTED, LID_KEPT, or 0 (verify.h) */
 	uint32_t put_off_count;
 };
+
+enum { LID_UNROUTED = 1, LID_KEPT };
 
 struct own_task {
 	const struct live *live;

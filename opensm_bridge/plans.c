@@ -19,7 +19,8 @@
 #include "bridge.h"
 #include "certificate.h"
 
-static struct routes *read_file(const char *path, struct reason *why)
+/* Reads a file; NULL and `why` unless it is valid and its generation is within these bounds. */
+static struct routes *read_file(const char *path, uint64_t least, uint64_t most, struct reason *why)
 {
 	struct reason inner = {.text = ""};
 	struct routes *r = routes_read(path, why);
@@ -27,67 +28,29 @@ static struct routes *read_file(const char *path, struct reason *why)
 	if (!r)
 		return why->code = "invalid", NULL;
 	if (r->had)
-		REASON(&inner, "it is a dump of tables that are not confirmed");
-	else if (r->numbers)
-		(void)certificate_holds(r, &inner);
-	if (!*inner.text)
+		REASON(&inner, "is invalid: it is a dump of tables that are not confirmed");
+	else if (r->generation > most || (r->generation < least && least == most))
+		REASON(&inner, "holds generation %ju, not %ju", (uintmax_t)r->generation, (uintmax_t)least);
+	else if (r->generation < least)
+		REASON(&inner, "holds generation %ju, and %ju has been in force already", (uintmax_t)r->generation,
+		       (uintmax_t)least);
+	else if (!r->numbers || certificate_holds(r, &inner))
 		return r;
-	REASON_OF(why, "invalid", "%.200s is invalid: %.280s", path, inner.text);
+	REASON_OF(why, "invalid", "%.200s %.280s", path, inner.text);
 	routes_drop(r);
 	return NULL;
 }
 
-/* Reads the file of a load; NULL and `why` unless it is valid and holds this generation (0: any). */
 struct routes *plans_read_next(struct bridge *b, uint64_t generation, struct reason *why)
 {
-	struct routes *r = read_file(b->options.next_path, why);
-
-	if (r && generation && r->generation != generation) {
-		REASON_OF(why, "invalid", "%.300s holds generation %ju, not %ju", b->options.next_path,
-			  (uintmax_t)r->generation, (uintmax_t)generation);
-		routes_drop(r);
-		return NULL;
-	}
-	return r;
-}
-
-static struct routes *read_own(struct bridge *b, uint64_t highest, struct reason *why)
-{
-	struct routes *r = read_file(b->options.routes_path, why);
-
-	if (r && r->generation < highest) {
-		REASON_OF(why, "invalid", "%.300s holds generation %ju, and %ju has been in force already",
-			  b->options.routes_path, (uintmax_t)r->generation, (uintmax_t)highest);
-		routes_drop(r);
-		return NULL;
-	}
-	return r;
+	return read_file(b->options.next_path, generation, generation ? generation : UINT64_MAX, why);
 }
 
 struct choice {
-	struct live live;
-	osm_switch_t **sw;
-	bool read; /* `live` is whole */
+	struct install *install; /* with the fabric, if it was `read`, and its tables, if routes `fit` */
+	bool read, fit;
 	struct own_task task;
-	struct install *chosen;
 };
-
-/* Tables that fit are those to install. */
-static void install(struct choice *c, struct tables *tables, struct reason *why)
-{
-	c->chosen = install_new(&c->live, c->sw, tables);
-	if (!c->chosen)
-		REASON(why, "no memory to install the routes");
-}
-
-/* Chooses the routes of a load if they fit the fabric. */
-static void try_load(struct choice *c, struct routes *routes, struct reason *why)
-{
-	struct tables tables;
-
-	if (own_load(&tables, &c->task, routes, why))
-		install(c, &tables, why);
-}
 
 static void log_repair(struct bridge *b, const struct routes *r)
 {
@@ -99,25 +62,24 @@ static void log_repair(struct bridge *b, const struct routes *r)
 		   a->later ? "; another one follows" : "");
 }
 
-/* The same for routes that were in force: if they have a certificate in one lane, they are repaired first. */
-static void try_own(struct bridge *b, struct choice *c, struct routes *routes, struct reason *why)
+/* Routes that were in force: if they have a certificate in one lane, they are repaired first. */
+static void try_own(struct bridge *b, struct choice *c, struct routes *routes, bool assumed, struct reason *why)
 {
+	struct tables *tables = &c->install->tables;
 	struct reason unrepaired;
-	struct tables tables;
 
-	if (!routes || c->chosen)
+	if (!routes || c->fit)
 		return;
-	if (own_choose(&tables, &c->task, routes, &unrepaired, why)) {
-		if (tables.routes != routes)
-			log_repair(b, tables.routes);
-		install(c, &tables, why);
-	}
+	c->task.assumed = assumed;
+	c->fit = own_choose(tables, &c->task, routes, &unrepaired, why);
+	if (c->fit && tables->routes != routes)
+		log_repair(b, tables->routes);
 	if (!*unrepaired.text)
 		return;
 	pthread_mutex_lock(&b->mutex);
 	b->repairs_refused++;
 	pthread_mutex_unlock(&b->mutex);
-	if (!c->chosen)
+	if (!c->fit)
 		REASON_OF(why, "stale", "a repair of generation %ju is not installed: %.400s", (uintmax_t)routes->generation,
 			  unrepaired.text);
 }
@@ -134,24 +96,18 @@ static void remember_topology(struct bridge *b, const struct live *live)
 	pthread_mutex_unlock(&b->mutex);
 }
 
-/* Whether the switches still have the tables that the load was proved from. */
-static bool is_as_proved(struct bridge *b, const struct live *live, const char *proved_from,
-			 struct reason *why)
+/* Chooses the routes of a load if the switches still have the tables that it was proved from, and they fit the fabric. */
+static void try_load(struct bridge *b, struct choice *c, struct routes *routes, const char *proved_from, struct reason *why)
 {
 	char digest[17];
-	bool same;
 
-	if (!strcmp(proved_from, "any"))
-		return true;
 	pthread_mutex_lock(&b->tables);
-	snprintf(digest, sizeof(digest), "%016" PRIx64, tables_digest(b, live));
-	same = !strcmp(digest, proved_from);
-	if (!same)
+	snprintf(digest, sizeof(digest), "%016" PRIx64, tables_digest(b, &c->install->live));
+	if (strcmp(proved_from, "any") && strcmp(proved_from, digest))
 		REASON_OF(why, "changed", "the tables in force are not those that the routes were proved from (digest "
-			  "%s, by engine %.31s, instead of %s): dump them again", digest, b->known_engine,
-			  proved_from);
+			  "%s, by engine %.31s, instead of %s): dump them again", digest, b->known_engine, proved_from);
 	pthread_mutex_unlock(&b->tables);
-	return same;
+	c->fit = !*why->text && own_load(&c->install->tables, &c->task, routes, why);
 }
 
 /* The routes to choose from in this routing. */
@@ -193,7 +149,7 @@ static void take_offer(struct bridge *b, struct offer *o, struct reason *file_pr
 	if (!o->take_file)
 		return;
 	*file_problem = (struct reason){.text = ""};
-	o->file = read_own(b, highest, file_problem);
+	o->file = read_file(b->options.routes_path, highest, UINT64_MAX, file_problem);
 }
 
 /* As many as there are, and whole blocks. */
@@ -207,21 +163,23 @@ static uint32_t lids_of(const struct live *live)
 	return (last / KNOWN_BLOCK + 1) * KNOWN_BLOCK;
 }
 
-/* The caller holds OpenSM's lock. Sets `c->chosen`; `load` and `own` receive why the routes of the load, or the plugin's
+/* The caller holds OpenSM's lock. Sets `c->fit`; `load` and `own` receive why the routes of the load, or the plugin's
  * own, were refused. */
 static void choose(struct bridge *b, struct choice *c, const struct offer *o, struct reason *load,
 		   struct reason *own)
 {
 	struct reason *why = o->load ? load : own;
+	struct live *live;
 
 	pthread_mutex_lock(&b->tables);
 	tables_look(b, LOOK_ROUTING);
 	pthread_mutex_unlock(&b->tables);
-	c->read = live_from_osm(&c->live, &c->sw, b->osm, why);
+	c->read = c->install && live_from_osm(&c->install->live, &c->install->sw, b->osm, why);
 	if (!c->read)
 		return;
+	live = &c->install->live;
 	pthread_mutex_lock(&b->tables); /* only threads that hold OpenSM's lock change what is known */
-	c->task = (struct own_task){.live = &c->live, .known = tables_known(b, &c->live), .lids = lids_of(&c->live),
+	c->task = (struct own_task){.live = live, .known = tables_known(b, live), .lids = lids_of(live),
 				    .ours = !strcmp(b->known_engine, SAR_ENGINE)};
 	if (c->task.lids <= b->known.lids)
 		c->task.lids = b->known.lids;
@@ -229,13 +187,12 @@ static void choose(struct bridge *b, struct choice *c, const struct offer *o, st
 		c->task.known = NULL; /* cannot happen, but for lack of memory */
 	b->was_settled = !c->task.known || known_all_settled(c->task.known);
 	pthread_mutex_unlock(&b->tables);
-	remember_topology(b, &c->live);
-	if (o->load && is_as_proved(b, &c->live, o->proved_from, load))
-		try_load(c, o->load, load);
-	c->task.assumed = true; /* the agent keeps there what is in force, and no other engine's routes would be proved either */
-	try_own(b, c, o->file, own);
-	c->task.assumed = false;
-	try_own(b, c, o->last_good, own);
+	remember_topology(b, live);
+	if (o->load)
+		try_load(b, c, o->load, o->proved_from, load);
+	/* The agent keeps in the file what is in force, and no other engine's routes would be proved either. */
+	try_own(b, c, o->file, true, own);
+	try_own(b, c, o->last_good, false, own);
 }
 
 static void add_to(struct reason *why, const char *more)
@@ -259,22 +216,21 @@ static void call_agent(struct bridge *b, struct choice *c, struct reason *own)
 		return;
 	}
 	BRIDGE_LOG(b, OSM_LOG_INFO, "%s; the agent is asked, for up to %u s\n", own->text, b->options.repair_wait);
-	while (!c->chosen && (offered = agent_call_wait(b, proved_from, sizeof(proved_from)))) {
+	while (!c->fit && (offered = agent_call_wait(b, proved_from, sizeof(proved_from)))) {
 		load = (struct reason){.text = ""};
-		if (is_as_proved(b, &c->live, proved_from, &load))
-			try_load(c, offered, &load);
-		if (!c->chosen)
+		try_load(b, c, offered, proved_from, &load);
+		if (!c->fit)
 			agent_call_refuse(b, &load);
 		routes_drop(offered);
 	}
 	took = agent_call_end(b, &declined);
-	if (c->chosen) {
+	if (c->fit) {
 		*own = (struct reason){.text = ""};
 		pthread_mutex_lock(&b->mutex);
 		b->calls_answered++;
 		pthread_mutex_unlock(&b->mutex);
 		BRIDGE_LOG(b, OSM_LOG_INFO, "the agent answered after %.2f s with generation %ju\n", took,
-			   (uintmax_t)c->chosen->routes->generation);
+			   (uintmax_t)c->install->tables.routes->generation);
 		return;
 	}
 	snprintf(late, sizeof(late), "the agent was asked and %s %.1f s",
@@ -286,27 +242,29 @@ static void call_agent(struct bridge *b, struct choice *c, struct reason *own)
 struct install *plans_choose(struct bridge *b)
 {
 	struct reason load = {.text = ""}, own = {.text = ""}, file;
-	struct choice c = {.sw = NULL};
+	struct choice c = {.install = calloc(1, sizeof(*c.install))};
 	const struct reason *why;
 	struct offer o;
 
 	notice_takeover(b);
 	take_offer(b, &o, &file);
+	if (!c.install)
+		REASON(&own, "no memory to install routes");
 	choose(b, &c, &o, &load, &own);
-	if (!c.chosen && c.read && o.last_good && !o.load)
+	if (!c.fit && c.read && o.last_good && !o.load)
 		call_agent(b, &c, &own);
-	if (!c.chosen) {
-		live_free(&c.live);
-		free(c.sw);
+	if (!c.fit) {
+		install_free(c.install);
+		c.install = NULL;
 	}
 	if (o.take_file && *file.text)
 		BRIDGE_LOG(b, OSM_LOG_ERROR, "%s\n", file.text);
-	if (!c.chosen && !o.last_good && (o.load || o.file)) /* the routes are dropped; keep the reason */
+	if (!c.fit && !o.last_good && (o.load || o.file)) /* the routes are dropped; keep the reason */
 		file = *load.text ? load : own;
-	why = *load.text ? &load : *own.text ? &own : c.chosen ? NULL : &file;
+	why = *load.text ? &load : *own.text ? &own : c.fit ? NULL : &file;
 	if (why && *why->text)
 		BRIDGE_LOG(b, OSM_LOG_ERROR, "%s%s\n", why->text,
-			   c.chosen ? "; the previous routes stay in use" :
+			   c.fit ? "; the previous routes stay in use" :
 				      "; the next routing engine takes over");
 	pthread_mutex_lock(&b->mutex);
 	b->file_problem = file;
@@ -317,5 +275,5 @@ struct install *plans_choose(struct bridge *b)
 	routes_drop(o.load);
 	routes_drop(o.file);
 	routes_drop(o.last_good);
-	return c.chosen;
+	return c.install;
 }

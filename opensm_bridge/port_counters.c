@@ -5,10 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "crc32.h"
-#include "write_file.h"
-
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the arrays are written in the byte order of memory");
+#include "sealed_file.h"
 
 #pragma GCC diagnostic ignored "-Wanalyzer-malloc-leak" /* GCC does not know that a tree owns what is in it */
 #define OVERFLOW (UINT32_MAX - UINT32_MAX / 4) /* PerfMgr clears counters of 32 bits that are past it */
@@ -132,21 +129,6 @@ void counters_free(struct port_counters *c)
 	memset(c, 0, sizeof(*c));
 }
 
-static void put_header(uint8_t *image, const struct port_counters *c, uint32_t ports, size_t size, uint64_t unix_now)
-{
-	memcpy(image, "SARCOUNT", 8);
-	put_bytes(image, 8, 1, 4);
-	put_bytes(image, 12, COUNTERS_HEADER_SIZE, 4);
-	put_bytes(image, 16, size, 8);
-	put_bytes(image, 24, ports, 4);
-	put_bytes(image, 28, c->sweep, 4);
-	put_bytes(image, 32, c->sweep_seconds, 4);
-	put_bytes(image, 36, c->dropped, 4);
-	put_bytes(image, 40, unix_now, 8);
-	put_bytes(image, 56, sar_crc32(0, image + COUNTERS_HEADER_SIZE, size - COUNTERS_HEADER_SIZE), 4);
-	put_bytes(image, 60, sar_crc32(0, image, 60), 4);
-}
-
 /* The ports of a file, in the order of the tree. */
 struct listing {
 	const struct port_counters *c;
@@ -192,11 +174,12 @@ uint8_t *counters_image(const struct port_counters *c, uint64_t now, uint64_t un
 	struct listing l = {.c = c, .now = now};
 
 	twalk_r(c->ports, list, &l);
-	*size = COUNTERS_HEADER_SIZE + 66 * l.count;
+	*size = COUNTERS_HEADER_SIZE + COUNTERS_PORT_SIZE * l.count;
 	l = (struct listing){.c = c, .now = now, .image = calloc(1, *size), .ports = l.count};
 	if (!l.image)
 		return NULL;
 	twalk_r(c->ports, list, &l);
-	put_header(l.image, c, (uint32_t)l.ports, *size, unix_now);
+	seal_file(l.image, *size, "SARCOUNT", (struct sealed_header){
+		.count = {(uint32_t)l.ports, c->sweep, c->sweep_seconds, c->dropped}, .made_at = unix_now});
 	return l.image;
 }

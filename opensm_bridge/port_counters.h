@@ -10,6 +10,7 @@
 #include "reason.h"
 
 #define COUNTERS_HEADER_SIZE 64
+#define COUNTERS_PORT_SIZE 66 /* bytes in the file */
 #define COUNTERS_MOST 393216	 /* ports, some 130 bytes each */
 #define COUNTERS_FORGET 8	 /* sweeps after which a port that is no longer read is left out */
 

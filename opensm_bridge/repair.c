@@ -6,7 +6,7 @@
 #include "repair.h"
 
 #include "extend.h"
-#include "routes_write.h"
+#include "routes_image.h"
 
 /* From now on, what was made of an extended plan is the plan. */
 static bool settle(struct routes *made, const struct routes *before)

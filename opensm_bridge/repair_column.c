@@ -51,10 +51,10 @@ static uint32_t admissible(struct repair_state *x, uint32_t s, uint8_t port)
 	const uint32_t next = repair_far(x, s, port) >> 8;
 	uint32_t number;
 
-	if (next != x->end && x->reach[next] != LEADS && x->reach[next] != FOUND)
+	if (next != x->end && x->at[next].reach != LEADS && x->at[next].reach != FOUND)
 		return 0;
 	number = repair_rising_by(x, s, port);
-	return number > x->arrive[s] ? number : 0;
+	return number > x->at[s].arrive ? number : 0;
 }
 
 static void add_channel(struct repair_state *x, size_t *count, uint32_t s, uint8_t port)
@@ -77,10 +77,10 @@ static void search(struct repair_state *x)
 	for (size_t i = 0; i < count; i++) {
 		const struct channel c = x->sorted[i];
 
-		if (x->reach[c.s] != ENDLESS || !admissible(x, c.s, c.port))
+		if (x->at[c.s].reach != ENDLESS || !admissible(x, c.s, c.port))
 			continue;
 		x->new[c.s] = c.port;
-		x->reach[c.s] = FOUND;
+		x->at[c.s].reach = FOUND;
 		x->order[x->order_count++] = c.s;
 	}
 }
@@ -90,16 +90,16 @@ static void search(struct repair_state *x)
 static void find_needs(struct repair_state *x)
 {
 	for (uint32_t i = 0; i < x->order_count; i++)
-		x->needed[x->order[i]] = 0, x->need[x->order[i]] = 0;
+		x->at[x->order[i]].needed = 0, x->at[x->order[i]].need = 0;
 	for (uint32_t i = x->order_count; i-- > 0;) { /* the farthest first */
 		const uint32_t s = x->order[i], next = repair_far(x, s, x->new[s]) >> 8;
 		const uint32_t number = x->plan->numbers[(size_t)s * x->wide + x->new[s]];
 
-		x->needed[s] = x->needed[s] || x->passed[s];
-		if (!x->needed[s] || next == x->end || x->reach[next] != FOUND)
+		x->at[s].needed = x->at[s].needed || x->at[s].passed;
+		if (!x->at[s].needed || next == x->end || x->at[next].reach != FOUND)
 			continue;
-		x->needed[next] = 1;
-		x->need[next] = number > x->need[next] ? number : x->need[next];
+		x->at[next].needed = 1;
+		x->at[next].need = number > x->at[next].need ? number : x->at[next].need;
 	}
 }
 
@@ -111,21 +111,21 @@ static void balance(struct repair_state *x)
 		uint64_t least = UINT64_MAX;
 		uint8_t best = x->new[s];
 
-		if (!x->needed[s])
+		if (!x->at[s].needed)
 			continue;
 		for (unsigned port = 1; port < x->wide; port++) {
 			const uint32_t far = x->far[(size_t)s * x->wide + port];
 
-			if (far == ROUTES_NO_SWITCH || (far >> 8 != x->end && x->reach[far >> 8] != LEADS) ||
-			    cost(x, s, (uint8_t)port) >= least || admissible(x, s, (uint8_t)port) <= x->need[s])
+			if (far == ROUTES_NO_SWITCH || (far >> 8 != x->end && x->at[far >> 8].reach != LEADS) ||
+			    cost(x, s, (uint8_t)port) >= least || admissible(x, s, (uint8_t)port) <= x->at[s].need)
 				continue;
 			best = (uint8_t)port;
 			least = cost(x, s, best);
 		}
 		x->new[s] = best;
-		x->number[s] = repair_rising_by(x, s, best);
-		x->stamped[s] = x->stamp;
-		x->reach[s] = LEADS;
+		x->at[s].number = repair_rising_by(x, s, best);
+		x->at[s].stamped = x->stamp;
+		x->at[s].reach = LEADS;
 		add_load(x, s);
 	}
 }
@@ -136,12 +136,12 @@ static void begin(struct repair_state *x)
 {
 	repair_follow(x);
 	for (uint32_t i = 0; i < x->members; i++)
-		if (x->passed[x->member[i]] && x->reach[x->member[i]] == LEADS && !repair_rising(x, x->member[i]))
+		if (x->at[x->member[i]].passed && x->at[x->member[i]].reach == LEADS && !repair_rising(x, x->member[i]))
 			x->new[x->member[i]] = NO_ENTRY;
 	repair_follow(x);
 	x->broken_count = x->order_count = 0;
 	for (uint32_t i = 0; i < x->members; i++) {
-		if (x->reach[x->member[i]] == LEADS)
+		if (x->at[x->member[i]].reach == LEADS)
 			continue;
 		x->new[x->member[i]] = NO_ENTRY;
 		x->broken[x->broken_count++] = x->member[i];
@@ -158,13 +158,13 @@ static bool keep(struct repair_state *x)
 	for (uint32_t i = 0; i < x->broken_count; i++) {
 		const uint32_t s = x->broken[i];
 
-		if (x->reach[s] != LEADS)
+		if (x->at[s].reach != LEADS)
 			x->new[s] = repair_far(x, s, x->now[s]) == ROUTES_NO_SWITCH ? NO_ENTRY : x->now[s];
-		repaired = repaired || (x->passed[s] && x->new[s] != x->now[s]);
+		repaired = repaired || (x->at[s].passed && x->new[s] != x->now[s]);
 	}
 	repair_follow(x);
 	for (uint32_t i = 0; i < x->broken_count; i++)
-		if (x->lost[x->broken[i]] && x->reach[x->broken[i]] != LEADS)
+		if (x->at[x->broken[i]].lost && x->at[x->broken[i]].reach != LEADS)
 			x->new[x->broken[i]] = NO_ENTRY;
 	x->stamp++;
 	return repaired;
@@ -173,7 +173,7 @@ static bool keep(struct repair_state *x)
 /* Whether `s` may get an entry for management traffic: no packet of a host passes it. `dead`: its entry leads nowhere itself. */
 static bool may_fill(const struct repair_state *x, uint32_t s, bool dead)
 {
-	return x->reach[s] != LEADS && !x->passed[s] && (!dead || repair_far(x, s, x->new[s]) == ROUTES_NO_SWITCH);
+	return x->at[s].reach != LEADS && !x->at[s].passed && (!dead || repair_far(x, s, x->new[s]) == ROUTES_NO_SWITCH);
 }
 
 static bool fill_one(struct repair_state *x, uint32_t s)
@@ -183,7 +183,7 @@ static bool fill_one(struct repair_state *x, uint32_t s)
 	for (unsigned port = 1; port < x->wide; port++) {
 		const uint32_t far = x->far[(size_t)s * x->wide + port];
 
-		if (far == ROUTES_NO_SWITCH || x->reach[far >> 8] != LEADS || cost(x, s, (uint8_t)port) >= least)
+		if (far == ROUTES_NO_SWITCH || x->at[far >> 8].reach != LEADS || cost(x, s, (uint8_t)port) >= least)
 			continue;
 		least = cost(x, s, (uint8_t)port);
 		x->new[s] = (uint8_t)port;
@@ -201,7 +201,7 @@ static bool fill_some(struct repair_state *x, bool dead)
 			continue;
 		found = true;
 		add_load(x, x->broken[i]);
-		x->reach[x->broken[i]] = LEADS;
+		x->at[x->broken[i]].reach = LEADS;
 	}
 	if (found)
 		repair_follow(x);
@@ -245,8 +245,8 @@ static void restore(struct repair_state *x)
 		const struct channel c = x->sorted[i];
 		const uint32_t next = repair_far(x, c.s, c.port) >> 8;
 
-		if (!leads_as_planned(x, c.s) || (next != x->end && x->lost[next]) ||
-		    (x->passed[c.s] && !admissible(x, c.s, c.port)))
+		if (!leads_as_planned(x, c.s) || (next != x->end && x->at[next].lost) ||
+		    (x->at[c.s].passed && !admissible(x, c.s, c.port)))
 			continue;
 		x->new[c.s] = c.port;
 		x->stamp++;
@@ -276,14 +276,14 @@ void repair_column(struct repair_state *x)
 	for (uint32_t i = 0; i < x->members; i++) {
 		const uint32_t s = x->member[i];
 
-		x->later += (waits && x->reach[s] != LEADS) || (x->new[s] != x->planned[s] && leads_as_planned(x, s));
+		x->later += (waits && x->at[s].reach != LEADS) || (x->new[s] != x->planned[s] && leads_as_planned(x, s));
 	}
 }
 
 void repair_end_column(struct repair_state *x)
 {
 	for (uint32_t i = 0; i < x->members; i++) {
-		x->inside[x->member[i]] = 0;
-		x->reach[x->member[i]] = LEADS;
+		x->at[x->member[i]].inside = 0;
+		x->at[x->member[i]].reach = LEADS;
 	}
 }

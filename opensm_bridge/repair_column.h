@@ -13,12 +13,25 @@ struct channel {
 	uint8_t port;
 };
 
+struct repair_switch {
+	uint8_t up, lost; /* it is live; nothing that it was sent is in force, as it has just come up */
+	uint8_t sends;	  /* it is live, and hosts are there or may be */
+	/* In one column: */
+	uint8_t inside;		  /* it is a member */
+	uint8_t reach;		  /* enum reach: whether the new entries lead to the end */
+	uint8_t passed;		  /* packets of hosts may leave by entries in force */
+	uint32_t arrive;	  /* the largest number by which they arrive */
+	uint32_t low;		  /* the least number by which packets may leave by entries in force */
+	uint32_t number, stamped; /* see repair_rising(); valid where `stamped` is `stamp` */
+	uint8_t needed;		  /* packets of hosts pass, by entries in force or by those chosen */
+	uint32_t need;		  /* the largest number by which the chosen entries lead there */
+};
+
 /* What is the same for all columns, and room for one column. */
 struct repair_state {
 	const struct routes *plan;
 	uint32_t switches, wide;
-	uint8_t *up, *lost;   /* [switches] it is live; nothing that it was sent is in force, as it has just come up */
-	uint8_t *sends;	      /* [switches] it is live, and hosts are there or may be */
+	struct repair_switch *at; /* [switches] */
 	uint32_t *far;	      /* [switches][wide] far end of a live cable that is where the plan has it; else ROUTES_NO_SWITCH */
 	uint64_t *added;      /* [switches][wide] load that this repair has added, in the unit of `loads` */
 	uint32_t *uses;	      /* [switches][wide] entries of suspects by port, in this offset */
@@ -35,15 +48,8 @@ struct repair_state {
 
 	/* The switches whose path may change. All others, and all on their paths, keep their entries. */
 	uint32_t *member, members;
-	uint8_t *inside; /* [switches] 1: it is a member */
-	uint8_t *reach;	 /* [switches] enum reach: whether the new entries lead to the end */
-	uint8_t *passed; /* [switches] packets of hosts may leave by entries in force */
-	uint32_t *arrive; /* [switches] the largest number by which they arrive */
-	uint32_t *low;	  /* [switches] the least number by which packets may leave by entries in force */
-	uint32_t *number, *stamped, stamp; /* [switches] see repair_rising(); valid where `stamped` is `stamp` */
+	uint32_t stamp;
 	uint32_t *broken, broken_count, *order, order_count;
-	uint32_t *need; /* [switches] the largest number by which the chosen entries lead there */
-	uint8_t *needed;
 	uint32_t *chain;
 	struct channel *sorted; /* [switches * wide] */
 };

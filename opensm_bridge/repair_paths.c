@@ -7,7 +7,7 @@
 void repair_begin(struct repair_state *x)
 {
 	for (uint32_t s = 0; s < x->switches; s++)
-		x->reach[s] = x->up[s] ? LEADS : ENDLESS;
+		x->at[s].reach = x->at[s].up ? LEADS : ENDLESS;
 }
 
 /* An entry by which packets may leave `s` now: that of `now` (0) or another one; NO_ENTRY if they are dropped. */
@@ -15,15 +15,15 @@ static uint8_t in_force(const struct repair_state *x, uint32_t s, unsigned which
 {
 	const uint8_t port = which ? x->other[which - 1][s] : x->now[s];
 
-	return port != ENTRY_UNKNOWN && (x->lost[s] || repair_far(x, s, port) == ROUTES_NO_SWITCH) ? NO_ENTRY : port;
+	return port != ENTRY_UNKNOWN && (x->at[s].lost || repair_far(x, s, port) == ROUTES_NO_SWITCH) ? NO_ENTRY : port;
 }
 
 static void add_member(struct repair_state *x, uint32_t s)
 {
-	x->inside[s] = 1;
-	x->passed[s] = 0;
-	x->arrive[s] = 0;
-	x->low[s] = UINT32_MAX;
+	x->at[s].inside = 1;
+	x->at[s].passed = 0;
+	x->at[s].arrive = 0;
+	x->at[s].low = UINT32_MAX;
 	x->member[x->members++] = s;
 }
 
@@ -44,8 +44,8 @@ static void find_passed(struct repair_state *x)
 	uint32_t *stack = x->chain, depth = 0;
 
 	for (uint32_t i = 0; i < x->members; i++)
-		if (x->sends[x->member[i]] || x->everywhere) {
-			x->passed[x->member[i]] = 1;
+		if (x->at[x->member[i]].sends || x->everywhere) {
+			x->at[x->member[i]].passed = 1;
 			stack[depth++] = x->member[i];
 		}
 	while (depth) {
@@ -56,13 +56,13 @@ static void find_passed(struct repair_state *x)
 			const uint32_t far = repair_far(x, s, port), next = far >> 8;
 			uint32_t number;
 
-			if (far == ROUTES_NO_SWITCH || next == x->end || !x->inside[next])
+			if (far == ROUTES_NO_SWITCH || next == x->end || !x->at[next].inside)
 				continue;
 			number = x->plan->numbers[(size_t)s * x->wide + port];
-			x->arrive[next] = number > x->arrive[next] ? number : x->arrive[next];
-			if (!x->passed[next])
+			x->at[next].arrive = number > x->at[next].arrive ? number : x->at[next].arrive;
+			if (!x->at[next].passed)
 				stack[depth++] = next;
-			x->passed[next] = 1;
+			x->at[next].passed = 1;
 		}
 	}
 }
@@ -77,7 +77,7 @@ void repair_find_members(struct repair_state *x)
 		for (unsigned port = 1; port < x->wide; port++) {
 			const uint32_t far = x->far[(size_t)x->member[i] * x->wide + port], u = far >> 8;
 
-			if (far != ROUTES_NO_SWITCH && u != x->end && !x->inside[u] && leads_by(x, u, far & 255))
+			if (far != ROUTES_NO_SWITCH && u != x->end && !x->at[u].inside && leads_by(x, u, far & 255))
 				add_member(x, u);
 		}
 	for (uint32_t i = 0; i < x->members; i++)
@@ -87,7 +87,7 @@ void repair_find_members(struct repair_state *x)
 			const uint32_t number = port == ENTRY_UNKNOWN ? 0 : port == NO_ENTRY ? UINT32_MAX :
 						x->plan->numbers[(size_t)s * x->wide + port];
 
-			x->low[s] = number < x->low[s] ? number : x->low[s];
+			x->at[s].low = number < x->at[s].low ? number : x->at[s].low;
 		}
 	if (x->covered)
 		find_passed(x);
@@ -96,24 +96,24 @@ void repair_find_members(struct repair_state *x)
 void repair_follow(struct repair_state *x)
 {
 	for (uint32_t i = 0; i < x->members; i++)
-		x->reach[x->member[i]] = UNKNOWN;
+		x->at[x->member[i]].reach = UNKNOWN;
 	for (uint32_t i = 0; i < x->members; i++) {
 		uint32_t here = x->member[i], length = 0;
 		uint8_t result = ENDLESS;
 
-		while (x->reach[here] == UNKNOWN) {
+		while (x->at[here].reach == UNKNOWN) {
 			const uint32_t far = repair_far(x, here, x->new[here]);
 
-			x->reach[here] = FOLLOWED;
+			x->at[here].reach = FOLLOWED;
 			x->chain[length++] = here;
 			if (far == ROUTES_NO_SWITCH)
 				break;
 			here = far >> 8;
 		}
-		if (x->reach[here] == LEADS)
+		if (x->at[here].reach == LEADS)
 			result = LEADS;
 		while (length)
-			x->reach[x->chain[--length]] = result;
+			x->at[x->chain[--length]].reach = result;
 	}
 }
 
@@ -122,7 +122,7 @@ static bool exposes(const struct repair_state *x, uint32_t s)
 {
 	bool found = false;
 
-	for (unsigned which = 0; x->inside[s] && !x->passed[s] && which <= OTHERS; which++) {
+	for (unsigned which = 0; x->at[s].inside && !x->at[s].passed && which <= OTHERS; which++) {
 		const uint8_t port = in_force(x, s, which);
 
 		found = found || (port != NO_ENTRY && port != x->new[s]);
@@ -137,7 +137,7 @@ static uint32_t before(const struct repair_state *x, uint32_t s, uint8_t port, u
 
 	if (next == x->end)
 		return number;
-	return number < after && (!x->inside[next] || number < x->low[next]) && !exposes(x, next) ? number : 0;
+	return number < after && (!x->at[next].inside || number < x->at[next].low) && !exposes(x, next) ? number : 0;
 }
 
 uint32_t repair_rising_by(struct repair_state *x, uint32_t s, uint8_t port)
@@ -153,18 +153,18 @@ uint32_t repair_rising(struct repair_state *x, uint32_t s)
 {
 	uint32_t here = s, length = 0, after = 0;
 
-	while (here != x->end && x->stamped[here] != x->stamp && repair_far(x, here, x->new[here]) != ROUTES_NO_SWITCH &&
+	while (here != x->end && x->at[here].stamped != x->stamp && repair_far(x, here, x->new[here]) != ROUTES_NO_SWITCH &&
 	       length < x->switches) {
-		x->stamped[here] = x->stamp;
-		x->number[here] = 0; /* if the path comes back here */
+		x->at[here].stamped = x->stamp;
+		x->at[here].number = 0; /* if the path comes back here */
 		x->chain[length++] = here;
 		here = repair_far(x, here, x->new[here]) >> 8;
 	}
 	if (here != x->end)
-		after = x->stamped[here] == x->stamp ? x->number[here] : 0;
+		after = x->at[here].stamped == x->stamp ? x->at[here].number : 0;
 	while (length) {
 		here = x->chain[--length];
-		after = x->number[here] = before(x, here, x->new[here], after);
+		after = x->at[here].number = before(x, here, x->new[here], after);
 	}
 	return s == x->end ? 0 : after;
 }

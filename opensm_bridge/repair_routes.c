@@ -11,7 +11,7 @@
 #include "clock.h"
 #include "repair.h"
 #include "repair_column.h"
-#include "routes_write.h"
+#include "routes_image.h"
 
 #define LIDS 0xc000
 
@@ -36,11 +36,8 @@ struct job {
 
 #define ROOMS(ROOM) \
 	ROOM(j->row, j->live->switches) ROOM(j->column, LIDS) ROOM(j->concerned, x->plan->columns) ROOM(j->hosts, x->switches) \
-	ROOM(x->up, x->switches) ROOM(x->lost, x->switches) ROOM(x->sends, x->switches) ROOM(x->far, ports) \
-	ROOM(x->added, ports) ROOM(x->uses, ports) ROOM(x->sorted, ports) ROOM(x->suspect, x->switches) \
-	ROOM(x->member, x->switches) ROOM(x->inside, x->switches) ROOM(x->reach, x->switches) ROOM(x->passed, x->switches) \
-	ROOM(x->arrive, x->switches) ROOM(x->low, x->switches) ROOM(x->number, x->switches) ROOM(x->stamped, x->switches) \
-	ROOM(x->broken, x->switches) ROOM(x->order, x->switches) ROOM(x->need, x->switches) ROOM(x->needed, x->switches) \
+	ROOM(x->at, x->switches) ROOM(x->far, ports) ROOM(x->added, ports) ROOM(x->uses, ports) ROOM(x->sorted, ports) \
+	ROOM(x->suspect, x->switches) ROOM(x->member, x->switches) ROOM(x->broken, x->switches) ROOM(x->order, x->switches) \
 	ROOM(x->chain, x->switches)
 
 static bool make_room(struct job *j)
@@ -81,13 +78,13 @@ static void match_fabric(struct job *j)
 	routes_senders(x->plan, j->hosts);
 	for (uint32_t s = 0; s < live->switches; s++) {
 		j->row[s] = routes_switch(x->plan, live->sw[s].guid);
-		x->up[j->row[s]] = 1;
-		x->sends[j->row[s]] = j->hosts[j->row[s]];
-		x->lost[j->row[s]] = j->known && known_is_lost(j->known, live, s);
+		x->at[j->row[s]].up = 1;
+		x->at[j->row[s]].sends = j->hosts[j->row[s]];
+		x->at[j->row[s]].lost = j->known && known_is_lost(j->known, live, s);
 	}
 	memset(j->hosts, 0, x->switches);
 	for (uint32_t t = 0; t < live->terminals; t++)
-		j->hosts[j->row[live->end[t].leaf]] = x->sends[j->row[live->end[t].leaf]] = 1;
+		j->hosts[j->row[live->end[t].leaf]] = x->at[j->row[live->end[t].leaf]].sends = 1;
 	memset(x->far, 0xff, (size_t)x->switches * x->wide * sizeof(*x->far));
 	for (uint32_t s = 0; s < live->switches; s++)
 		for (unsigned p = 1; p <= live->sw[s].ports && p < x->wide; p++) {
@@ -158,7 +155,7 @@ static void find_concerned(struct job *j)
 		const uint8_t *row = routes_row(now, now->forwarding, j->offset, s);
 		const uint8_t *planned = routes_row(x->plan, x->plan->forwarding, j->offset, s);
 		const bool differs = now->amended && memcmp(row, planned, now->columns);
-		const struct known_switch *k = j->known && !x->lost[s] && !known_is_settled(j->known, i) ? &j->known->sw[i] : NULL;
+		const struct known_switch *k = j->known && !x->at[s].lost && !known_is_settled(j->known, i) ? &j->known->sw[i] : NULL;
 		uint8_t dead[256] = {[ROUTES_NO_ROUTE] = CONCERNED}, most = memchr(row, ROUTES_NO_ROUTE, now->columns) != NULL;
 
 		for (unsigned p = 1; p < x->wide; p++)
@@ -197,7 +194,7 @@ static bool all_arrive(struct job *j)
 
 	repair_follow(&j->x);
 	for (uint32_t i = 0; i < j->x.members; i++)
-		all = all && (!j->hosts[j->x.member[i]] || j->x.reach[j->x.member[i]] == LEADS);
+		all = all && (!j->hosts[j->x.member[i]] || j->x.at[j->x.member[i]].reach == LEADS);
 	return all;
 }
 
@@ -250,7 +247,7 @@ static void fill_column(struct job *j, uint32_t d)
 			const struct known_switch *k = &j->known->sw[s];
 			const uint8_t may[] = {k->sent[lid], k->had[lid], k->older[lid]};
 
-			for (int i = 0; i < 3 && !j->x.lost[j->row[s]]; i++)
+			for (int i = 0; i < 3 && !j->x.at[j->row[s]].lost; i++)
 				add_other(j, s, may[i]);
 		}
 }
@@ -288,7 +285,7 @@ static bool repair_offset(struct job *j)
 	find_concerned(j);
 	repair_begin(&j->x);
 	for (uint32_t d = 0; d < j->now->columns; d++)
-		if (j->concerned[d] && j->x.up[routes_end(j->x.plan, d)] && !repair_column_of(j, d))
+		if (j->concerned[d] && j->x.at[routes_end(j->x.plan, d)].up && !repair_column_of(j, d))
 			return false;
 	return true;
 }

@@ -1,12 +1,11 @@
 /* The requests of the plugin's socket: one line in, one line of JSON out (README.md). */
-#include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "bridge.h"
 #include "notice.h"
+#include "number.h"
 
 static const char *escaped(char *to, size_t room, const char *from)
 {
@@ -41,7 +40,7 @@ static const char *sm_state(const struct bridge *b)
 }
 
 /* Takes no lock of OpenSM's: `status` must be answered while a slow engine computes for minutes. */
-static void answer_status(struct bridge *b, char *json, size_t room)
+static bool answer_status(struct bridge *b, char *json, size_t room)
 {
 	const uint32_t sweep = counters_sweep(b);
 	const struct routes *loaded;
@@ -79,6 +78,7 @@ static void answer_status(struct bridge *b, char *json, size_t room)
 		 atomic_load(&b->heavy_sweeps), (uintmax_t)b->topology_changes,
 		 (uintmax_t)b->routings, atomic_load(&b->lft_blocks), (intmax_t)b->built_at);
 	pthread_mutex_unlock(&b->mutex);
+	return true;
 }
 
 static void answer_refusal(const struct reason *why, char *json, size_t room)
@@ -99,11 +99,10 @@ static bool is_digest(const char *word)
 /* The answers to requests that may be refused: false and `why`. */
 static bool answer_load(struct bridge *b, const char *arguments, char *json, size_t room, struct reason *why)
 {
-	char *end;
-	const uint64_t generation = strtoull(arguments, &end, 10);
+	uint64_t generation;
+	const char *end = number_parse(arguments, &generation);
 
-	if (*arguments < '0' || *arguments > '9' || *end != ' ' || !generation || generation == UINT64_MAX ||
-	    !is_digest(end + 1))
+	if (!end || *end != ' ' || !generation || !is_digest(end + 1))
 		REFUSE("load needs the generation of routes.next, a number above 0, and the digest that dump answered, or any");
 	if (!reload(b, generation, end + 1, why))
 		return false;
@@ -114,51 +113,21 @@ static bool answer_load(struct bridge *b, const char *arguments, char *json, siz
 	return true;
 }
 
-static bool answer_dump(struct bridge *b, const char *arguments, char *json, size_t room, struct reason *why)
+static bool answer_file(struct bridge *b, write_for_agent *write, const char *path, char *json, size_t room, struct reason *why)
 {
-	struct dump_result result;
-	char path[2048];
+	char more[MORE_SIZE], shown[2048];
 
-	(void)arguments;
-	if (!dump_in_force(b, &result, why))
+	if (!write(b, more, why))
 		return false;
-	snprintf(json, room, "{\"ok\":true,\"path\":\"%s\",\"digest\":\"%016" PRIx64 "\",\"unconfirmed_sl2vl_ports\":%u}",
-		 escaped(path, sizeof(path), b->options.dump_path), result.digest, result.unconfirmed_ports);
-	return true;
-}
-
-static bool answer_fabric(struct bridge *b, const char *arguments, char *json, size_t room, struct reason *why)
-{
-	char path[PATH_MAX], shown[2048];
-	uint64_t digest;
-
-	(void)arguments;
-	if (!fabric_write(b, path, sizeof(path), &digest, why))
-		return false;
-	snprintf(json, room, "{\"ok\":true,\"path\":\"%s\",\"digest\":\"%016jx\"}", escaped(shown, sizeof(shown), path),
-		 (uintmax_t)digest);
-	return true;
-}
-
-static bool answer_counters(struct bridge *b, const char *arguments, char *json, size_t room, struct reason *why)
-{
-	struct counters_result result;
-	char path[PATH_MAX], shown[2048];
-
-	(void)arguments;
-	if (!counters_write(b, path, sizeof(path), &result, why))
-		return false;
-	snprintf(json, room, "{\"ok\":true,\"path\":\"%s\",\"ports\":%u,\"sweep\":%u}", escaped(shown, sizeof(shown), path),
-		 result.ports, result.sweep);
+	snprintf(json, room, "{\"ok\":true,\"path\":\"%s\",%s}", escaped(shown, sizeof(shown), path), more);
 	return true;
 }
 
 static bool answer_decline(struct bridge *b, const char *arguments, char *json, size_t room, struct reason *why)
 {
-	char *end;
-	const unsigned long number = strtoul(arguments, &end, 10);
+	uint64_t number;
 
-	if (*end || !number || number > UINT32_MAX || !agent_call_decline(b, (unsigned)number))
+	if (!number_within(arguments, 1, UINT32_MAX, &number) || !agent_call_decline(b, (unsigned)number))
 		REFUSE("no routing waits in call %.20s", arguments);
 	snprintf(json, room, "{\"ok\":true}");
 	return true;
@@ -175,28 +144,34 @@ static bool answer_notice(struct bridge *b, const char *arguments, char *json, s
 	return true;
 }
 
+static bool starts(const char *request, const char *word, const char **rest)
+{
+	*rest = request + strlen(word);
+	return !strncmp(request, word, strlen(word));
+}
+
 void request_answer(struct bridge *b, const char *request, char *json, size_t room)
 {
-	static const struct {
-		const char *name; /* with a space if arguments follow */
-		bool (*answer)(struct bridge *, const char *, char *, size_t, struct reason *);
-	} requests[] = {{"load ", answer_load},		{"dump", answer_dump},	    {"fabric", answer_fabric},
-			{"counters", answer_counters}, {"decline ", answer_decline}, {"notice ", answer_notice}};
 	struct reason why = {.text = "unknown request; valid are status, load GENERATION PROVED_FROM, dump, "
 			     "fabric, counters, await CALL, decline CALL, and notice unpath|repath UPDATE GENERATION"};
+	const struct options *o = &b->options;
+	const char *rest;
+	bool good = false;
 
-	if (!strcmp(request, "status")) {
-		answer_status(b, json, room);
-		return;
-	}
-	for (size_t i = 0; i < sizeof(requests) / sizeof(*requests); i++) {
-		const size_t length = strlen(requests[i].name);
-
-		if (strncmp(request, requests[i].name, length) || (requests[i].name[length - 1] != ' ' && request[length]))
-			continue;
-		if (requests[i].answer(b, request + length, json, room, &why))
-			return;
-		break;
-	}
-	answer_refusal(&why, json, room);
+	if (!strcmp(request, "status"))
+		good = answer_status(b, json, room);
+	else if (!strcmp(request, "dump"))
+		good = answer_file(b, dump_in_force, o->dump_path, json, room, &why);
+	else if (!strcmp(request, "fabric"))
+		good = answer_file(b, fabric_write, o->fabric_path, json, room, &why);
+	else if (!strcmp(request, "counters"))
+		good = answer_file(b, counters_write, o->counters_path, json, room, &why);
+	else if (starts(request, "load ", &rest))
+		good = answer_load(b, rest, json, room, &why);
+	else if (starts(request, "decline ", &rest))
+		good = answer_decline(b, rest, json, room, &why);
+	else if (starts(request, "notice ", &rest))
+		good = answer_notice(b, rest, json, room, &why);
+	if (!good)
+		answer_refusal(&why, json, room);
 }

@@ -1,165 +1,72 @@
 /*
  * Reads a routes file. Nothing of a file is used before all of it was checked, because half a plan in a fabric may loop or
  * deadlock. The file is copied, not mapped: if somebody truncated a mapped file, SIGBUS would end OpenSM.
- *
- * Little-endian machines only, because the arrays are used in place.
  */
-#include "routes_file.h"
-
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "crc32.h"
-#include "write_file.h"
-
-#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "routes files are used in place and are little-endian"
-#endif
+#include "routes_image.h"
 
 /* More than any fabric of today needs (170 MB for 11,664 hosts, two lanes and four offsets). */
-#define MAX_FILE_SIZE ((uint64_t)4 << 30)
+#define MAX_FILE_SIZE ((int64_t)4 << 30)
 #define MAX_NODES 65535
 
-static uint32_t u32_at(const uint8_t *image, size_t at)
+static bool engine_name_is_good(const char *name)
 {
-	uint32_t value;
-	memcpy(&value, image + at, sizeof(value));
-	return value;
-}
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-",
+			  nothing[ROUTES_ENGINE_SIZE];
+	const size_t length = strnlen(name, ROUTES_ENGINE_SIZE);
 
-static uint64_t u64_at(const uint8_t *image, size_t at)
-{
-	uint64_t value;
-	memcpy(&value, image + at, sizeof(value));
-	return value;
-}
-
-static bool engine_name_is_good(const uint8_t *name)
-{
-	size_t length = strnlen((const char *)name, ROUTES_ENGINE_SIZE);
-
-	if (!length || length == ROUTES_ENGINE_SIZE)
-		return false;
-	for (size_t i = 0; i < ROUTES_ENGINE_SIZE; i++)
-		if (i < length ? !isalnum(name[i]) && !strchr("._+-", name[i]) : name[i] != 0)
-			return false;
-	return true;
-}
-
-static bool has(const struct routes *r, unsigned id)
-{
-	const bool by_hop = r->flags & ROUTES_HOPS;
-
-	if (id >= 6 && id <= 8)
-		return r->lanes > 1 && !by_hop;
-	if (id == 9)
-		return by_hop;
-	if (id == 12)
-		return r->flags & ROUTES_HAD;
-	return id <= 11 || r->flags & ROUTES_NUMBERS;
-}
-
-void routes_lay_out(const struct routes *r, struct layout *l)
-{
-	const uint64_t s = r->switches, t = r->terminals, wide = r->wide, table = r->offsets * s * (s + t);
-	const uint64_t length[ROUTES_LAST_ID + 1] = {
-		0, 8 * s, 8 * t, 4 * t, s, table, table, 16, r->offsets, s * wide * wide, 4 * s * wide, s, table,
-		4 * r->lanes * s * wide, 4 * s * wide};
-
-	*l = (struct layout){.sections = 0};
-	for (unsigned id = 1; id <= ROUTES_LAST_ID; id++)
-		l->sections += has(r, id);
-	l->size = ROUTES_HEADER_SIZE + l->sections * ROUTES_SECTION_SIZE;
-	for (unsigned id = 1; id <= ROUTES_LAST_ID; id++)
-		if (has(r, id)) {
-			l->at[id] = (l->size + 7) & ~(uint64_t)7;
-			l->length[id] = length[id];
-			l->size = l->at[id] + length[id];
-		}
-}
-
-void routes_put_table(const struct layout *l, uint8_t *table)
-{
-	for (unsigned id = 1; id <= ROUTES_LAST_ID; id++)
-		if (l->at[id]) {
-			put_bytes(table, 0, id, 8);
-			put_bytes(table, 8, l->at[id], 8);
-			put_bytes(table, 16, l->length[id], 8);
-			table += ROUTES_SECTION_SIZE;
-		}
-}
-
-/* Sections are aligned to 8 bytes, and so is an image from malloc(). */
-void routes_set_arrays(struct routes *r, const struct layout *l)
-{
-	void *section[ROUTES_LAST_ID + 1];
-
-	for (unsigned id = 0; id <= ROUTES_LAST_ID; id++)
-		section[id] = l->at[id] ? r->image + l->at[id] : NULL;
-	r->switch_guid = section[1];
-	r->terminal_guid = section[2];
-	r->terminal_leaf = section[3];
-	r->switch_ports = section[4];
-	r->forwarding = section[5];
-	r->service_levels = section[6];
-	r->sl_to_vl = section[7];
-	r->fallback_sl = section[8];
-	r->hop_lanes = section[9];
-	r->far_ends = section[10];
-	r->senders = section[11];
-	r->had = section[12];
-	r->numbers = section[13];
-	r->loads = section[14];
+	return length && length < ROUTES_ENGINE_SIZE && strspn(name, letters) == length &&
+	       !memcmp(name + length, nothing, ROUTES_ENGINE_SIZE - length);
 }
 
 static bool check_header(struct routes *r, struct reason *why)
 {
-	const uint8_t *h = r->image;
-	struct layout l;
+	const struct routes_header *h = (const void *)r->image;
+	struct routes_layout l;
 
-	if (r->size < ROUTES_HEADER_SIZE)
+	if (r->size < sizeof(*h))
 		REFUSE("only %zu bytes, shorter than the header", r->size);
-	if (memcmp(h, "SARROUTE", 8))
+	if (memcmp(h->magic, ROUTES_MAGIC, sizeof(h->magic)))
 		REFUSE("not a routes file (bad magic)");
-	if (sar_crc32(0, h, 124) != u32_at(h, 124))
+	if (h->header_crc != routes_header_crc(r))
 		REFUSE("bad header checksum");
-	if (u32_at(h, 8) != ROUTES_VERSION)
+	if (h->version != ROUTES_VERSION)
 		REFUSE("format version %u, this plugin reads %u: write it again with the sar-agent of "
-		       "this release", u32_at(h, 8), ROUTES_VERSION);
-	if (u32_at(h, 12) != ROUTES_HEADER_SIZE)
-		REFUSE("header size %u, not %u", u32_at(h, 12), ROUTES_HEADER_SIZE);
-	if (u64_at(h, 16) != r->size)
-		REFUSE("%zu bytes long, the header says %ju", r->size, (uintmax_t)u64_at(h, 16));
-	r->generation = u64_at(h, 24);
-	r->switches = u32_at(h, 32);
-	r->terminals = u32_at(h, 36);
-	r->offsets = h[40];
-	r->lanes = h[41];
-	r->flags = u32_at(h, 44);
-	r->made_at = u64_at(h, 112);
-	if (!r->generation)
+		       "this release", h->version, ROUTES_VERSION);
+	if (h->size != sizeof(*h))
+		REFUSE("header size %u, not %zu", h->size, sizeof(*h));
+	if (h->file_size != r->size)
+		REFUSE("%zu bytes long, the header says %ju", r->size, (uintmax_t)h->file_size);
+	if (!h->generation)
 		REFUSE("generation 0");
-	if (!r->switches || r->switches > MAX_NODES || !r->terminals || r->terminals > MAX_NODES)
-		REFUSE("%u switches and %u terminals", r->switches, r->terminals);
-	if (r->flags & ~(ROUTES_HOPS | ROUTES_HAD | ROUTES_NUMBERS))
-		REFUSE("unknown flags %#x", r->flags);
-	if (!r->offsets || r->offsets > 128 || r->lanes < 1 + (r->flags & ROUTES_HOPS) || r->lanes > 15)
-		REFUSE("%u LID offsets and %u virtual lanes", r->offsets, r->lanes);
-	if (!engine_name_is_good(h + 80))
+	if (!h->switches || h->switches > MAX_NODES || !h->terminals || h->terminals > MAX_NODES)
+		REFUSE("%u switches and %u terminals", h->switches, h->terminals);
+	if (h->flags & ~(ROUTES_HOPS | ROUTES_HAD | ROUTES_NUMBERS))
+		REFUSE("unknown flags %#x", h->flags);
+	if (!h->offsets || h->offsets > 128 || h->lanes < 1 + (h->flags & ROUTES_HOPS) || h->lanes > 15)
+		REFUSE("%u LID offsets and %u virtual lanes", h->offsets, h->lanes);
+	if (!engine_name_is_good(h->engine))
 		REFUSE("bad engine name");
-	memcpy(r->engine, h + 80, ROUTES_ENGINE_SIZE);
+	r->generation = h->generation;
+	r->made_at = h->made_at;
+	r->switches = h->switches;
+	r->terminals = h->terminals;
+	r->columns = h->switches + h->terminals;
+	r->offsets = h->offsets;
+	r->lanes = h->lanes;
+	r->flags = h->flags;
+	memcpy(r->engine, h->engine, sizeof(r->engine));
 	routes_lay_out(r, &l);
-	if ((unsigned)(h[42] | h[43] << 8) != l.sections)
-		REFUSE("%d sections for %u virtual lanes", h[42] | h[43] << 8, r->lanes);
-	if (sar_crc32(0, h + ROUTES_HEADER_SIZE, r->size - ROUTES_HEADER_SIZE) != u32_at(h, 120))
+	if (h->sections != l.sections)
+		REFUSE("%u sections for %u virtual lanes", h->sections, r->lanes);
+	if (h->payload_crc != routes_payload_crc(r))
 		REFUSE("bad payload checksum");
-	r->columns = r->terminals + r->switches;
 	return true;
 }
 
@@ -176,26 +83,24 @@ static unsigned highest(const uint8_t *values, uint32_t count)
  * interpreted. */
 static bool find_sections(struct routes *r, struct reason *why)
 {
-	uint8_t table[ROUTES_LAST_ID * ROUTES_SECTION_SIZE];
-	struct layout l;
+	struct routes_layout l;
 	uint64_t end;
 
 	routes_lay_out(r, &l); /* as far as section 4, it does not depend on `wide` */
-	if (l.at[4] + l.length[4] > r->size)
+	if (l.section[3].at + l.section[3].length > r->size)
 		REFUSE("the sections run past the end");
-	r->wide = 1 + highest(r->image + l.at[4], r->switches);
+	r->wide = 1 + highest(r->image + l.section[3].at, r->switches);
 	routes_lay_out(r, &l);
 	if (l.size != r->size)
 		REFUSE("%zu bytes long, its sections need %ju", r->size, (uintmax_t)l.size);
-	routes_put_table(&l, table);
-	end = ROUTES_HEADER_SIZE + l.sections * ROUTES_SECTION_SIZE;
-	if (memcmp(r->image + ROUTES_HEADER_SIZE, table, end - ROUTES_HEADER_SIZE))
+	end = ROUTES_HEADER_SIZE + l.sections * sizeof(*l.section);
+	if (memcmp(r->image + ROUTES_HEADER_SIZE, l.section, end - ROUTES_HEADER_SIZE))
 		REFUSE("a section is missing, misplaced or of a wrong length");
-	for (unsigned id = 1; id <= ROUTES_LAST_ID; id++) {
-		for (; end < l.at[id]; end++)
+	for (unsigned i = 0; i < l.sections; i++) {
+		for (; end < l.section[i].at; end++)
 			if (r->image[end])
-				REFUSE("dirty padding before section %u", id);
-		end = l.at[id] ? end + l.length[id] : end;
+				REFUSE("dirty padding before section %u", l.section[i].id);
+		end += l.section[i].length;
 	}
 	routes_set_arrays(r, &l);
 	return true;
@@ -241,17 +146,13 @@ static bool check_cables(const struct routes *r, struct reason *why)
 	for (size_t i = 0; i < ends; i++) {
 		const uint32_t far = r->far_ends[i] >> 8, port = r->far_ends[i] & 255;
 
-		if (r->far_ends[i] != ROUTES_NO_SWITCH &&
-		    (far >= r->switches || !port || port > r->switch_ports[far]))
+		if (r->far_ends[i] == ROUTES_NO_SWITCH)
+			continue;
+		if (far >= r->switches || !port || port > r->switch_ports[far])
 			REFUSE("the far end of port %zu of switch %zu is out of range", i % r->wide, i / r->wide);
-	}
-	for (size_t i = 0; i < ends; i++) {
-		const size_t back = (size_t)(r->far_ends[i] >> 8) * r->wide + (r->far_ends[i] & 255);
-
-		if (r->far_ends[i] != ROUTES_NO_SWITCH && r->far_ends[back] != (i / r->wide << 8 | i % r->wide))
+		if (r->far_ends[(size_t)far * r->wide + port] != (i / r->wide << 8 | i % r->wide))
 			REFUSE("the cable at port %zu of switch %zu ends at port %u of switch %u, but not the other way "
-			       "round: write the file again", i % r->wide, i / r->wide, r->far_ends[i] & 255,
-			       r->far_ends[i] >> 8);
+			       "round: write the file again", i % r->wide, i / r->wide, port, far);
 	}
 	return true;
 }
@@ -326,48 +227,48 @@ struct routes *routes_from_image(uint8_t *image, size_t size, struct reason *why
 	return NULL;
 }
 
-static bool read_all(int file, uint8_t *image, size_t size)
+/* Reads from an open file; NULL and `why` if that fails or the file is invalid. */
+static struct routes *read_open(FILE *file, const char *path, struct reason *why)
 {
-	for (size_t done = 0; done < size;) {
-		ssize_t got = read(file, image + done, size - done);
+	struct reason inner = {.text = ""};
+	struct routes *r;
+	struct stat info;
+	uint8_t *image;
+	size_t size;
 
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return false;
-		done += (size_t)got;
+	if (fstat(fileno(file), &info) || !S_ISREG(info.st_mode) || info.st_size > MAX_FILE_SIZE)
+		return REASON(why, "%.300s is not a routes file (not regular, or too large)", path), NULL;
+	size = (size_t)info.st_size;
+	image = malloc(size ? size : 1);
+	if (!image || fread(image, 1, size, file) != size) {
+		REASON(why, "cannot read %.300s: %s", path, image ? "read error" : "no memory");
+		free(image);
+		return NULL;
 	}
-	return true;
+	r = routes_from_image(image, size, &inner);
+	if (!r)
+		REASON(why, "%.300s is invalid: %.180s", path, inner.text);
+	return r;
 }
 
 struct routes *routes_read(const char *path, struct reason *why)
 {
-	struct reason inner = {.text = ""};
-	struct routes *r = NULL;
-	struct stat info;
 	/* O_NONBLOCK, so that a FIFO of that name cannot block OpenSM. O_NOFOLLOW, since root opens
 	 * the file in a folder of another user: a link could lead to a device. */
-	int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "r");
+	struct routes *r = NULL;
 
-	if (file < 0 || fstat(file, &info)) {
-		REASON(why, "cannot read %.300s: %s", path,
-		       errno == ELOOP ? "it is a link; put the file itself there" : strerror(errno));
-	} else if (!S_ISREG(info.st_mode) || (uint64_t)info.st_size > MAX_FILE_SIZE) {
-		REASON(why, "%.300s is not a routes file (not regular, or too large)", path);
-	} else {
-		size_t size = (size_t)info.st_size;
-		uint8_t *image = malloc(size ? size : 1);
-
-		if (!image || !read_all(file, image, size)) {
-			REASON(why, "cannot read %.300s: %s", path, image ? "read error" : "no memory");
-			free(image);
-		} else if (!(r = routes_from_image(image, size, &inner))) {
-			REASON(why, "%.300s is invalid: %.180s", path, inner.text);
-		}
+	if (file) {
+		r = read_open(file, path, why);
+		fclose(file);
+		return r;
 	}
-	if (file >= 0)
-		close(file);
-	return r;
+	REASON(why, "cannot read %.300s: %s", path,
+	       errno == ELOOP ? "it is a link; put the file itself there" : strerror(errno));
+	if (descriptor >= 0)
+		close(descriptor);
+	return NULL;
 }
 
 struct routes *routes_hold(struct routes *r)
@@ -394,31 +295,4 @@ void routes_senders(const struct routes *r, uint8_t *sends)
 	memcpy(sends, r->senders, r->switches);
 	for (uint32_t t = 0; t < r->terminals; t++)
 		sends[r->terminal_leaf[t]] = 1;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
-void guid_sort(uint64_t *guids, uint32_t count)
-{
-	qsort(guids, count, sizeof(*guids), by_value);
-}
-
-uint32_t guid_index(const uint64_t *guids, uint32_t count, uint64_t guid)
-{
-	uint32_t low = 0, high = count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (guids[middle] < guid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < count && guids[low] == guid ? low : count;
 }

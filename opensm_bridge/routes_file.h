@@ -4,15 +4,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "guid.h"
 #include "reason.h"
 
 #define ROUTES_HEADER_SIZE 128
 #define ROUTES_ENGINE_SIZE 32
 #define ROUTES_NO_ROUTE 255
 #define ROUTES_NO_SWITCH UINT32_MAX
+#define ROUTES_MAGIC "SARROUTE"
 #define ROUTES_VERSION 4
 #define ROUTES_LAST_ID 14
-#define ROUTES_SECTION_SIZE 24
 #define ROUTES_HOPS 1u /* flags */
 #define ROUTES_HAD 2u
 #define ROUTES_NUMBERS 4u
@@ -26,22 +27,27 @@ struct routes {
 	uint32_t switches, terminals, columns; /* columns = terminals + switches */
 	unsigned offsets, lanes;
 	char engine[ROUTES_ENGINE_SIZE];
-	/* The arrays point into `image`. */
-	const uint64_t *switch_guid, *terminal_guid;
-	const uint32_t *terminal_leaf;
-	const uint8_t *switch_ports;
-	const uint8_t *forwarding;     /* [offsets][switches][columns] */
-	unsigned flags, wide;	       /* wide: the highest port number of all switches, + 1 */
-	const uint32_t *far_ends; /* [switches][wide]: switch << 8 | port, or ROUTES_NO_SWITCH */
-	const uint8_t *senders;	  /* [switches] 1: the proof covers hosts there that are not in the file */
-	/* For lanes by path; NULL with one lane, and with hop-by-hop lanes. */
-	const uint8_t *service_levels; /* [offsets][switches][columns] */
-	const uint8_t *sl_to_vl, *fallback_sl;
-	const uint8_t *hop_lanes; /* [switches][wide in][wide out], or NULL */
-	const uint8_t *had;	  /* in dumps only, same shape as `forwarding`: what a switch may have instead */
-	/* The certificate (FORMAT.md), and the predicted load of each channel; both are NULL without its flag. */
-	const uint32_t *numbers; /* [lanes][switches][wide] */
-	const uint32_t *loads;	 /* [switches][wide], <= ROUTES_MOST_LOAD */
+	unsigned flags, wide; /* wide: the highest port number of all switches, + 1 */
+	union {
+		const void *section[ROUTES_LAST_ID + 1]; /* in `image`; NULL: it has none of this id. The same by name: */
+		struct {
+			const void *no_section;
+			const uint64_t *switch_guid, *terminal_guid;
+			const uint32_t *terminal_leaf;
+			const uint8_t *switch_ports;
+			const uint8_t *forwarding; /* [offsets][switches][columns] */
+			/* For lanes by path; NULL with one lane, and with hop-by-hop lanes. */
+			const uint8_t *service_levels; /* [offsets][switches][columns] */
+			const uint8_t *sl_to_vl, *fallback_sl;
+			const uint8_t *hop_lanes; /* [switches][wide in][wide out], or NULL */
+			const uint32_t *far_ends; /* [switches][wide]: switch << 8 | port, or ROUTES_NO_SWITCH */
+			const uint8_t *senders;	  /* [switches] 1: the proof covers hosts there that are not in the file */
+			const uint8_t *had; /* in dumps only, same shape as `forwarding`: what a switch may have instead */
+			/* The certificate (FORMAT.md), and the predicted load of each channel; both are NULL without its flag. */
+			const uint32_t *numbers; /* [lanes][switches][wide] */
+			const uint32_t *loads;	 /* [switches][wide], <= ROUTES_MOST_LOAD */
+		};
+	};
 	uint8_t *image;
 	size_t size;
 	struct amendment *amended; /* what the plugin has changed (repair.h); NULL in routes as they were read */
@@ -92,21 +98,6 @@ static inline bool routes_covers(const struct routes *r, uint32_t column)
 
 /* Sets `sends` of each row to 1 where the file has hosts, or its proof covers unknown ones; else to 0. */
 void routes_senders(const struct routes *r, uint8_t *sends);
-
-/* Where the sections of a file with the sizes in `r` are, by id; 0: it has none of this id. */
-struct layout {
-	uint64_t at[ROUTES_LAST_ID + 1], length[ROUTES_LAST_ID + 1], size;
-	unsigned sections;
-};
-void routes_lay_out(const struct routes *r, struct layout *l);
-/* Writes the section table, of ROUTES_SECTION_SIZE for each. */
-void routes_put_table(const struct layout *l, uint8_t *table);
-/* Sets the arrays of `r` to the sections of its image. */
-void routes_set_arrays(struct routes *r, const struct layout *l);
-
-/* The index of a GUID in an ascending list; `count` if it is not in the list. */
-uint32_t guid_index(const uint64_t *guids, uint32_t count, uint64_t guid);
-void guid_sort(uint64_t *guids, uint32_t count);
 
 /* The row of a switch; `switches` if there is none. */
 static inline uint32_t routes_switch(const struct routes *r, uint64_t guid)

@@ -14,6 +14,7 @@
 #include "bridge.h"
 #include "clock.h"
 #include "listener.h"
+#include "number.h"
 #include "thread.h"
 
 #define THREADS 8
@@ -94,11 +95,10 @@ static bool wait_for_call(const struct server *s, int client, unsigned answered,
 static bool answer_await(const struct server *s, int client, const char *arguments, char *json)
 {
 	unsigned number = 0;
-	char *end;
-	const unsigned long answered = strtoul(arguments, &end, 10);
+	uint64_t answered;
 	bool good;
 
-	if (*arguments < '0' || *arguments > '9' || *end || answered > UINT32_MAX) {
+	if (!number_within(arguments, 0, UINT32_MAX, &answered)) {
 		snprintf(json, ANSWER_SIZE, "{\"ok\":false,\"code\":\"other\",\"error\":\"await needs the number of "
 					    "the last call, or 0\"}");
 		return true;
@@ -137,17 +137,15 @@ static void *serve_all(void *argument)
 	const struct server *s = argument;
 
 	for (;;) {
-		struct pollfd wait[] = {{.fd = s->listener, .events = POLLIN},
-					{.fd = s->stop, .events = POLLIN},
-					{.fd = sigusr2_event(), .events = POLLIN}};
+		struct pollfd wait[] = {{.fd = s->listener, .events = POLLIN}, {.fd = s->stop, .events = POLLIN}};
 		struct reason unused;
 
-		if (poll(wait, 3, 1000) < 0 && errno != EINTR)
+		if (poll(wait, 2, 1000) < 0 && errno != EINTR)
 			return NULL;
 		events_follow(s->bridge);
 		if (wait[1].revents)
 			return NULL;
-		if (wait[2].revents && sigusr2_take())
+		if (sigusr2_take())
 			(void)reload(s->bridge, 0, "any", &unused); /* it logs the result */
 		/* The listener is nonblocking, because another thread may accept the client first. */
 		const int client = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);

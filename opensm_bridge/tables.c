@@ -23,7 +23,7 @@
 
 #include "bridge.h"
 #include "clock.h"
-#include "hash.h"
+#include "guid.h"
 
 #define LONGEST 64 /* hops of a route, before any of ours was in force */
 
@@ -90,7 +90,7 @@ static bool make_room(struct bridge *b)
 		lids = sw->lft_size > lids ? sw->lft_size : lids;
 	}
 	if (guids)
-		guid_sort(guids, count);
+		qsort(guids, count, sizeof(*guids), guid_order);
 	good = guids && known_resize(&b->known, guids, count, lids);
 	if (!guids)
 		known_free(&b->known);
@@ -161,7 +161,7 @@ void tables_look(struct bridge *b, enum look when)
 		const bool ours = used->name && !strcmp(used->name, SAR_ENGINE) && b->in_force;
 
 		snprintf(b->known_engine, sizeof(b->known_engine), "%s", used->name ? used->name : "none");
-		b->known_generation = ours ? b->in_force->routes->generation : 0;
+		b->known_generation = ours ? b->in_force->tables.routes->generation : 0;
 		b->looked = true;
 	}
 }
@@ -197,18 +197,6 @@ static uint64_t seed(struct bridge *b)
 uint64_t tables_digest(struct bridge *b, const struct live *live)
 {
 	return known_digest(&b->known, live, seed(b));
-}
-
-void tables_count(struct bridge *b, uint32_t *switches, uint32_t *blocks)
-{
-	known_count(&b->known, switches, blocks);
-}
-
-struct known_row tables_row(struct bridge *b, const osm_switch_t *sw)
-{
-	const struct known_switch *known = b->known.switches ? known_of(b, sw) : NULL;
-
-	return known ? (struct known_row){known->sent, known->had, b->known.lids} : (struct known_row){.lids = 0};
 }
 
 const struct known *tables_known(struct bridge *b, const struct live *live)

@@ -18,54 +18,32 @@
 enum kind { NEW, SENT, HAD, OLDER, ALL }; /* of entries */
 
 struct check {
-	const struct verify_task *t;
+	const struct own_task *t;
+	struct tables *to;
+	const struct routes *routes;
 	uint8_t *seen, *lost;
 	uint32_t *stack;
 	uint32_t lid, end; /* `end`: the live switch at which routes to the LID end */
 	enum kind kinds;   /* of entries that count: those before this one */
 };
 
-uint8_t *verify_tables(const struct routes *r, const struct live *live, const struct fit *fit, uint32_t lids)
-{
-	uint8_t *tables = malloc((size_t)live->switches * lids + 1);
-
-	if (!tables)
-		return NULL;
-	memset(tables, ENTRY_NO_ROUTE, (size_t)live->switches * lids);
-	for (uint32_t s = 0; s < live->switches; s++) {
-		uint8_t *table = tables + (size_t)s * lids;
-		const uint8_t *row[UINT8_MAX + 1];
-
-		for (unsigned o = 0; o < r->offsets; o++)
-			row[o] = routes_row(r, r->forwarding, o, fit->row[s]);
-		for (uint32_t d = 0; d < live_destinations(live); d++) {
-			const struct live_destination to = live_destination(live, d);
-			const uint32_t column = fit_column(fit, r, live, d);
-
-			for (unsigned lid = to.low; lid && lid <= to.high && lid < lids; lid++)
-				table[lid] = to.host && to.leaf == s ? to.host->leaf_port : row[fit_offset(r, lid, to.low)][column];
-		}
-	}
-	return tables;
-}
-
 /* Whether the cable at a port, which is live, is where the routes have it. */
 static bool is_planned(const struct check *c, uint32_t s, uint8_t port)
 {
-	const struct verify_task *t = c->t;
+	const struct own_task *t = c->t;
 	const uint32_t at = t->live->sw[s].first_port + port;
 
-	return port < t->routes->wide && t->routes->far_ends[(size_t)t->fit->row[s] * t->routes->wide + port] ==
-		(t->fit->row[t->live->peer[at]] << 8 | t->live->peer_port[at]);
+	return port < c->routes->wide && c->routes->far_ends[(size_t)c->to->fit.row[s] * c->routes->wide + port] ==
+		(c->to->fit.row[t->live->peer[at]] << 8 | t->live->peer_port[at]);
 }
 
 /* An entry by which packets to the LID may leave a switch: ENTRY_NO_ROUTE if none do. */
 static uint8_t entry(const struct check *c, uint32_t s, enum kind kind)
 {
-	const struct verify_task *t = c->t;
+	const struct own_task *t = c->t;
 	const struct known_switch *k = &t->known->sw[s];
 	const struct live_switch *sw = &t->live->sw[s];
-	const uint8_t port = kind == NEW ? t->tables[(size_t)s * t->lids + c->lid] :
+	const uint8_t port = kind == NEW ? c->to->entry[(size_t)s * t->lids + c->lid] :
 			     (kind == SENT ? k->sent : kind == HAD ? k->had : k->older)[c->lid];
 
 	if (port == ENTRY_UNKNOWN)
@@ -82,9 +60,9 @@ static uint8_t entry(const struct check *c, uint32_t s, enum kind kind)
 /* The number of a channel; 0 if it has none, or if its cable is not in the plan. */
 static uint32_t number(const struct check *c, uint32_t s, uint8_t port)
 {
-	const struct routes *r = c->t->routes;
+	const size_t at = (size_t)c->to->fit.row[s] * c->routes->wide + port;
 
-	return is_planned(c, s, port) ? r->numbers[(size_t)c->t->fit->row[s] * r->wide + port] : 0;
+	return is_planned(c, s, port) ? c->routes->numbers[at] : 0;
 }
 
 /* Whether numbers rise from an entry of `s` to all of the next switch. */
@@ -108,7 +86,7 @@ static bool mixture_rises(struct check *c)
 
 	memset(c->seen, 0, live->switches);
 	for (uint32_t s = 0; s < live->switches; s++)
-		if (c->t->fit->sends[s])
+		if (c->to->fit.sends[s])
 			c->seen[c->stack[depth++] = s] = 1;
 	while (depth) {
 		const uint32_t s = c->stack[--depth];
@@ -143,13 +121,13 @@ static bool changes_nothing(const struct check *c)
 }
 
 /* By LID: whether a switch is to have another entry than it was sent, or one by a cable that has just come up. */
-static void mark_changed(const struct verify_task *t, uint8_t *changed)
+static void mark_changed(const struct own_task *t, const struct tables *to, uint8_t *changed)
 {
 	const uint32_t lids = t->lids;
 
 	memset(changed, 0, lids);
 	for (uint32_t s = 0; s < t->live->switches; s++) {
-		const uint8_t *table = t->tables + (size_t)s * lids, *sent = t->known->sw[s].sent;
+		const uint8_t *table = to->entry + (size_t)s * lids, *sent = t->known->sw[s].sent;
 		const struct live_switch *sw = &t->live->sw[s];
 		uint8_t fresh[256] = {0}, any = 0;
 
@@ -166,14 +144,14 @@ static void mark_changed(const struct verify_task *t, uint8_t *changed)
 static bool may_mix(struct check *c, enum kind kinds)
 {
 	c->kinds = kinds;
-	return changes_nothing(c) || (c->t->routes->numbers && c->t->routes->lanes == 1 && mixture_rises(c));
+	return changes_nothing(c) || (c->routes->numbers && c->routes->lanes == 1 && mixture_rises(c));
 }
 
 /* Leaves the LID as it was sent last, but not by cables that have just come up; or, `moved`, without routes, except at the switch
  * where it is. */
 static void put_off(const struct check *c, bool moved)
 {
-	const struct verify_task *t = c->t;
+	const struct own_task *t = c->t;
 
 	for (uint32_t s = 0; s < t->live->switches; s++) {
 		const struct live_switch *sw = &t->live->sw[s];
@@ -181,14 +159,15 @@ static void put_off(const struct check *c, bool moved)
 		const bool fresh = sent <= sw->ports && t->live->fresh && t->live->fresh[sw->first_port + sent];
 
 		if (s != c->end)
-			t->tables[(size_t)s * t->lids + c->lid] = moved || fresh ? ENTRY_NO_ROUTE : sent;
+			c->to->entry[(size_t)s * t->lids + c->lid] = moved || fresh ? ENTRY_NO_ROUTE : sent;
 	}
-	t->put_off[c->lid] = moved ? LID_UNROUTED : LID_KEPT;
+	c->to->put_off[c->lid] = moved ? LID_UNROUTED : LID_KEPT;
+	c->to->put_off_count++;
 }
 
 static bool check_lids(struct check *c, const uint8_t *changed, const struct live_destination *to, struct reason *why)
 {
-	const struct verify_task *t = c->t;
+	const struct own_task *t = c->t;
 	const struct live_switch *leaf = &t->live->sw[to->leaf];
 
 	c->end = to->leaf;
@@ -208,29 +187,30 @@ static bool check_lids(struct check *c, const uint8_t *changed, const struct liv
 
 static bool tables_mix(struct check *c, struct reason *why)
 {
-	const struct verify_task *t = c->t;
+	const struct own_task *t = c->t;
 	uint8_t *changed = malloc(t->lids);
 	bool good = changed != NULL;
 
 	if (good)
-		mark_changed(t, changed);
+		mark_changed(t, c->to, changed);
 	for (uint32_t s = 0; good && s < t->live->switches; s++)
 		c->lost[s] = known_is_lost(t->known, t->live, s);
 	for (uint32_t d = 0; good && d < live_destinations(t->live); d++) {
 		const struct live_destination to = live_destination(t->live, d);
 
 		/* Where hosts send to it. */
-		if (to.host || t->routes->senders[t->fit->row[to.leaf]])
+		if (to.host || c->routes->senders[c->to->fit.row[to.leaf]])
 			good = check_lids(c, changed, &to, why);
 	}
 	free(changed);
 	return good;
 }
 
-bool verify_routes(const struct verify_task *t, struct reason *why)
+bool verify_tables(const struct own_task *task, struct tables *tables, struct reason *why)
 {
-	struct check c = {.t = t, .seen = calloc(t->live->switches + 1, 1), .lost = calloc(t->live->switches + 1, 1),
-			  .stack = calloc(t->live->switches + 1, sizeof(*c.stack))};
+	const uint32_t switches = task->live->switches;
+	struct check c = {.t = task, .to = tables, .routes = tables->routes, .seen = calloc(switches + 1, 1),
+			  .lost = calloc(switches + 1, 1), .stack = calloc(switches + 1, sizeof(*c.stack))};
 	bool good = c.seen && c.lost && c.stack;
 
 	REASON(why, "no memory to verify the routes");

@@ -23,7 +23,7 @@ struct arguments {
 	char allow[PATH_SIZE];	 /* names of variables that tasks may get, separated by colons */
 	unsigned timeout;	 /* milliseconds for one message, including the answer */
 	unsigned key_timeout;	 /* milliseconds that a step waits for its routing key */
-	bool debug;
+	unsigned debug; /* 0 or 1 */
 };
 
 void arguments_default(struct arguments *arguments);

@@ -14,11 +14,13 @@
 #include <unistd.h>
 
 #include "arguments.h"
+#include "write_file.h"
 
 #define FILE_SIZE (MOST_VARIABLES * sizeof(struct variable) + 1)
-static bool path_of(char path[PATH_SIZE], const char *folder, const char *prefix, uint32_t job)
+
+static bool path_of(char path[PATH_SIZE], const char *folder, uint32_t job)
 {
-	return *folder && snprintf(path, PATH_SIZE, "%s/%s%" PRIu32, folder, prefix, job) < PATH_SIZE;
+	return *folder && snprintf(path, PATH_SIZE, "%s/%" PRIu32, folder, job) < PATH_SIZE;
 }
 
 /* Only this user may write to the folder; otherwise somebody could put a link or a file there first. */
@@ -37,30 +39,16 @@ static bool make_private_folder(const char *folder, struct reason *why)
 
 bool environment_store(const struct environment *e, const char *folder, uint32_t job, struct reason *why)
 {
-	char path[PATH_SIZE], temporary[PATH_SIZE], prefix[32], text[FILE_SIZE];
+	char path[PATH_SIZE], text[FILE_SIZE];
 	size_t length = 0;
-	bool good;
-	int file;
 
-	/* Nodes may share the folder: each writes a temporary file of its own, and the last rename wins. */
-	snprintf(prefix, sizeof(prefix), ".%ld.", (long)getpid());
-	if (!path_of(path, folder, "", job) || !path_of(temporary, folder, prefix, job))
+	if (!path_of(path, folder, job))
 		REFUSE("the folder's name is empty or too long: \"%.200s\"", folder);
-	if (!make_private_folder(folder, why))
-		return false;
 	for (unsigned i = 0; i < e->count; i++)
 		length += (size_t)snprintf(text + length, sizeof(text) - length, "%s=%s\n", e->variable[i].name,
 					   e->variable[i].value);
-	file = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
-	if (file < 0)
-		REFUSE("cannot write %.200s: %s", temporary, strerror(errno));
-	good = write(file, text, length) == (ssize_t)length && !fchmod(file, 0644);
-	good = !close(file) && good && !rename(temporary, path);
-	if (!good) {
-		REASON(why, "cannot write %.200s: %s", path, strerror(errno));
-		unlink(temporary);
-	}
-	return good;
+	/* Nodes may share the folder: each writes a temporary file of its own, and the last rename wins. */
+	return make_private_folder(folder, why) && write_file(path, text, length, why);
 }
 
 void environment_forget(const char *folder, uint32_t job, bool starts)
@@ -68,7 +56,7 @@ void environment_forget(const char *folder, uint32_t job, bool starts)
 	char path[PATH_SIZE];
 	struct stat about;
 
-	if (!path_of(path, folder, "", job) || lstat(path, &about))
+	if (!path_of(path, folder, job) || lstat(path, &about))
 		return;
 	if (!starts || about.st_mtime < time(NULL) - STALE_SECONDS)
 		unlink(path);
@@ -132,7 +120,7 @@ bool environment_load(struct environment *e, const char *folder, uint32_t job)
 {
 	char path[PATH_SIZE];
 
-	return path_of(path, folder, "", job) && read_file(e, path);
+	return path_of(path, folder, job) && read_file(e, path);
 }
 
 bool environment_read_site_file(struct environment *e, const char *pattern, uint32_t job)

@@ -5,8 +5,9 @@
 #include "traffic.h"
 
 #include <ctype.h>
-#include <stdint.h>
 #include <string.h>
+
+#include "number.h"
 
 static const struct {
 	const char *form, *meaning;
@@ -19,11 +20,6 @@ static const char forms[] =
 #define FORMS (sizeof(table) / sizeof(*table))
 #define DIGITS 6
 
-static bool digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 /* Skips a number from 1 to 999999 without leading zeros; NULL if there is none. */
 static const char *whole(const char *at)
 {
@@ -32,26 +28,13 @@ static const char *whole(const char *at)
 	return digits && digits <= DIGITS && *at != '0' ? at + digits : NULL;
 }
 
-/* Skips a number from 0.001 to 100; NULL if there is none. Counts millionths, because strtod() depends on the user's
- * locale. */
+/* Skips a number from 0.001 to 100 with at most six digits before and after the point; NULL if there is none. */
 static const char *decimal(const char *at)
 {
-	int64_t millionths = 0;
-	unsigned before = 0, after = 0;
+	uint64_t millionths;
+	const char *end = strspn(at, "0123456789") <= DIGITS ? number_decimal(at, 6, &millionths) : NULL;
 
-	for (; digit(*at); at++, before++)
-		if (before < DIGITS)
-			millionths = 10 * millionths + (*at - '0');
-	millionths *= 1000000;
-	if (*at == '.') {
-		int64_t unit = 100000;
-
-		for (at++; digit(*at); at++, after++, unit /= 10)
-			millionths += unit * (*at - '0');
-	}
-	if (!(before || after) || before > DIGITS || after > DIGITS)
-		return NULL;
-	return millionths >= 1000 && millionths <= 100 * 1000000 ? at : NULL;
+	return end && millionths >= 1000 && millionths <= 100 * 1000000 ? end : NULL;
 }
 
 static bool has_form(const char *text, const char *form)

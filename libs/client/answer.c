@@ -6,36 +6,18 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "number.h"
+
 #define LONGEST_LEASE 86400000u
 
-/* Parses digits with at most one decimal point, in units of 10^-decimals; independent of the locale. False for any
- * other form and for a number above `most`. */
-static bool number(const char *text, size_t length, unsigned decimals, uint64_t most, uint64_t *value)
+/* Parses a number that is all of the text, in units or in thousandths; false for one above `most`. */
+static bool number(const char *text, size_t length, bool thousandths, uint64_t most, uint64_t *value)
 {
-	bool point = false;
-	unsigned kept = 0, digits = 0;
+	const char *end = thousandths ? number_decimal(text, 3, value) : number_parse(text, value);
 
-	*value = 0;
-	for (; length; length--, text++) {
-		const uint64_t digit = (uint64_t)(*text - '0');
-
-		if (*text == '.' && !point) {
-			point = true;
-			continue;
-		}
-		if (*text < '0' || *text > '9')
-			return false;
-		digits++;
-		if (point && kept++ >= decimals)
-			continue;
-		if (*value > (UINT64_MAX - digit) / 10)
-			return false;
-		*value = 10 * *value + digit;
-	}
-	for (; kept < decimals; kept++, *value *= 10)
-		if (*value > UINT64_MAX / 10)
-			return false;
-	return digits && *value <= most;
+	while (thousandths && end && *end >= '0' && *end <= '9')
+		end++; /* less than a thousandth */
+	return end == text + length && *value <= most;
 }
 
 static void variable(struct environment *to, const char *text, size_t length)
@@ -72,10 +54,10 @@ static bool field(struct answer *answer, const char *key, size_t key_length, con
 	const struct {
 		const char *key;
 		unsigned *number;
-		unsigned decimals;
+		bool thousandths;
 	} numbers[] = {
-		{"offset", &answer->offset, 0}, {"own", &answer->own, 0},    {"total", &answer->total, 0},
-		{"wait", &answer->wait, 3},	{"retry", &answer->wait, 3},
+		{"offset", &answer->offset, false}, {"own", &answer->own, false}, {"total", &answer->total, false},
+		{"wait", &answer->wait, true},     {"retry", &answer->wait, true},
 	};
 	uint64_t parsed;
 
@@ -86,17 +68,17 @@ static bool field(struct answer *answer, const char *key, size_t key_length, con
 			return snprintf(texts[i].text, texts[i].room, "%.*s", (int)length, value), true;
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
 		if (is_key(key, key_length, numbers[i].key)) {
-			if (!number(value, length, numbers[i].decimals, INT_MAX, &parsed))
+			if (!number(value, length, numbers[i].thousandths, INT_MAX, &parsed))
 				return false;
 			*numbers[i].number = (unsigned)parsed;
 			return true;
 		}
 	if (is_key(key, key_length, "update"))
-		return number(value, length, 0, UINT64_MAX, &answer->update);
+		return number(value, length, false, UINT64_MAX, &answer->update);
 	if (is_key(key, key_length, "generation"))
-		return number(value, length, 0, UINT64_MAX, &answer->generation);
+		return number(value, length, false, UINT64_MAX, &answer->generation);
 	if (is_key(key, key_length, "lease")) {
-		if (!number(value, length, 3, UINT64_MAX, &parsed))
+		if (!number(value, length, true, UINT64_MAX, &parsed))
 			return false;
 		answer->lease = parsed < LONGEST_LEASE ? (unsigned)parsed : LONGEST_LEASE;
 	}

@@ -5,12 +5,13 @@
 #include "credential.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <munge.h>
 #include <pwd.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/types.h>
+
+#include "number.h"
 
 static struct {
 	__typeof__(&munge_encode) encode;
@@ -41,14 +42,12 @@ static bool open_library(struct reason *why)
 int64_t credential_reader(const char *name)
 {
 	struct passwd entry, *user = NULL;
-	unsigned long number;
-	char text[4096], *end;
+	uint64_t number;
+	char text[4096];
 
 	if (!*name)
 		return READER_ANY;
-	errno = 0;
-	number = strtoul(name, &end, 10);
-	if (*name >= '0' && *name <= '9' && !*end && !errno && number < UINT32_MAX)
+	if (number_within(name, 0, UINT32_MAX - 1, &number))
 		return (int64_t)number;
 	if (getpwnam_r(name, &entry, text, sizeof(text), &user) || !user)
 		return READER_ANY;

@@ -1,64 +1,53 @@
 /* The agent's answer ends up in the environment of users' processes, so names and values have a small alphabet. */
 #include "environment.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
-static const char others[] = "0123456789.,:=+-/@%"; /* in values; of these, names have digits only */
+#include "number.h"
 
-static bool is_of(char c, const char *alphabet)
-{
-	return c && strchr(alphabet, c);
-}
+#define IN_NAMES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789"
+#define IN_VALUES IN_NAMES ".,:=+-/@%"
 
-static bool is_valid(const char *name, size_t name_length, const char *value, size_t value_length)
+/* Copies a text of these characters, which must fit and have nothing else in it. */
+static bool copy(char *to, size_t room, const char *text, size_t length, const char *alphabet)
 {
-	if (!name_length || name_length >= sizeof(((struct variable *)0)->name) || !is_of(*name, letters) ||
-	    value_length >= sizeof(((struct variable *)0)->value))
+	if (length >= room)
 		return false;
-	for (size_t i = 0; i < name_length; i++)
-		if (!is_of(name[i], letters) && !(name[i] >= '0' && name[i] <= '9'))
-			return false;
-	for (size_t i = 0; i < value_length; i++)
-		if (!is_of(value[i], letters) && !is_of(value[i], others))
-			return false;
-	return true;
+	memcpy(to, text, length);
+	to[length] = '\0';
+	return strspn(to, alphabet) == length;
 }
 
 bool environment_add(struct environment *e, const char *name, size_t name_length, const char *value,
 		     size_t value_length)
 {
-	unsigned i;
+	struct variable new;
+	unsigned i = 0;
 
-	if (!is_valid(name, name_length, value, value_length))
+	if (!copy(new.name, sizeof(new.name), name, name_length, IN_NAMES) || !*new.name || (*new.name >= '0' && *new.name <= '9') ||
+	    !copy(new.value, sizeof(new.value), value, value_length, IN_VALUES))
 		return false;
-	for (i = 0; i < e->count; i++)
-		if (strlen(e->variable[i].name) == name_length && !memcmp(e->variable[i].name, name, name_length))
-			break;
+	while (i < e->count && strcmp(e->variable[i].name, new.name))
+		i++;
 	if (i == MOST_VARIABLES)
 		return false;
-	memcpy(e->variable[i].name, name, name_length);
-	e->variable[i].name[name_length] = '\0';
-	memcpy(e->variable[i].value, value, value_length);
-	e->variable[i].value[value_length] = '\0';
-	if (i == e->count)
-		e->count++;
+	e->variable[i] = new;
+	e->count += i == e->count;
 	return true;
 }
 
 /* Numbers, ranges and lists of them (0-3,8), all up to `most`. */
 static bool small_numbers(const char *value, unsigned long most)
 {
-	char *end;
+	uint64_t number;
 
 	do {
-		if (*value < '0' || *value > '9' || strtoul(value, &end, 10) > most)
+		value = number_parse(value, &number);
+		if (!value || number > most)
 			return false;
-		value = end + 1;
-	} while (*end == '-' || *end == ',');
-	return !*end;
+	} while (*value == '-' || *value == ',' ? value++ : NULL);
+	return !*value;
 }
 
 bool environment_harmless(const char *name, const char *value)
@@ -89,16 +78,9 @@ bool environment_allows(const char *allow, const char *name)
 bool environment_number(const char *name, uint32_t *number)
 {
 	const char *text = getenv(name);
-	unsigned long value;
-	char *end;
+	uint64_t value = 0;
+	const bool good = text && number_within(text, 0, UINT32_MAX, &value);
 
-	*number = 0;
-	if (!text || *text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	value = strtoul(text, &end, 10);
-	if (*end || errno || value > UINT32_MAX)
-		return false;
-	*number = (uint32_t)value;
-	return true;
+	*number = good ? (uint32_t)value : 0;
+	return good;
 }

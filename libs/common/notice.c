@@ -1,35 +1,18 @@
 /* The magic bytes mark a trap 68 or 69 as ours; the standard's own traps of these numbers carry path records. */
 #include "notice.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "number.h"
+
 static const char magic[4] = {'S', 'A', 'R', '1'};
-
-/* Parses a number; returns its end, or NULL if there is none that fits into 64 bits. */
-static const char *number(const char *text, uint64_t *value)
-{
-	uint64_t sum = 0;
-
-	if (*text < '0' || *text > '9')
-		return NULL;
-	for (; *text >= '0' && *text <= '9'; text++) {
-		const uint64_t digit = (uint64_t)(*text - '0');
-
-		if (sum > (UINT64_MAX - digit) / 10)
-			return NULL;
-		sum = 10 * sum + digit;
-	}
-	*value = sum;
-	return text;
-}
 
 bool notice_parse(struct notice *notice, const char *arguments, struct reason *why)
 {
 	const bool unpath = !strncmp(arguments, "unpath ", 7), repath = !strncmp(arguments, "repath ", 7);
-	const char *at = unpath || repath ? number(arguments + 7, &notice->update) : NULL;
+	const char *at = unpath || repath ? number_parse(arguments + 7, &notice->update) : NULL;
 
-	at = at && *at == ' ' ? number(at + 1, &notice->generation) : NULL;
+	at = at && *at == ' ' ? number_parse(at + 1, &notice->generation) : NULL;
 	if (!at || *at || !notice->update)
 		REFUSE("notice needs unpath or repath, the update's number above 0, and the generation");
 	notice->kind = unpath ? NOTICE_UNPATH : NOTICE_REPATH;

@@ -148,28 +148,27 @@ int sar_migrate_add(struct sar_migrate *m, void *qp, unsigned offset)
 	return error;
 }
 
-void sar_migrate_remove(struct sar_migrate *m, void *qp)
+static void tell(struct sar_migrate *m, void (*change)(struct queue_pairs *q, const void *handle), const void *qp)
 {
 	pthread_mutex_lock(&m->mutex);
-	queue_pairs_remove(&m->queue_pairs, qp);
+	change(&m->queue_pairs, qp);
 	pthread_mutex_unlock(&m->mutex);
-	wake(m); /* the others may have been waiting for this queue pair */
+	wake(m); /* other queue pairs may have been waiting for this one */
+}
+
+void sar_migrate_remove(struct sar_migrate *m, void *qp)
+{
+	tell(m, queue_pairs_remove, qp);
 }
 
 void sar_migrate_drained(struct sar_migrate *m, void *qp)
 {
-	pthread_mutex_lock(&m->mutex);
-	queue_pairs_drained(&m->queue_pairs, qp);
-	pthread_mutex_unlock(&m->mutex);
-	wake(m);
+	tell(m, queue_pairs_drained, qp);
 }
 
 void sar_migrate_pulled(struct sar_migrate *m, void *qp)
 {
-	pthread_mutex_lock(&m->mutex);
-	queue_pairs_pulled(&m->queue_pairs, qp);
-	pthread_mutex_unlock(&m->mutex);
-	wake(m);
+	tell(m, queue_pairs_pulled, qp);
 }
 
 int sar_migrate_heard(struct sar_migrate *m, uint64_t *update, uint64_t *generation)

@@ -16,30 +16,27 @@ bool reload(struct bridge *b, uint64_t generation, const char *proved_from, stru
 	return generation % 2;
 }
 
-bool dump_in_force(struct bridge *b, struct dump_result *result, struct reason *why)
+static bool write_it(struct bridge *b, char more[MORE_SIZE], struct reason *why)
 {
 	(void)b;
-	*result = (struct dump_result){.digest = 1};
-	REASON(why, "stand-in: %s", description);
-	return !*description;
-}
-
-bool fabric_write(struct bridge *b, char *path, size_t room, uint64_t *digest, struct reason *why)
-{
-	(void)b;
-	*digest = 1;
-	snprintf(path, room, "%s", description);
+	snprintf(more, MORE_SIZE, "\"digest\":1");
 	REASON(why, "stand-in: %s", description);
 	return *description != '!';
 }
 
-bool counters_write(struct bridge *b, char *path, size_t room, struct counters_result *result, struct reason *why)
+bool dump_in_force(struct bridge *b, char more[MORE_SIZE], struct reason *why)
 {
-	(void)b;
-	*result = (struct counters_result){.ports = 1};
-	snprintf(path, room, "%s", description);
-	REASON(why, "stand-in: %s", description);
-	return *description != '!';
+	return write_it(b, more, why);
+}
+
+bool fabric_write(struct bridge *b, char more[MORE_SIZE], struct reason *why)
+{
+	return write_it(b, more, why);
+}
+
+bool counters_write(struct bridge *b, char more[MORE_SIZE], struct reason *why)
+{
+	return write_it(b, more, why);
 }
 
 bool notice_raise(struct bridge *b, const struct notice *notice, unsigned *subscribed, struct reason *why)
@@ -67,11 +64,6 @@ const char *state_name(struct bridge *b)
 double tables_head_of_queue(const osm_subn_opt_t *options)
 {
 	return (void)options, 1;
-}
-
-int sigusr2_event(void)
-{
-	return -1;
 }
 
 bool sigusr2_take(void)
@@ -131,6 +123,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memcpy(description, nul + 1, rest < sizeof(description) ? rest : sizeof(description) - 1);
 	snprintf(b.last_error.text, sizeof(b.last_error.text), "%s", description);
 	snprintf(b.options.dump_path, sizeof(b.options.dump_path), "%s", description);
+	snprintf(b.options.fabric_path, sizeof(b.options.fabric_path), "%s", description);
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) || send(ends[0], data, length, 0) != (ssize_t)length ||
 	    shutdown(ends[0], SHUT_WR))
 		exit(2);

@@ -15,7 +15,7 @@
 
 #include "../certificate.h"
 #include "../own.h"
-#include "../routes_write.h"
+#include "../routes_image.h"
 
 struct lacks {
 	uint8_t *dead_port, *dead_switch, *dead_host, *replaced; /* by row and port, row, column, row */
@@ -126,7 +126,6 @@ static struct routes *go(struct routes *now, const struct routes *fabric, const 
 		printf("%u changed %u later %u dropping %d ms %.3f\n", number, tables.routes == now ? 0 : a->entries,
 		       a ? a->later : 0, a && a->dropping, milliseconds() - begun);
 		snprintf(path, sizeof(path), "%s/%u.sar", folder, number);
-		routes_seal(tables.routes);
 		if (!routes_write(tables.routes, path, &why))
 			abort();
 		routes_drop(now);

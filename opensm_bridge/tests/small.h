@@ -6,7 +6,7 @@
 #ifndef SAR_TEST_SMALL_H
 #define SAR_TEST_SMALL_H
 #include "../live.h"
-#include "../routes_write.h"
+#include "../routes_image.h"
 
 #define SMALL_SWITCHES 3
 #define SMALL_TERMINALS 4
@@ -63,7 +63,7 @@ static inline struct routes *small_routes(unsigned offsets, unsigned lanes)
 static inline struct routes *small_copy(struct routes *plain, unsigned flags, unsigned lanes)
 {
 	struct routes sizes = *plain, *r;
-	struct layout l;
+	struct routes_layout l;
 
 	sizes.flags = flags;
 	sizes.lanes = lanes;
@@ -71,20 +71,9 @@ static inline struct routes *small_copy(struct routes *plain, unsigned flags, un
 	if (!r)
 		abort();
 	routes_lay_out(plain, &l);
-#define SMALL_COPY(id, array) \
-	if (plain->array && r->array) \
-		memcpy(ROUTES_FILL(uint8_t, r->array), plain->array, l.length[id])
-	SMALL_COPY(1, switch_guid);
-	SMALL_COPY(2, terminal_guid);
-	SMALL_COPY(3, terminal_leaf);
-	SMALL_COPY(4, switch_ports);
-	SMALL_COPY(5, forwarding);
-	SMALL_COPY(6, service_levels);
-	SMALL_COPY(7, sl_to_vl);
-	SMALL_COPY(8, fallback_sl);
-	SMALL_COPY(10, far_ends);
-	SMALL_COPY(11, senders);
-#undef SMALL_COPY
+	for (unsigned i = 0; i < l.sections; i++)
+		if (r->section[l.section[i].id])
+			memcpy(ROUTES_FILL(void, r->section[l.section[i].id]), plain->section[l.section[i].id], l.section[i].length);
 	routes_drop(plain);
 	return r;
 }

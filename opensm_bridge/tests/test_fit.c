@@ -193,22 +193,6 @@ static void swapped_cables_are_stale(void)
 	routes_drop(r);
 }
 
-static void hops_are_shortest(void)
-{
-	uint8_t hops[SMALL_SWITCHES];
-	uint32_t queue[SMALL_SWITCHES];
-
-	small_fabric(&fabric);
-	hops_to(&fabric.live, 0, hops, queue);
-	CHECK(hops[0] == 0 && hops[1] == 1 && hops[2] == 1, "triangle");
-	fabric.peer[4] = fabric.peer[10 + 3] = NO_PEER; /* cut 0 - 2 */
-	hops_to(&fabric.live, 0, hops, queue);
-	CHECK(hops[2] == 2, "the long way round");
-	fabric.peer[5 + 3] = fabric.peer[10 + 4] = NO_PEER; /* and 1 - 2 */
-	hops_to(&fabric.live, 0, hops, queue);
-	CHECK(hops[2] == 255, "cut off");
-}
-
 static void the_fingerprint_sees_topology_alone(void)
 {
 	uint64_t before;
@@ -236,7 +220,6 @@ int main(void)
 	lanes_must_be_there();
 	every_file_needs_the_cables_of_its_plan();
 	swapped_cables_are_stale();
-	hops_are_shortest();
 	the_fingerprint_sees_topology_alone();
 	return checked("fit");
 }

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "../crc32.h"
-#include "../write_file.h"
+#include "write_file.h"
 #include "check.h"
 
 #define GUID 0x0123456789abcdef
