@@ -29,6 +29,7 @@ from sar_agent.routing.cool_channels import cool
 from sar_agent.routing.engine import Options, PreviousRoutes
 from sar_agent.routing.exceptions import could_go_back, drop_unused, except_paths
 from sar_agent.routing.job_loads import JobLoads
+from sar_agent.routing.lane_guard import closing_loops
 from sar_agent.routing.phase_contention import phase_contention
 from sar_agent.routing.repair import carried_tables, carry_over
 from sar_agent.routing.routes import Routes
@@ -117,6 +118,7 @@ class SarPlus:
             loads = loads_on(template, mix, options.objective, egress)
             most = _most(loads, options)
             _cool(template, loads, egress, most)
+            _keep_one_lane(template, loads, egress)
             usual = most  # the least change, unless the template itself would be better
             if loads.peak() > WORTH * most:
                 made = [loads_on(t, mix, options.objective, t.egress) for t in templates_of(fabric)]
@@ -132,6 +134,7 @@ class SarPlus:
         _cool(template, loads, egress, most)
         if options.objective == "load" and len(mix.terminal) <= LARGE:
             _weigh_phases(template, loads, egress)
+        _keep_one_lane(template, loads, egress)
         if loads.peak() > WORTH * most:
             fresh = self.route(fabric, mix, options)
             if self._last and WORTH * self._last.loads.peak() < loads.peak():
@@ -190,6 +193,7 @@ def _excepted(template: Template, mix: JobMix, options: Options) -> _Made:
         if not _except(template, loads, egress, most, range(len(mix.jobs))):
             break
     _cool(template, loads, egress, most)
+    _keep_one_lane(template, loads, egress)
     if loads.peak() > peak:
         _go_back(template, loads, egress, loads.terminals)
     elif loads.objective == "load":
@@ -274,6 +278,13 @@ def _go_back(template: Template, loads: JobLoads, egress: U8, terminals: U32) ->
     loads.carry(egress, terminals, -1)
     egress[terminals] = template.egress[terminals]
     loads.carry(egress, terminals)
+
+
+def _keep_one_lane(template: Template, loads: JobLoads, egress: U8) -> None:
+    """Entries that would need a second lane, where the template needs none, return to it."""
+    if template.may_loop:
+        closing = closing_loops(template.fabric, template.egress, egress)
+        _go_back(template, loads, egress, closing)
 
 
 def _weigh_phases(template: Template, loads: JobLoads, egress: U8) -> None:

@@ -33,6 +33,7 @@ from tests.bench.phase_times import phase_times
 from tests.examples import examples
 from tests.worlds.job_histories import job_history
 from tests.worlds.networks import fabrics, networks
+from tests.worlds.odd_trees import degraded
 from tests.worlds.oracles import live_graph
 
 OBJECTIVES = ("load", "routes")
@@ -138,6 +139,30 @@ def test_a_thousand_histories_on_trees(first: int, last: int) -> None:
     for seed in range(first, last):
         tree = xgft_fabric(TREES[seed // 2 % len(TREES)])
         follow(tree, seed, 4, OBJECTIVES[seed % 2], tree=True)
+
+
+@pytest.mark.parametrize("seed", [540, 644])
+def test_a_history_on_a_tree_that_needs_no_second_lane(seed: int) -> None:
+    """Entries from before the failure would have closed a credit loop with the new template's."""
+    tree = xgft_fabric(TREES[seed // 2 % len(TREES)])
+    follow(tree, seed, 4, OBJECTIVES[seed % 2], tree=True)
+
+
+@pytest.mark.parametrize(
+    ("spec", "share", "seeds"),
+    [("xgft:3;2,3,3;1,2,2", 0.1, (9, 34, 63)), ("xgft:3;3,2,4;1,3,2", 0.2, (0, 73, 100, 141))],
+)
+def test_exceptions_need_no_second_lane(spec: str, share: float, seeds: tuple[int, ...]) -> None:
+    """Trees so damaged that D-mod-k refuses, and that a choice of shortest paths may close a loop,
+    although the template's close none."""
+    for seed in seeds:
+        fabric = degraded(xgft_fabric(spec), share, seed)
+        template = template_of(fabric)
+        assert template.may_loop and check_routes(fabric, as_routes(template)).passed
+        mix, engine = synthetic_mix(fabric, seed), SarPlus()
+        routes = engine.route(fabric, mix, Options())
+        assert check_routes(fabric, routes).passed
+        knows_its_loads(mix, routes, engine)
 
 
 @examples(40)
