@@ -36,20 +36,18 @@ def carry_over(before: Fabric, after: Fabric, egress: U8) -> U8:
     return moved
 
 
-def carried_tables(before: Fabric, after: Fabric, egress: U8, cache: DagCache, wanted: U8) -> U8:
-    """uint8[T + S, S]: `egress`, tables of `before`, on the fabric `after`. Of the entries to host
-    ports those stay that lead along the paths that `cache` keeps; all others are those of
-    `wanted`."""
-    tables = carry_over(before, after, egress)
-    tables = tables.copy() if tables is egress else tables
-    rows = np.zeros(after.destinations, np.bool_)
-    rows[: after.terminals] = after.is_host_port
+def carried_tables(fabric: Fabric, egress: U8, cache: DagCache, wanted: U8) -> U8:
+    """uint8[T + S, S]: of the entries of `egress` (`carry_over`) to host ports those stay that lead
+    along the paths that `cache` keeps; all others are those of `wanted`."""
+    tables = egress.copy()
+    rows = np.zeros(fabric.destinations, np.bool_)
+    rows[: fabric.terminals] = fabric.is_host_port
     tables[~rows] = wanted[~rows]
-    by_leaf = np.argsort(after.destination_switch, kind="stable")
+    by_leaf = np.argsort(fabric.destination_switch, kind="stable")
     _keep_leading(
-        graph_of(after),
+        graph_of(fabric),
         cache,
-        after.destination_switch.astype(np.uint32),
+        fabric.destination_switch.astype(np.uint32),
         by_leaf[rows[by_leaf]].astype(np.uint32),
         wanted,
         tables,

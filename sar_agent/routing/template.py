@@ -25,6 +25,7 @@ from sar_agent.routing.dmodc import closed_form_trees
 from sar_agent.routing.graph.csr import Graph, graph_of
 from sar_agent.routing.graph.shortest_path_dag import DagCache
 from sar_agent.routing.job_loads import JobLoads
+from sar_agent.routing.lane_guard import choice_may_loop
 from sar_agent.routing.repair import same_indices
 from sar_agent.routing.rotations import rotations
 
@@ -41,6 +42,8 @@ class Template(NamedTuple):
     """uint8[T + S, S], not to be changed."""
     cache: DagCache
     """The paths among which entries may be chosen: those of the tables are among them."""
+    may_loop: bool = False
+    """Whether a choice of them closes a credit loop between hosts, which the tables do not."""
 
 
 _kept: list[tuple[Template, ...]] = []
@@ -91,7 +94,8 @@ def _made(fabric: Fabric) -> tuple[Template, ...]:
         load = [each.peak() for each in loads]
         if load[0] <= EVEN * loads[0].least_peak():
             return spread
-    even = Template(fabric, graph, *dfsssp_trees(fabric, graph))
+    trees = dfsssp_trees(fabric, graph)
+    even = Template(fabric, graph, *trees, choice_may_loop(fabric, graph, *trees))
     peak = loads_on(even, everyone, "load", even.egress).peak()
     if spread and load[0] <= peak:
         return spread
