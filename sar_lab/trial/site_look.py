@@ -105,8 +105,7 @@ def look(
     records = (*running, *trial)
     mix = mix_of_records(fabric, records).mix
     try:
-        way_back, _ = own_tables(fabric, own.file)
-        way_back = make_plan(1, fabric, mix, way_back).routes
+        way_back = make_plan(1, fabric, mix, own_tables(fabric, own.file).routes).routes
     except SarError as error:
         raise InputError(
             f"the site's own tables do not pass our checks ({error}), so no way back to them can "

@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -126,11 +126,11 @@ def take_back_now(config: Config, patience: float = STUBBORN) -> str:
         return "no trial is open; nothing was changed"
     end_jobs(record.jobs)
     own = read_routes_file(files.tables)
-    instead, words = [0], "the site's own tables"
+    words, made = "the site's own tables", list[OwnTables]()
 
     def on(fabric: Fabric) -> Routes:
-        routes, instead[0] = own_tables(fabric, own)
-        return routes
+        made.append(own_tables(fabric, own))
+        return made[-1].routes
 
     def go() -> int:
         site = build_site(config)
@@ -145,19 +145,32 @@ def take_back_now(config: Config, patience: float = STUBBORN) -> str:
     changed = _retried(go, patience)
     if record.ours:
         _hold_as_before(config, record.hold)
-    if instead[0]:
+    if made and made[-1].instead:
         return (
-            f"{words} are in force again, but for {instead[0]} entries that led over what is dead "
-            "now; run `sar-agent trial --undo` again once it is repaired"
+            f"{words} are in force again, but for {made[-1].instead} entries that led over what is "
+            "dead now; run `sar-agent trial --undo` again once it is repaired"
         )
     files.end()
-    rest = "" if record.ours or not changed else "; the agent leaves them until `sar-agent resume`"
+    rest = ""
+    if made and made[-1].filled:
+        rest = f"; {made[-1].filled} between switches that OpenSM had left empty are filled"
+    if changed and not record.ours:
+        rest += "; the agent leaves them until `sar-agent resume`"
     return f"{words} are in force again, entry for entry ({changed} changed){rest}"
 
 
-def own_tables(fabric: Fabric, own: RoutesFile) -> tuple[Routes, int]:
-    """(the site's own tables on the fabric as it is now, the number of their entries that cannot
-    be). Rows with an entry that leads over something dead are those of up*/down*, and so are all
+class OwnTables(NamedTuple):
+    """The site's own tables on the fabric as it is now."""
+
+    routes: Routes
+    instead: int
+    """Entries that are others, since theirs lead over something dead."""
+    filled: int
+    """Entries that OpenSM has left empty."""
+
+
+def own_tables(fabric: Fabric, own: RoutesFile) -> OwnTables:
+    """Rows with an entry that leads over something dead are those of up*/down*, and so are all
     where that fails the check. Entries that OpenSM leaves empty, by which no packet of a host goes,
     are filled: a plan has none."""
     routes = replace(file_to_routes(fabric, own), senders=None, fabric_digest=fabric.digest)
@@ -177,7 +190,8 @@ def own_tables(fabric: Fabric, own: RoutesFile) -> tuple[Routes, int]:
     if rows.any() and not check_routes(fabric, done).passed:
         done = spare
         egress = np.broadcast_to(spare.egress[:1], egress.shape)
-    return done, int(np.count_nonzero((egress != routes.egress) & (routes.egress != NO_ROUTE)))
+    other = (egress != routes.egress) & (routes.egress != NO_ROUTE)
+    return OwnTables(done, int(np.count_nonzero(other)), int(np.count_nonzero(empty)))
 
 
 def end_jobs(name: str) -> None:

@@ -1,5 +1,5 @@
-"""`sar-agent trial` on a simulated site: whatever ends it, the site's own tables are in force again,
-entry for entry, by what the switches themselves say."""
+"""`sar-agent trial` on a simulated site: whatever ends it, the switches themselves say that the
+site's own tables are back, entry for entry."""
 
 from __future__ import annotations
 
@@ -58,10 +58,21 @@ class TrialSite:
         words = ("--run", run, "--tables", "sar-plus,dmodk", "--perfquery", "none", "--anyway")
         return "trial", str(self.folder / "page"), "--reservation", RESERVATION, *words, *more
 
+    def now(self) -> readback.Tables:
+        """The entries in force, without those, between switches, that OpenSM had left empty."""
+        found = readback.installed(self.site.ibsim)
+        return {at: port for at, port in found.items() if at in self.before}
+
+    def wait_changed(self, trial: subprocess.Popen[str]) -> None:
+        """Until other tables are in force."""
+        if not wait_until(lambda: self.now() != self.before or trial.poll() is not None, 60, 0.1):
+            trial.kill()
+        assert self.now() != self.before, trial.communicate()[0]
+
     def wait_back(self, seconds: float = 60) -> None:
         """Until no trial is open; then the tables are those of before."""
         assert wait_until(lambda: not (self.state / "trial.json").exists(), seconds, 0.1)
-        assert readback.installed(self.site.ibsim) == self.before
+        assert self.now() == self.before
 
     def generation(self) -> int:
         state = StateStore(self.state).load()
@@ -123,16 +134,16 @@ def test_kill_9_at_random_moments(site: TrialSite, kills: int) -> None:
 
 def test_its_guard_dies_too_and_an_agent_starts(site: TrialSite) -> None:
     trial = site.start(*site.trial("--rounds", "20"))
-    assert wait_until(lambda: readback.installed(site.site.ibsim) != site.before, 60, 0.1)
+    site.wait_changed(trial)
     children = Path(f"/proc/{trial.pid}/task/{trial.pid}/children").read_text().split()
     for pid in [trial.pid, *map(int, children)]:
         os.kill(pid, signal.SIGKILL)
     trial.wait()
-    in_force = readback.installed(site.site.ibsim)
+    in_force = site.now()
     assert in_force != site.before
     code, text = site.ask("once")
     assert code == 0, text
-    assert readback.installed(site.site.ibsim) == in_force, "the agent leaves what is held"
+    assert site.now() == in_force, "the agent leaves what is held"
     code, text = site.ask("trial", str(site.folder / "page"), "--undo")
     assert code == 0 and "entry for entry" in text
     site.wait_back()
@@ -141,14 +152,14 @@ def test_its_guard_dies_too_and_an_agent_starts(site: TrialSite) -> None:
 
 def test_ctrl_c_and_a_dead_cable(site: TrialSite) -> None:
     trial = site.start(*site.trial("--rounds", "20"))
-    assert wait_until(lambda: readback.installed(site.site.ibsim) != site.before, 60, 0.1)
+    site.wait_changed(trial)
     os.kill(trial.pid, signal.SIGINT)
     text, _ = trial.communicate(timeout=120 * PATIENCE)
     assert "ended by SIGINT" in text and "entry for entry" in text
     site.wait_back()
 
     trial = site.start(*site.trial("--rounds", "20"))
-    assert wait_until(lambda: readback.installed(site.site.ibsim) != site.before, 60, 0.1)
+    site.wait_changed(trial)
     site.site.ibsim.unlink("S1-0", 5)
     text, _ = trial.communicate(timeout=120 * PATIENCE)
     assert "but for" in text and "led over what is dead now" in text, text
@@ -187,4 +198,4 @@ def test_what_is_wrong_is_said_before_anything_is_installed(
 ) -> None:
     code, text = site.ask(*site.trial(*words))
     assert code in (1, 2) and said in text and "Traceback" not in text
-    assert readback.installed(site.site.ibsim) == site.before and not site.generation()
+    assert site.now() == site.before and not site.generation()
