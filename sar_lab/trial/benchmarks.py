@@ -103,6 +103,16 @@ class Launcher:
     jobs: str
     """The name of the jobs."""
 
+    @property
+    def beside(self) -> str:
+        """The name of second jobs."""
+        return f"{self.jobs}-beside"
+
+    def cancel(self, *names: str) -> tuple[str, ...]:
+        """The command that cancels jobs of these names, by the same user."""
+        starter = [n for n, word in enumerate(self.prefix) if word.endswith(("srun", "salloc"))]
+        return (*self.prefix[: starter[0] if starter else 0], "scancel", "--name", ",".join(names))
+
     def line(self, benchmark: Benchmark, nodes: Sequence[str], name: str = "") -> list[str]:
         """The command line; `name`: of the job, instead of the usual one."""
         return [
@@ -125,7 +135,7 @@ class Launcher:
                 remedy="--launch names the program that starts benchmarks (srun)",
             )
         except SarError:
-            end_jobs(self.jobs)
+            end_jobs(self.cancel(self.jobs))
             raise
         if reading := read_output(text):
             return reading
@@ -140,7 +150,7 @@ class Beside:
     **Weak spot:** between two runs of a short command nothing is sent."""
 
     def __init__(self, launcher: Launcher, benchmark: Benchmark, nodes: Sequence[str]) -> None:
-        self.name = f"{launcher.jobs}-beside"
+        self.name, self._cancel = launcher.beside, launcher.cancel(launcher.beside)
         self._line = launcher.line(benchmark, nodes, self.name)
         self._ended = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
@@ -174,7 +184,7 @@ class Beside:
         self._ended.set()
         end = time.monotonic() + 30
         while self._thread.is_alive() and time.monotonic() < end:
-            end_jobs(self.name)
+            end_jobs(self._cancel)
             self._thread.join(1.0)
         if self._thread.is_alive() and self._process:
             self._process.kill()

@@ -39,7 +39,7 @@ def trial(
     launch: Annotated[
         str,
         typer.Option(
-            "--launch", help='program that starts commands: "srun --mpi=pmix --ntasks-per-node=8"'
+            "--launch", help='program that starts commands: "sudo -n -u alice srun --mpi=pmix"'
         ),
     ] = "srun",
     tables: Annotated[

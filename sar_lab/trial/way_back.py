@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -57,8 +57,8 @@ class TrialRecord(BaseModel):
 
     ends: float
     """Unix seconds: its deadline."""
-    jobs: str
-    """The name of its jobs in Slurm."""
+    cancel: tuple[str, ...]
+    """The command that cancels its jobs."""
     ours: bool
     """Whether the site's own tables were the agent's; then the agent goes on as before."""
     hold: SavedHold | None
@@ -124,7 +124,7 @@ def take_back_now(config: Config, patience: float = STUBBORN) -> str:
     record = files.record.read()
     if record is None:
         return "no trial is open; nothing was changed"
-    end_jobs(record.jobs)
+    end_jobs(record.cancel)
     own = read_routes_file(files.tables)
     words, made = "the site's own tables", list[OwnTables]()
 
@@ -194,11 +194,10 @@ def own_tables(fabric: Fabric, own: RoutesFile) -> OwnTables:
     return OwnTables(done, int(np.count_nonzero(other)), int(np.count_nonzero(empty)))
 
 
-def end_jobs(name: str) -> None:
+def end_jobs(cancel: Sequence[str]) -> None:
     """Cancel what a trial has left in Slurm, if Slurm answers."""
     with suppress(OSError, subprocess.TimeoutExpired):
-        line = ["scancel", "--name", f"{name},{name}-beside"]
-        subprocess.run(line, capture_output=True, timeout=30, check=False)
+        subprocess.run(cancel, capture_output=True, timeout=30, check=False)
 
 
 def _hold_as_before(config: Config, hold: SavedHold | None) -> None:
