@@ -77,7 +77,8 @@ class TrialFiles:
 
     def begin(self, record: TrialRecord, own: RoutesFile) -> None:
         """The record is last: where it is, the tables are. Raises `InputError`."""
-        write_routes_file(self.tables, own)
+        # OpenSM's own tables have the number 0, which no file may have.
+        write_routes_file(self.tables, replace(own, generation=max(1, own.generation)))
         self.record.write(record)
 
     def end(self) -> None:
