@@ -108,10 +108,11 @@ class Launcher:
         """The name of second jobs."""
         return f"{self.jobs}-beside"
 
-    def cancel(self, *names: str) -> tuple[str, ...]:
-        """The command that cancels jobs of these names, by the same user."""
+    @property
+    def as_user(self) -> tuple[str, ...]:
+        """What precedes `srun`: `sudo -n -u alice`."""
         starter = [n for n, word in enumerate(self.prefix) if word.endswith(("srun", "salloc"))]
-        return (*self.prefix[: starter[0] if starter else 0], "scancel", "--name", ",".join(names))
+        return self.prefix[: starter[0] if starter else 0]
 
     def line(self, benchmark: Benchmark, nodes: Sequence[str], name: str = "") -> list[str]:
         """The command line; `name`: of the job, instead of the usual one."""
@@ -135,7 +136,7 @@ class Launcher:
                 remedy="--launch names the program that starts benchmarks (srun)",
             )
         except SarError:
-            end_jobs(self.cancel(self.jobs))
+            end_jobs(self.as_user, [self.jobs])
             raise
         if reading := read_output(text):
             return reading
@@ -150,7 +151,7 @@ class Beside:
     **Weak spot:** between two runs of a short command nothing is sent."""
 
     def __init__(self, launcher: Launcher, benchmark: Benchmark, nodes: Sequence[str]) -> None:
-        self.name, self._cancel = launcher.beside, launcher.cancel(launcher.beside)
+        self.name, self._as_user = launcher.beside, launcher.as_user
         self._line = launcher.line(benchmark, nodes, self.name)
         self._ended = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
@@ -184,7 +185,7 @@ class Beside:
         self._ended.set()
         end = time.monotonic() + 30
         while self._thread.is_alive() and time.monotonic() < end:
-            end_jobs(self._cancel)
+            end_jobs(self._as_user, [self.name])
             self._thread.join(1.0)
         if self._thread.is_alive() and self._process:
             self._process.kill()

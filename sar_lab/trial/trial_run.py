@@ -122,8 +122,14 @@ class Trial:
             self._try_commands()
             state = StateStore(self.config.agent.state_dir).load()
             hold = state.hold if state and self.look.ours else None
-            cancel = self.launcher.cancel(self.launcher.jobs, self.launcher.beside)
-            record = TrialRecord(ends=self.ends, cancel=cancel, ours=self.look.ours, hold=hold)
+            launcher = self.launcher
+            record = TrialRecord(
+                ends=self.ends,
+                as_user=launcher.as_user,
+                jobs=(launcher.jobs, launcher.beside),
+                ours=self.look.ours,
+                hold=hold,
+            )
             files.begin(record, self.look.own.file)
             stack.enter_context(guarded(self.config_path))
             try:

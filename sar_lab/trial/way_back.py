@@ -57,8 +57,10 @@ class TrialRecord(BaseModel):
 
     ends: float
     """Unix seconds: its deadline."""
-    cancel: tuple[str, ...]
-    """The command that cancels its jobs."""
+    as_user: tuple[str, ...]
+    """What precedes `scancel`, so that it is the user of the jobs: `sudo -n -u alice`."""
+    jobs: tuple[str, ...]
+    """The names of its jobs."""
     ours: bool
     """Whether the site's own tables were the agent's; then the agent goes on as before."""
     hold: SavedHold | None
@@ -125,7 +127,7 @@ def take_back_now(config: Config, patience: float = STUBBORN) -> str:
     record = files.record.read()
     if record is None:
         return "no trial is open; nothing was changed"
-    end_jobs(record.cancel)
+    end_jobs(record.as_user, record.jobs)
     own = read_routes_file(files.tables)
     words, made = "the site's own tables", list[OwnTables]()
 
@@ -195,10 +197,14 @@ def own_tables(fabric: Fabric, own: RoutesFile) -> OwnTables:
     return OwnTables(done, int(np.count_nonzero(other)), int(np.count_nonzero(empty)))
 
 
-def end_jobs(cancel: Sequence[str]) -> None:
-    """Cancel what a trial has left in Slurm, if Slurm answers."""
-    with suppress(OSError, subprocess.TimeoutExpired):
-        subprocess.run(cancel, capture_output=True, timeout=30, check=False)
+def end_jobs(as_user: Sequence[str], jobs: Sequence[str]) -> None:
+    """Cancel jobs of these names, and wait until their nodes are free, if Slurm answers."""
+    with suppress(OSError, subprocess.SubprocessError):
+        for name in jobs:  # scancel takes one
+            subprocess.run([*as_user, "scancel", "--name", name], capture_output=True, timeout=30)
+        end, listed = time.monotonic() + 30, ["squeue", "-h", "-n", ",".join(jobs)]
+        while subprocess.check_output(listed, timeout=30).strip() and time.monotonic() < end:
+            time.sleep(0.2)
 
 
 def _hold_as_before(config: Config, hold: SavedHold | None) -> None:
