@@ -111,7 +111,9 @@ def in_words(site: SiteLook) -> list[str]:
         lines.append(f"second job on {','.join(site.beside)}")
     for name, second in site.predicted:
         if name != OWN:
-            once, phases = (site.ratio(name, second, kind) - 1 for kind in ("at_once", "phases"))
+            once, phases = (
+                round(site.ratio(name, second, kind) - 1, 2) + 0.0 for kind in ("at_once", "phases")
+            )
             where = "beside the second job" if second else "alone"
             lines.append(
                 f"expected with {name}, {where}: {once:+.0%} time with all messages at once, "
