@@ -12,7 +12,7 @@ import random
 import signal
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -105,7 +105,7 @@ class Trial:
     result: TrialResult
     ends: float
     """Unix seconds."""
-    say: Callable[[str], None]
+    tell: Callable[[str], None]
     interrupted: str = ""
     _expected: dict[tuple[str, bool], float] = field(default_factory=dict)
     """Seconds of a benchmark, alone or not, as they were the first time."""
@@ -150,6 +150,11 @@ class Trial:
                 self.say(result.back)
             result.seconds = time.time() - result.began
         return result
+
+    def say(self, line: str) -> None:
+        """Nobody may be listening any more; that must not stop the way back."""
+        with suppress(OSError):
+            self.tell(line)
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         """The first signal ends the trial. While a kernel is compiled, the compiler drops the

@@ -36,6 +36,7 @@ from sar_agent.formats.routes_file import RoutesFile, read_routes_file, write_ro
 from sar_agent.install.changes import differences
 from sar_agent.install.subnet_manager import SmRefused
 from sar_agent.jobs import JobMix
+from sar_agent.jobs.source import Poll
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import routed
 from sar_agent.routing.routes import NO_ROUTE
@@ -136,14 +137,14 @@ def take_back_now(config: Config, patience: float = STUBBORN) -> str:
         return made[-1].routes
 
     def go() -> int:
-        site = build_site(config)
+        site = build_site(config, source=_NoJobs())
         with Lock(config.agent.state_dir, "pass.lock", PATIENCE):
             site.manager.recover()
         found = site.observer.observe().in_force
         if found and found.confirmed and not differences(own, found.file):
             return 0
         chosen = ChosenTables(own.engine, words, on)
-        return install_held(config, lambda *_: chosen, "back to ").entries
+        return install_held(config, lambda *_: chosen, "back to ", site=site).entries
 
     changed = _retried(go, patience)
     if record.ours:
@@ -160,6 +161,13 @@ def take_back_now(config: Config, patience: float = STUBBORN) -> str:
     if changed and not record.ours:
         rest += "; the agent leaves them until `sar-agent resume`"
     return f"{words} are in force again, entry for entry ({changed} changed){rest}"
+
+
+class _NoJobs:
+    """The way back needs no jobs, so it does not wait for Slurm."""
+
+    def poll(self) -> Poll:
+        return Poll(())
 
 
 class OwnTables(NamedTuple):

@@ -85,7 +85,7 @@ def whole_trial(wishes: Wishes, say: Callable[[str], None]) -> bool:
         counts=PortCounts(query, site.fabric) if query else None,
         result=TrialResult(wishes.rehearsal, wishes.seed, wishes.rounds, began),
         ends=began + 60 * wishes.minutes,
-        say=say,
+        tell=say,
     )
     result = trial.run()
     found = tables_of(site, result)

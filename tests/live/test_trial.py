@@ -150,12 +150,20 @@ def test_its_guard_dies_too_and_an_agent_starts(site: TrialSite) -> None:
     assert "no trial is open" in site.ask("trial", "page", "--undo")[1]
 
 
-def test_ctrl_c_and_a_dead_cable(site: TrialSite) -> None:
+def test_ctrl_c_a_closed_terminal_and_a_dead_cable(site: TrialSite) -> None:
     trial = site.start(*site.trial("--rounds", "20"))
     site.wait_changed(trial)
     os.kill(trial.pid, signal.SIGINT)
     text, _ = trial.communicate(timeout=120 * PATIENCE)
     assert "ended by SIGINT" in text and "entry for entry" in text
+    site.wait_back()
+
+    trial = site.start(*site.trial("--rounds", "20"))
+    site.wait_changed(trial)
+    assert trial.stdout
+    trial.stdout.close()  # as when a terminal is closed
+    os.kill(trial.pid, signal.SIGHUP)
+    trial.wait(120 * PATIENCE)
     site.wait_back()
 
     trial = site.start(*site.trial("--rounds", "20"))
