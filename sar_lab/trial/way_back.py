@@ -239,9 +239,10 @@ def _retried(act: Callable[[], T], seconds: float) -> T:
 @contextmanager
 def guarded(config_path: Path) -> Iterator[None]:
     """A process of its own that takes the tables back if this one has died, or could not do it."""
-    code = f"from {__name__} import guard; guard()"
+    # An installed package is on the path of its launcher only.
+    code = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import guard; guard()"
     process = subprocess.Popen(
-        [sys.executable, "-c", code, str(config_path), str(os.getpid())],
+        [sys.executable, "-I", "-c", code, str(config_path), str(os.getpid())],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         start_new_session=True,  # Ctrl-C is for the trial
