@@ -207,3 +207,15 @@ def test_what_is_wrong_is_said_before_anything_is_installed(
     code, text = site.ask(*site.trial(*words))
     assert code in (1, 2) and said in text and "Traceback" not in text
     assert site.now() == site.before and not site.generation()
+
+
+def test_adaptive_routing_is_said_and_a_look_installs_nothing(site: TrialSite) -> None:
+    conf = site.folder / "opensm.conf"
+    conf.write_text("routing_engine ar_updn\n")
+    look = ("trial", "page", "--reservation", RESERVATION, "--tables", "dmodk")
+    code, text = site.ask(*look, "--opensm-conf", str(conf))
+    assert code == 0 and "nothing was run or installed" in text and "expected with dmodk" in text
+    assert f"{conf}: adaptive routing is on" in text
+    code, text = site.ask(*look, "--opensm-conf", str(conf), "--run", QUICK)
+    assert code == 2 and "give --anyway" in text
+    assert site.now() == site.before and not site.generation()
