@@ -104,11 +104,11 @@ def figure_of(
     return Outcome(
         claims,
         how,
-        because,
-        QUALIFIED,
-        printed,
-        [table(f"{title}, {unit or x}", each) for title, each in panels.items()],
-        lambda figure: draw(figure, panels, x, log=bool(unit), published=published),
+        because=because,
+        qualified=QUALIFIED,
+        as_printed=printed,
+        tables=[table(f"{title}, {unit or x}", each) for title, each in panels.items()],
+        draw=lambda figure: draw(figure, panels, x, log=bool(unit), published=published),
         size=(9.0, 5.0),
     )
 

@@ -40,10 +40,9 @@ def run(seeds: Sequence[int]) -> Outcome:
     return Outcome(
         claims,
         HOW,
-        QUALIFIED,
-        BECAUSE,
-        QUALIFIED,
-        printed,
+        because=BECAUSE,
+        qualified=QUALIFIED,
+        as_printed=printed,
         tables=[table("utilization", results), peers(setups, results, seeds)],
         draw=lambda figure: draw(figure, {"216 hosts, 6 applications": results}, "utilization"),
         size=(6.0, 5.0),

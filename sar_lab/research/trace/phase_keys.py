@@ -7,7 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from sar_agent.fabric.model import I32
+import numpy as np
+from numpy.typing import NDArray
+
 from sar_agent.keys.routes import (
     KeyTree,
     RoutingKey,
@@ -22,7 +24,7 @@ from sar_agent.routing.lid_offsets import KeyRows
 from sar_lab.research.engines.keys_printed import READINGS, printed_key, printed_shift
 from sar_lab.research.trace.play_trace import KeySource, PhaseRequest
 
-Shifter = Callable[[RoutingKey, I32], Shift]
+Shifter = Callable[[RoutingKey, NDArray[np.integer]], Shift]
 
 
 def _ours(tree: KeyTree, flows: Flows) -> RoutingKey:
