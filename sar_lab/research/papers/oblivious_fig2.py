@@ -57,7 +57,7 @@ def common_claims(
     random = {name: median_of(each["random"][16]).value for name, each in
               (("wrf", wrf), ("phase", phase))}  # fmt: skip
     return [
-        judged("WRF-256: pattern-aware never worse than D-mod-k", by_label(wrf), judge,
+        judged("WRF-256: pattern-aware never worse than D-mod-k", by_label(wrf), PLAIN,
                said=SAID["upper-bound"]),
         judged("WRF-256: Random never better than D-mod-k", by_label(wrf), judge,
                said=SAID["same-as-aware"]),

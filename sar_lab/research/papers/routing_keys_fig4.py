@@ -65,7 +65,7 @@ def run(seeds: Sequence[int]) -> Outcome:
         "application with equal chance. ARK, which the figure does not have, assigns middle "
         "switches to every application from the first one on. As printed, a key is repeated "
         "maximum matchings, and its fullest colour takes the emptiest middle switch.",
-        qualified="with our exact shift",
+        qualified="with our keys and shift",
         as_printed=printed,
         tables=[ResultTable(["hosts", *(LABELS[e] for e in ENGINES)], cells)],
         draw=lambda figure: _draw(figure, drawn),

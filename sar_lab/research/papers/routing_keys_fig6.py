@@ -9,12 +9,12 @@ from itertools import product
 from sar_lab.research.papers.claims import Claim, times_as_much
 from sar_lab.research.papers.keys_curves import (
     HOW,
-    QUALIFIED,
     UTILIZATIONS,
     Curves,
     curves,
     draw,
     faster,
+    qualified,
     ratio,
     table,
     with_printed,
@@ -41,7 +41,7 @@ def run(seeds: Sequence[int]) -> Outcome:
         claims,
         HOW,
         because=BECAUSE,
-        qualified=QUALIFIED,
+        qualified=qualified(claims, printed),
         as_printed=printed,
         tables=[table("utilization", results), peers(setups, results, seeds)],
         draw=lambda figure: draw(figure, {"216 hosts, 6 applications": results}, "utilization"),

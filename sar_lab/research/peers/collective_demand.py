@@ -112,10 +112,10 @@ def trees(ranks: I32) -> Steps:
         for i in range(1, n):
             bit = i & -i
             above = i ^ bit | bit << 1
-            ends = i, above if above < n else i ^ bit
+            a, b = i, above if above < n else i ^ bit
             if second:
-                ends = tuple(n - 1 - e if n % 2 == 0 else (e + 1) % n for e in ends)
-            pairs += [ends, ends[::-1]]
+                a, b = (n - 1 - e if n % 2 == 0 else (e + 1) % n for e in (a, b))
+            pairs += [(a, b), (b, a)]
     return [ranks[np.array(pairs)]]
 
 
@@ -221,9 +221,9 @@ def run(seeds: Sequence[int]) -> Outcome:
         for row in ROWS:
             draws = [found.get((title, name, row)) for name in COLLECTIVES]
             cells = [median_of(each).words() if each else "–" for each in draws]
-            whole = np.concatenate([each for each in draws if each]) if all(draws) else []
+            whole = [v for each in draws if each for v in each]
             base = [v for name in COLLECTIVES for v in found[title, name, "ftree"]]
-            mean = times_as_much(whole, base).words() if len(whole) else "–"
+            mean = times_as_much(whole, base).words() if whole else "–"
             rows.append([row, *cells, mean])
         tables.append(ResultTable([title, *COLLECTIVES, "all, against ftree"], rows))
     return Outcome(
