@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, load_engine
 from sar_lab.research.orcs import METRICS, Congestion, Network, network_of_routes, simulate
@@ -61,3 +62,13 @@ def test_all_metrics_of_one_run(network: tuple[Fabric, JobMix], data: st.DataObj
         assert seen["hist_acc_band"].json()["avg"] is None
     slow = longest_delay(found, order, levels, first or hosts)
     assert seen["dep_max_delay"].values.tolist() == [slow]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_second_group_that_sends_nothing(metric: str) -> None:
+    """Three hosts in a fixed order, of which two are the first group: nobody sends."""
+    fabric = load_fabric("xgft:1;3;1")
+    network = network_of((fabric, JobMix(())))
+    nobody = schedule_of("null::alltoall", 3, 2)
+    found = simulate(network, nobody, metric, order=np.arange(3, dtype=np.int32))
+    assert found.json()["avg"] in (0, None)

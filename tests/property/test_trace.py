@@ -106,7 +106,7 @@ def test_routing_keys_keep_a_job_to_itself_and_nrk_others_out() -> None:
             ranks=64 // jobs, jobs=jobs, sizes=(2**16, 2**18), iterations=4, seed=5
         )
         trace = read_trace(PROGRAMS["cartesian"](wish))
-        keys = phase_keys(tree, shifted=how == "nrk") if how else None
+        keys = phase_keys(tree, how) if how else None
         return max(
             slowdown([time])
             for time in play_trace(

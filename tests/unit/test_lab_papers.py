@@ -40,7 +40,7 @@ def test_they_are_listed() -> None:
     listed = [line.split(maxsplit=2) for line in sar_lab("lab", "list").stdout.splitlines()]
     where = {words[0]: words[1:] for words in listed}
     assert where["routing-keys-fig4"][0] == "S"
-    assert where["routing-keys-fig4"][1].startswith("routing-keys-2017, Fig. 4: D-mod-k")
+    assert where["routing-keys-fig4"][1].startswith("routing-keys-2017, Fig. 4: “the maximal")
     names = [name for name in where if name.startswith("pftree-fig")]
     assert names == [f"pftree-fig{n}" for n in (4, 5, 7, 10, 11, 12, 13, 14, 15)]
     names = [name for name in where if name.startswith("routing-keys-fig")]
@@ -57,7 +57,7 @@ def test_one_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert row["class"] == "S" and row["seeds"] == [0, 1] and len(row["ours"]["claims"]) == 3
     assert (tmp_path / row["picture"]).stat().st_size > 1000
     printed = sar_lab(*command).stdout
-    assert "published: D-mod-k" in printed and "\nverdict: " in printed
+    assert "published: “the maximal contention" in printed and "\nverdict: " in printed
     [again] = lab_said(*command, "--json")["rows"]  # type: ignore[misc, attr-defined]
     assert again["ours"] == row["ours"]
     page = (tmp_path / "reproduction.md").read_text()
@@ -104,6 +104,22 @@ def test_all_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.Mo
         run_here(*command)
 
 
+def test_check_names_the_claims_that_are_not_as_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ("lab", "run", "pftree-fig4", "--check", "--out", tmp_path / "new")
+    assert sar_lab(*command).returncode == 0
+    [stored] = (tmp_path / "new" / "reproduction").iterdir()
+    row = json.loads(stored.read_text())
+    row["ours"]["claims"][0]["holds"] = False
+    stored.write_text(json.dumps(row))
+    monkeypatch.setattr("sar_lab.research.papers.result_store.PAGES", tmp_path / "new")
+    done = sar_lab(*command[:-1], tmp_path / "newer")
+    assert done.returncode == 1 and done.stderr == (
+        f"pftree-fig4: {row['ours']['claims'][0]['says']}: False is stored, now True\n"
+    )
+
+
 def run_here(*words: str) -> None:
     """In this process, where rows can be others."""
     app(list(words), standalone_mode=False)
@@ -122,7 +138,8 @@ def test_the_page_is_made_of_the_stored_rows_and_verdicts_follow_from_their_clai
             assert re.search(rf"Not run: .*\b{name}\b", page)
             continue
         claims = [Claim(**claim) for claim in row["ours"]["claims"]]
-        assert row["verdict"] == verdict(claims, row["ours"].get("because", "")), name
+        line = verdict(claims, row["ours"]["because"], row["ours"]["qualified"])
+        assert row["verdict"].startswith(line), name
         assert not row["picture"] or (pages / row["picture"]).exists()
         for claim in claims:
             assert f"| {claim.answer} |" in row["table"]

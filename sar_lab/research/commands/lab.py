@@ -60,6 +60,12 @@ def run(
     rerun: Annotated[
         bool, typer.Option("--rerun", help="with all: also repeat experiments that have a result")
     ] = False,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check", help="compare every claim with the stored result; exit code 1 if one differs"
+        ),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run experiments and compare the results with the papers.
@@ -70,7 +76,13 @@ def run(
     from sar_agent.errors import InputError
     from sar_lab.research.papers.registry import experiment, experiments, peer_studies
     from sar_lab.research.papers.reproduction_page import write_page
-    from sar_lab.research.papers.result_store import run_row, seeds_of, stored_result
+    from sar_lab.research.papers.result_store import (
+        PAGES,
+        differences,
+        run_row,
+        seeds_of,
+        stored_result,
+    )
 
     run_all = names == ["all"]
     if rerun and not run_all:
@@ -91,8 +103,13 @@ def run(
             typer.echo(f"{each.where}\npublished: {each.published}\n{result['table']}")
             typer.echo(f"verdict: {result['verdict']} ({result['seconds']} s)\n")
     page = write_page(out)
+    apart = [line for row in results if check for line in differences(row, PAGES)]
+    for line in apart:
+        typer.echo(line, err=True)
     if as_json:
         rows = [{k: v for k, v in each.items() if k != "table"} for each in results]
         print_json({"page": str(page), "rows": rows})
-        return
-    typer.echo(f"Open {page.resolve()}")
+    else:
+        typer.echo(f"Open {page.resolve()}")
+    if apart:
+        raise typer.Exit(1)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sar_lab.research.trace.adaptive import AdaptiveRouting
     from sar_lab.research.trace.play_trace import KeySource
 
-KEY_KINDS = ("ark", "nrk")
+KEY_KINDS = ("ark", "nrk", "ark-printed", "nrk-printed", "nrk-printed-links")
 
 
 @with_host_options
@@ -162,7 +162,7 @@ def simulate_trace(
             raise InputError(
                 "--keys needs tables for the traffic without a key", remedy="add --engine dmodk"
             )
-        play(kind, base, phase_keys(key_tree(network), shifted=kind == "nrk"))
+        play(kind, base, phase_keys(key_tree(network), kind))
     if as_json:
         print_json({"trace": str(trace), "jobs": len(ranks), "results": results})
     else:

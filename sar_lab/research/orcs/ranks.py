@@ -46,7 +46,8 @@ def set_aside(network: Network, schedule: Schedule, blocks: Blocks) -> tuple[Sch
     None."""
     ends = np.cumsum([len(hosts) for hosts, _ in blocks])
     split = schedule.first <= ends[0] or schedule.first in ends
-    if not (schedule.background and split and ends[-1] == schedule.ranks):
+    sends = schedule.background and len(schedule.level) > 1
+    if not (sends and split and ends[-1] == schedule.ranks):
         return None
     # Only the first pattern can have drawn receivers, in its one level, where its pairs come first:
     # `drawn` stays as it is.

@@ -1,8 +1,11 @@
 """Claims: a statement of a paper, our result, and whether the two agree, so that no verdict is a
 matter of taste.
 
-The verdict of a row follows from its claims alone. An *order* claim says which of two things is
-better or how a curve bends; a *value* claim is a number. The two are counted apart:
+A claim points to a quote (`published.toml`). What a paper prints is a claim of the paper, an
+erratum is one, too, and the verdict says so; what only follows from the print, or is a statement of
+ours, is a test of ours and counts apart. The verdict of a row follows from its claims alone. An
+*order* claim says which of two things is better or how a curve bends; a *value* claim is a number.
+The two are counted apart:
 
     reproduced            every claim holds
     same shape            every order claim holds, there is at least one, and at least half of the
@@ -24,15 +27,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sar_lab.research.papers.published import ERRATUM, THEIRS, Quote
 from sar_lab.research.statistics import Estimate, bootstrap_of
 
 NEAR = 0.2
 """The share of the published value by which a statistical result may differ: mixes, seeds and
 random victims are ours."""
 EXACT = 1e-9
-RULES = 2
-"""The number of these rules; 1 judged orders by medians. A stored row keeps the number of the rules
-by which it was judged."""
+RULES = 3
+"""The number of these rules; 1 judged orders by medians, 2 counted what no paper prints. A stored
+row keeps the number of the rules by which it was judged."""
+OURS = "ours"
+"""The kind of a claim without a quote."""
 MOST_NAMED = 4
 """The most claims in a verdict, which is one line."""
 RESAMPLES = 2000
@@ -49,6 +55,10 @@ class Claim:
     """None: our results do not tell the two apart."""
     order: bool = False
     """Whether the claim is an order or a shape, not a number."""
+    said: str = ""
+    """The name of the quote."""
+    kind: str = OURS
+    """Of the quote."""
 
     @property
     def answer(self) -> str:
@@ -56,19 +66,40 @@ class Claim:
         return "not told apart" if self.holds is None else "yes" if self.holds else "**no**"
 
 
-def value(says: str, published: float, ours: float, near: float = EXACT, digits: int = 2) -> Claim:
-    """A claim about a number; `near` is the share by which it may differ."""
-    off = abs(ours - published)
-    return Claim(
-        says, _short(published, digits), _short(ours, digits), bool(off <= near * abs(published))
-    )
+def value(
+    says: str,
+    published: float | Quote,
+    ours: float,
+    near: float = EXACT,
+    digits: int = 2,
+    said: Quote | None = None,
+) -> Claim:
+    """A claim about a number, that of a quote or one that follows from it (`said`); `near` is the
+    share by which it may differ."""
+    said = published if isinstance(published, Quote) else said
+    number = published.number if isinstance(published, Quote) else published
+    holds = bool(abs(ours - number) <= near * abs(number))
+    return _claim(says, _short(number, digits), _short(ours, digits), holds, False, said)
 
 
-def order(says: str, holds: bool | None, ours: str = "", published: str = "yes") -> Claim:
+def order(
+    says: str,
+    holds: bool | None,
+    ours: str = "",
+    published: str = "yes",
+    said: Quote | None = None,
+) -> Claim:
     """A claim about which of two things is better, or how a curve bends."""
     words = {True: "yes", False: "no", None: "not told apart"}
     result = None if holds is None else bool(holds)
-    return Claim(says, published, ours or words[result], result, order=True)
+    return _claim(says, published, ours or words[result], result, True, said)
+
+
+def _claim(
+    says: str, published: str, ours: str, holds: bool | None, is_order: bool, said: Quote | None
+) -> Claim:
+    name, kind = (said.name, said.kind) if said else ("", OURS)
+    return Claim(says, published, ours, holds, is_order, name, kind)
 
 
 def times_as_much(slower: Sequence[float], faster: Sequence[float]) -> Estimate:
@@ -104,27 +135,19 @@ def more(
     return order(says, told_apart(ratio), f"{ratio.words(digits)} {what}")
 
 
-def verdict(claims: Sequence[Claim], because: str = "") -> str:
-    """The verdict in one line. `because` is the reason of a failure; it is ignored if all hold."""
+def verdict(claims: Sequence[Claim], because: str = "", how: str = "") -> str:
+    """The verdict in one line. `because` is the reason of a failure; it is ignored if all hold.
+    `how` qualifies it: "with our exact shift", "fitted"."""
     if not claims:
         return "an input, no claim"
-    counts = _counts(claims)
-    failed = [claim for claim in claims if not claim.holds]
-    if not failed:
-        return f"reproduced ({counts})"
-    orders = [claim for claim in claims if claim.order]
-    values = [claim for claim in claims if not claim.order]
-    if len(failed) == len(claims):
-        word = "not reproduced"
-    elif (
-        orders
-        and all(claim.holds for claim in orders)
-        and 2 * sum(bool(claim.holds) for claim in values) >= len(values)
-    ):
-        word = "same shape"
-    else:
-        word = "reproduced in part"
-    parts = [f"{word} ({counts})"]
+    theirs = [claim for claim in claims if claim.kind in THEIRS]
+    ours = [claim for claim in claims if claim.kind not in THEIRS]
+    counted = theirs or ours
+    failed = [claim for claim in counted if not claim.holds]
+    word = _word(theirs, failed) if theirs else "statements of ours"
+    errata = "with an erratum" if any(claim.kind == ERRATUM for claim in theirs) else ""
+    word = ", ".join(part for part in (word, how, errata) if part)
+    parts = [f"{word} ({counts(counted)})"]
     for intro, some in (
         ("not", [claim for claim in failed if claim.holds is False]),
         ("not told apart", [claim for claim in failed if claim.holds is None]),
@@ -133,10 +156,24 @@ def verdict(claims: Sequence[Claim], because: str = "") -> str:
             what = "; ".join(claim.says for claim in some[:MOST_NAMED])
             more = f" and {len(some) - MOST_NAMED} more" if len(some) > MOST_NAMED else ""
             parts.append(f"{intro}: {what}{more}")
-    return "; ".join(parts) + (f", because {because}" if because else "")
+    if theirs and ours:
+        parts.append(f"our tests: {sum(bool(claim.holds) for claim in ours)} of {len(ours)}")
+    return "; ".join(parts) + (f", because {because}" if because and failed else "")
 
 
-def _counts(claims: Sequence[Claim]) -> str:
+def _word(claims: Sequence[Claim], failed: Sequence[Claim]) -> str:
+    values = [claim for claim in claims if not claim.order]
+    if not failed:
+        return "reproduced"
+    if len(failed) == len(claims):
+        return "not reproduced"
+    orders_hold = len(values) < len(claims) and not any(claim.order for claim in failed)
+    if orders_hold and 2 * sum(bool(claim.holds) for claim in values) >= len(values):
+        return "same shape"
+    return "reproduced in part"
+
+
+def counts(claims: Sequence[Claim]) -> str:
     """`orders 3 of 4, values 1 of 2`; a kind without claims is left out."""
     parts = []
     for name, kind in (("orders", True), ("values", False)):

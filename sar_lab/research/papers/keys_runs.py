@@ -23,7 +23,7 @@ from sar_agent.routing.engine import Options, load_engine
 from sar_agent.routing.routes import Routes
 from sar_lab.research.trace.adaptive import AdaptiveRouting
 from sar_lab.research.trace.parse import read_trace
-from sar_lab.research.trace.phase_keys import phase_keys
+from sar_lab.research.trace.phase_keys import KINDS, phase_keys
 from sar_lab.research.trace.play_trace import play_trace
 from sar_lab.research.trace.program_generators import PROGRAMS, ProgramOptions
 from sar_lab.research.trace.rank_placement import place_ranks
@@ -36,6 +36,7 @@ MIXED = (4 * KILO, 256 * KILO)
 """Bytes of a message: powers of two, each as likely as another; the paper's distribution, after a
 Facebook trace, is not printed."""
 ENGINES = ("conga", "dmodk", "ark", "nrk")
+AS_PRINTED = ("ark-printed", "nrk-printed", "nrk-printed-links")
 CONGA = AdaptiveRouting(flowlet=math.inf, feedback=160e-6)
 """CONGA's own time constant (Alizadeh et al., SIGCOMM 2014). Its flowlets end at gaps of 500 µs,
 which a sender at full speed does not have, so a message is one flowlet."""
@@ -68,7 +69,7 @@ class Setup:
         trace = read_trace(PROGRAMS["cartesian"](wish))
         placement = place_ranks(fabric, trace, "random", seed)
         used = replace(conga, seed=seed) if engine == "conga" else routes
-        keys = phase_keys(tree, shifted=engine == "nrk") if engine in ("ark", "nrk") else None
+        keys = phase_keys(tree, engine) if engine in KINDS else None
         times = play_trace(
             fabric, used, trace, placement, keys=keys, round_seconds=self.round_seconds
         )

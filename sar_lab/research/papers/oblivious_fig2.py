@@ -5,19 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sar_lab.research.papers.claims import NEAR, value
+from sar_lab.research.papers.claims import NEAR, Claim, value
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable, median_table
 from sar_lab.research.papers.pictures import LABELS
+from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.slimmed_trees import ROOTS, Slowdowns, curves, slowdowns
-from sar_lab.research.papers.worded_claims import MEDIANS, Draws, judged
+from sar_lab.research.papers.worded_claims import MEDIANS, PLAIN, Draws, Judge, judged
 from sar_lab.research.statistics import median_of
 
 WHERE = "oblivious-xgft-2009, Fig. 2"
 CLASS = "S"
-PUBLISHED = (
-    "WRF-256: S-mod-k and D-mod-k as good as pattern-aware routing, Random worse. "
-    "CG.D-128: S-mod-k and D-mod-k far worse than Random, Random worse than pattern-aware"
-)
+SAID = quotes("oblivious-fig2")
 SEEDS = 60
 ENGINES = ("smodk", "dmodk", "random", "colored")
 
@@ -31,24 +29,16 @@ def run(seeds: Sequence[int]) -> Outcome:
     curve: dict[str, list[Draws]] = {"⌈16/w2⌉": [[-(-16 // roots)] for roots in ROOTS]}
     curve |= by_label(wrf)
     claims = [
-        judged("WRF-256: S-mod-k equals ⌈16/w2⌉ at every w2", curve, MEDIANS),
-        judged("WRF-256: D-mod-k equals ⌈16/w2⌉ at every w2", curve, MEDIANS),
+        judged("WRF-256: S-mod-k equals ⌈16/w2⌉ at every w2", curve, MEDIANS, said=SAID["steps"]),
+        judged("WRF-256: D-mod-k equals ⌈16/w2⌉ at every w2", curve, MEDIANS, said=SAID["steps"]),
         judged("WRF-256: D-mod-k equals pattern-aware at every w2", curve, MEDIANS,
-               ours=no_roots(same)),
-        judged("WRF-256: Random never better than D-mod-k", curve, MEDIANS),
-        judged("WRF-256, w2 = 16: Random worse than D-mod-k", by_label(wrf, 16), MEDIANS),
-        value("WRF-256, w2 = 16: slowdown of Random", 3.5, median_of(wrf["random"][16]).value,
-              NEAR),
-        value("CG.D-128, w2 = 16, phase 5: D-mod-k", 7, phase["dmodk"][16][0]),
-        value("CG.D-128, w2 = 16, phase 5: Random", 4, median_of(phase["random"][16]).value, NEAR),
-        judged("CG.D-128: Random better than D-mod-k at all but 2 w2", by_label(cg), MEDIANS),
-        judged("CG.D-128: pattern-aware never worse than Random", by_label(cg), MEDIANS),
+               ours=no_roots(same), said=SAID["same-as-aware"]),
+        *common_claims(wrf, cg, phase, MEDIANS),
     ]  # fmt: skip
     return Outcome(
         claims,
         "Messages of a phase share links max-min fairly; ranks are mapped in order; a phase begins "
-        "when the previous one has ended. The paper ran traces in a flit simulator and shows "
-        "curves without numbers; those of WRF and of CG's phase 5 follow from the pattern.",
+        "when the previous one has ended. The paper ran traces in a flit simulator.",
         because="our `colored` spreads the two messages of a node over two roots where that is "
         "even better than to let them share one, which the paper's scheme does not; at w2 that "
         "divides 16 the two are equal"
@@ -57,6 +47,32 @@ def run(seeds: Sequence[int]) -> Outcome:
         tables=[slowdown_table(wrf, "WRF-256"), slowdown_table(cg, "CG.D-128")],
         draw=lambda figure: draw_curves(figure, wrf, cg),
     )
+
+
+def common_claims(
+    wrf: Slowdowns, cg: Slowdowns, phase: Slowdowns, judge: Judge | None
+) -> list[Claim]:
+    """What the fluid and the packets are both held against."""
+    whole = {"the slowdown of D-mod-k": cg["dmodk"][16]}
+    random = {name: median_of(each["random"][16]).value for name, each in
+              (("wrf", wrf), ("phase", phase))}  # fmt: skip
+    return [
+        judged("WRF-256: pattern-aware never worse than D-mod-k", by_label(wrf), PLAIN,
+               said=SAID["upper-bound"]),
+        judged("WRF-256: Random never better than D-mod-k", by_label(wrf), judge,
+               said=SAID["same-as-aware"]),
+        judged("WRF-256, w2 = 16: Random worse than D-mod-k", by_label(wrf, 16), judge,
+               said=SAID["same-as-aware"]),
+        value("WRF-256, w2 = 16: slowdown of Random", SAID["random-on-wrf"], random["wrf"], NEAR),
+        value("CG.D-128, w2 = 16, phase 5: D-mod-k", SAID["eight"], phase["dmodk"][16][0], NEAR),
+        value("CG.D-128, w2 = 16, phase 5: Random", SAID["random-phase-5"], random["phase"], NEAR),
+        judged("CG.D-128, w2 = 16: the slowdown of D-mod-k above 2", whole, PLAIN,
+               ours=f"{cg['dmodk'][16][0]:.2f}", said=SAID["twice"]),
+        judged("CG.D-128: Random better than D-mod-k at all but 2 w2", by_label(cg), judge,
+               said=SAID["random-on-cg"]),
+        judged("CG.D-128: pattern-aware never worse than Random", by_label(cg), judge,
+               said=SAID["random-below-aware"]),
+    ]  # fmt: skip
 
 
 def by_label(by_engine: Slowdowns, roots: int | None = None) -> dict[str, list[Draws]]:

@@ -18,13 +18,11 @@ from sar_lab.research.papers.claims import value
 from sar_lab.research.papers.oblivious_permutations import LARGE, Histogram, all_paths
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import COLOURS, LABELS
+from sar_lab.research.papers.published import quotes
 
 WHERE = "oblivious-xgft-2009, Section VII-C"
 CLASS = "E"
-PUBLISHED = (
-    "for every general pattern that S-mod-k routes with a contention C, D-mod-k routes its inverse "
-    "with C: both do equally well on a well randomised set of patterns"
-)
+SAID = quotes("oblivious-patterns")
 SEEDS = 1
 SLIMMED = "xgft:3;4,8,8;1,3,5"
 DEGREES = (2, 4, 8)
@@ -75,7 +73,12 @@ def run(seeds: Sequence[int]) -> Outcome:
             same = network_contention(spec, "dmodk", some)
             title = f"{spec}, {degree} messages a host"
             claims.append(
-                value(f"{title}: patterns that differ", 0, float((by_source != back).sum()))
+                value(
+                    f"{title}: patterns that differ",
+                    0,
+                    float((by_source != back).sum()),
+                    said=SAID["equally"],
+                )
             )
             drawn[spec, degree] = by_source, same
             rows += [

@@ -22,13 +22,12 @@ from sar_agent.routing.path_routes import PathRoutes
 from sar_lab.research.papers.claims import value
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import COLOURS, LABELS
+from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.xgft_slowdown import choice_of
 
 WHERE = "oblivious-xgft-2009, Section VII-B"
 CLASS = "E"
-PUBLISHED = (
-    "as many permutations have a level of contention C under S-mod-k as under D-mod-k, for every C"
-)
+SAID = quotes("oblivious-permutations")
 SEEDS = 1
 SMALL = "xgft:2;4,2;1,3"
 LARGE = "xgft:2;16,16;1,16"
@@ -80,6 +79,7 @@ def run(seeds: Sequence[int]) -> Outcome:
             f"{title}: permutations that differ",
             0,
             float(np.abs(counts["smodk"] - counts["dmodk"]).sum()),
+            said=SAID["same"],
         )
         for title, counts in (
             (f"all {len(everything):,} permutations of {SMALL}", all_of_them),
@@ -87,7 +87,7 @@ def run(seeds: Sequence[int]) -> Outcome:
         )
     ]
     rows = [
-        [title, LABELS[name], *(f"{int(counts[name][c : c + 1].sum()):,}" for c in range(1, 9))]
+        [title, LABELS[name], *(f"{int(counts[name][c : c + 1].sum()):,}" for c in range(9))]
         for title, counts in (
             (SMALL, all_of_them), (LARGE, sample), (f"{LARGE}, both on the same", apart)
         )
@@ -97,9 +97,7 @@ def run(seeds: Sequence[int]) -> Outcome:
         claims,
         "Contention is the largest number of flows on a channel. In the last two lines both "
         "engines route the same draws: there they differ, but only by chance.",
-        tables=[
-            ResultTable(["tree", "permutations with contention", *map(str, range(1, 9))], rows)
-        ],
+        tables=[ResultTable(["tree", "permutations with contention", *map(str, range(9))], rows)],
         draw=lambda figure: _draw(figure, all_of_them, sample),
     )
 

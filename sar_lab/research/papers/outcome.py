@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sar_lab.research.papers.claims import Claim, verdict
+from sar_lab.research.papers.claims import Claim, counts, verdict
 from sar_lab.research.statistics import median_of
 
 if TYPE_CHECKING:
@@ -61,6 +61,11 @@ class Outcome:
     """The setup, for the reader."""
     because: str = ""
     """The known reason why a claim does not hold."""
+    qualified: str = ""
+    """What the verdict has to say: "with our exact shift", "fitted"."""
+    as_printed: Mapping[str, Sequence[Claim]] = field(default_factory=dict)
+    """The same claims, judged for a mechanism as it is printed where that of the row is ours: name
+    of the reading → claims."""
     tables: Sequence[ResultTable] = ()
     draw: Callable[[Figure], None] | None = None
     """Fills the row's picture."""
@@ -70,23 +75,30 @@ class Outcome:
     @property
     def verdict(self) -> str:
         """One line: `reproduced`, `same shape` or `not`, and why."""
-        return verdict(self.claims, self.because)
+        line = verdict(self.claims, self.because, self.qualified)
+        printed = [f"{name}: {counts(each)}" for name, each in self.as_printed.items()]
+        return "; ".join([line, *printed])
 
     @property
     def table(self) -> str:
         """Our numbers beside the published ones, as text."""
-        rows = [[c.says, c.published, c.ours, c.answer] for c in self.claims]
-        return "\n".join(
-            ResultTable(["", "published", "ours", "holds"], rows).lines() if rows else ()
-        )
+        rows = [
+            [c.says, c.kind, c.published, c.ours, c.answer, *(e.answer for e in others)]
+            for c, *others in zip(self.claims, *self.as_printed.values(), strict=True)
+        ]
+        head = ["", "kind", "published", "ours", "holds", *self.as_printed]
+        return "\n".join(ResultTable(head, rows).lines() if rows else ())
 
     def json(self) -> dict[str, Any]:
         """Our numbers."""
-        found = {
+        found: dict[str, Any] = {
             "claims": [asdict(claim) for claim in self.claims],
             "how": self.how,
             "tables": [
                 {"head": list(t.head), "rows": [list(r) for r in t.rows]} for t in self.tables
             ],
         }
-        return found | ({"because": self.because} if self.because else {})
+        found["as_printed"] = {
+            name: [asdict(claim) for claim in each] for name, each in self.as_printed.items()
+        }
+        return found | {"because": self.because, "qualified": self.qualified}

@@ -1,7 +1,8 @@
 """Delays of a victim partition under noise (pftree-2016, Section 6.3), as ORCS counts them.
 
-pFTree is the printed version, and pFTree-Ext has no quota of ways, since the paper prints none; for
-comparison there are our own versions of both, and `ftree`, which ignores partitions.
+pFTree is the printed version, with both of its rules for ties and as a hypothesis has it, and
+pFTree-Ext has no quota of ways, since the paper prints none; for comparison there are our own
+versions of both, and `ftree`, which ignores partitions.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from sar_lab.research.statistics import Estimate, median_of
 
 PATTERNS = ("bisect", "gather", "scatter", "bisect_fb_sym", "alltoall")
 PLAIN, EXT = "pftree-printed", "pftree-ext-no-quota"
-ENGINES = (PLAIN, EXT, "pftree-ext", "pftree", "ftree")
+FIRST, SHORT = "pftree-printed-first", "pftree-one-short"
+READINGS = (FIRST, SHORT)
+ENGINES = (PLAIN, *READINGS, EXT, "pftree-ext", "pftree", "ftree")
 
 
 @dataclass(frozen=True)

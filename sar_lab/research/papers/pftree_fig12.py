@@ -16,13 +16,11 @@ from sar_lab.research.papers.pftree_examples import (
     shared_down,
 )
 from sar_lab.research.papers.pictures import LABELS
+from sar_lab.research.papers.published import quotes
 
 WHERE = "pftree-2016, Fig. 12"
 CLASS = "E"
-PUBLISHED = (
-    "a, of weight 100, has R1 to L1 for itself, b, c and d share R2 to L1; g and h descend from "
-    "R1, e and f from R2; one link has hosts of both partitions"
-)
+SAID = quotes("pftree-fig12")
 SEEDS = 0
 EXAMPLE = replace(pftree_fig4.EXAMPLE, weights={h: 100.0 if h == "a" else 1.0 for h in "abcdefgh"})
 NAME = LABELS["pftree-wt"]
@@ -37,10 +35,15 @@ def run(seeds: Sequence[int]) -> Outcome:
             f"hosts {' '.join(hosts)} descend from {root}, and no other of {leaf}",
             1,
             float(down_to(links, root, leaf) == hosts),
+            said=SAID["heavy" if leaf == "L1" else "second"],
         )
         for (root, leaf), hosts in PLACES.items()
     ]
-    claims.append(value("links down with hosts of both partitions", 1, len(shared_down(links))))
+    claims.append(
+        value(
+            "links down with hosts of both partitions", 1, len(shared_down(links)), said=SAID["one"]
+        )
+    )
     return Outcome(
         claims,
         "The tree and partitions of Fig. 4; a weighs 100, the others 1. A claim of 1 is a yes.",

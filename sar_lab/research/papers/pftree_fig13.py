@@ -7,18 +7,17 @@ from collections.abc import Sequence
 from sar_lab.research.papers.claims import NEAR, value
 from sar_lab.research.papers.outcome import Outcome
 from sar_lab.research.papers.pftree_trees import TREES
+from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.receivers import HOW, by_label, over_trees, panels_outcome
 from sar_lab.research.papers.worded_claims import PLAIN, judged
 
 WHERE = "pftree-2016, Fig. 13"
 CLASS = "E"
-PUBLISHED = (
-    "down: pFTree-Wt none at all; pFTree 2 on average (32 nodes) … 8.6 (1,024), at most 192. Up: "
-    "pFTree 10.7 % (768) and 14.64 % (1,024) more than pFTree-Wt"
-)
+SAID = quotes("pftree-fig13")
 SEEDS = 5
-PRINTED = {("pftree-printed", 32): 2.0, ("pftree-printed", 1024): 8.6, ("pftree-wt", 32): 0.0,
-           ("pftree-wt", 1024): 0.0}  # fmt: skip
+_MEANS = SAID["down"].numbers
+PRINTED = {("pftree-printed", 32): _MEANS[0], ("pftree-printed", 1024): _MEANS[2],
+           ("pftree-wt", 32): 0.0, ("pftree-wt", 1024): 0.0}  # fmt: skip
 """(engine, nodes) → mean contention down."""
 
 
@@ -29,22 +28,24 @@ def run(seeds: Sequence[int]) -> Outcome:
         n: 100 * (up["pftree-printed", n].mean / up["pftree-wt", n].mean - 1) for n in (768, 1024)
     }
     worst = max(down["pftree-wt", t.nodes].most for t in TREES)
+    says = "pFTree as printed more than pFTree-Wt on every tree"
     claims = [
+        judged(f"down: {says}", by_label(down), PLAIN, said=SAID["none"]),
+        judged(f"up: {says}", by_label(up), PLAIN, said=SAID["higher"]),
+        value("down, pFTree-Wt: most of all trees", 0, worst, said=SAID["none"]),
         *(
-            judged(
-                f"{way}: pFTree as printed more than pFTree-Wt on every tree", by_label(each), PLAIN
-            )
-            for way, each in (("down", down), ("up", up))
-        ),
-        value("down, pFTree-Wt: most of all trees", 0, worst),
-        *(
-            value(f"down, pFTree: mean, {nodes:,} nodes", mean, down[engine, nodes].mean, NEAR)
+            value(f"down, pFTree: mean, {nodes:,} nodes", mean, down[engine, nodes].mean, NEAR,
+                  said=SAID["down"])
             for (engine, nodes), mean in PRINTED.items()
             if engine == "pftree-printed"
         ),
-        value("down, pFTree: most, 1,024 nodes", 192, down["pftree-printed", 1024].most, NEAR),
-        value("up, 768 nodes: pFTree above pFTree-Wt, %", 10.7, more[768], NEAR),
-        value("up, 1,024 nodes: pFTree above pFTree-Wt, %", 14.64, more[1024], NEAR),
+        value("down, pFTree: most, 1,024 nodes", SAID["most"],
+              down["pftree-printed", 1024].most, NEAR),
+        *(
+            value(f"up, {nodes:,} nodes: pFTree above pFTree-Wt, %", percent, more[nodes], NEAR,
+                  said=SAID["up"])
+            for nodes, percent in zip((768, 1024), SAID["up"].numbers, strict=True)
+        ),
     ]  # fmt: skip
     return panels_outcome(
         claims,

@@ -7,17 +7,15 @@ from collections.abc import Sequence
 from sar_lab.research.papers.claims import NEAR, value
 from sar_lab.research.papers.outcome import Outcome
 from sar_lab.research.papers.pftree_trees import TREES
+from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.receivers import HOW, by_label, over_trees, panels_outcome
 from sar_lab.research.papers.worded_claims import PLAIN, judged
 
 WHERE = "pftree-2016, Fig. 14"
 CLASS = "S"
-PUBLISHED = (
-    "down: pFTree-Wt none; pFTree 41.1 contended links on average, at most 64 (1,024 nodes). Up: "
-    "more contended links with pFTree-Wt, each with less"
-)
+SAID = quotes("pftree-fig14")
 SEEDS = 5
-PRINTED = {("pftree-printed", 1024): 41.1, ("pftree-wt", 1024): 0.0}
+PRINTED = {("pftree-printed", 1024): SAID["down"].numbers[0], ("pftree-wt", 1024): 0.0}
 """(engine, nodes) → mean contended links down."""
 
 
@@ -26,12 +24,13 @@ def run(seeds: Sequence[int]) -> Outcome:
     down, up = (over_trees(seeds, field) for field in ("links_down", "links_up"))
     worst = max(down["pftree-wt", t.nodes].most for t in TREES)
     claims = [
-        value("down, pFTree-Wt: most of all trees", 0, worst),
-        value("down, pFTree: mean, 1,024 nodes", PRINTED["pftree-printed", 1024],
-              down["pftree-printed", 1024].mean, NEAR),
-        value("down, pFTree: most, 1,024 nodes", 64, down["pftree-printed", 1024].most, NEAR),
+        value("down, pFTree-Wt: most of all trees", 0, worst, said=SAID["none"]),
+        value("down, pFTree: mean, 1,024 nodes", SAID["down"].numbers[0],
+              down["pftree-printed", 1024].mean, NEAR, said=SAID["down"]),
+        value("down, pFTree: most, 1,024 nodes", SAID["down"].numbers[1],
+              down["pftree-printed", 1024].most, NEAR, said=SAID["down"]),
         judged("contended links up: pFTree-Wt more than pFTree as printed on every tree",
-               by_label(up), PLAIN),
+               by_label(up), PLAIN, said=SAID["up"]),
     ]  # fmt: skip
     return panels_outcome(
         claims,

@@ -9,17 +9,16 @@ from sar_lab.research.papers.claims import NEAR, value
 from sar_lab.research.papers.outcome import Outcome
 from sar_lab.research.papers.pftree_table4 import NO_NOISE
 from sar_lab.research.papers.pftree_trees import TREES
+from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.receivers import HOW, by_label, over_trees, panels_outcome
 from sar_lab.research.papers.worded_claims import PLAIN, judged
 
 WHERE = "pftree-2016, Fig. 15"
 CLASS = "S"
-PUBLISHED = (
-    "inter-partition interference, 32 nodes: pFTree 192, pFTree-Wt 293 (+52 %); 1,024 nodes: "
-    "+86.76 %"
-)
+SAID = quotes("pftree-fig15")
 SEEDS = 5
-PRINTED = {("pftree-printed", 32): 192.0, ("pftree-wt", 32): 293.0}
+PRINTED = dict(zip((("pftree-printed", 32), ("pftree-wt", 32)), SAID["small"].numbers,
+                   strict=False))  # fmt: skip
 """(engine, nodes) → mean interference."""
 NODES = [tree.nodes for tree in TREES]
 
@@ -30,15 +29,14 @@ def run(seeds: Sequence[int]) -> Outcome:
     means = {n: (results["pftree-printed", n].mean, results["pftree-wt", n].mean) for n in NODES}
     last = 100 * (means[1024][1] / means[1024][0] - 1) if means[1024][0] else math.inf
     claims = [
-        judged(
-            "interference: pFTree-Wt more than pFTree as printed on every tree",
-            by_label(results),
-            PLAIN,
-        ),
-        value("32 nodes, pFTree", PRINTED["pftree-printed", 32], means[32][0], NEAR),
-        value("32 nodes, pFTree-Wt", PRINTED["pftree-wt", 32], means[32][1], NEAR),
-        value("1,024 nodes: pFTree-Wt above pFTree, %", 86.76, last, NEAR),
-    ]
+        judged("interference: pFTree-Wt more than pFTree as printed on every tree",
+               by_label(results), PLAIN, said=SAID["larger"]),
+        value("32 nodes, pFTree", PRINTED["pftree-printed", 32], means[32][0], NEAR,
+              said=SAID["small"]),
+        value("32 nodes, pFTree-Wt", PRINTED["pftree-wt", 32], means[32][1], NEAR,
+              said=SAID["small"]),
+        value("1,024 nodes: pFTree-Wt above pFTree, %", SAID["large"], last, NEAR),
+    ]  # fmt: skip
     return panels_outcome(
         claims,
         f"{HOW} Interference is counted per link and flow, as in the text: occurrences of a flow "

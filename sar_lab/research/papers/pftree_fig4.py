@@ -16,13 +16,11 @@ from sar_lab.research.papers.pftree_examples import (
     shared_down,
 )
 from sar_lab.research.papers.pictures import LABELS
+from sar_lab.research.papers.published import quotes
 
 WHERE = "pftree-2016, Fig. 4"
 CLASS = "E"
-PUBLISHED = (
-    "a and d descend from R1, b and c from R2; so do the members of the same partitions under the "
-    "other leaf switch; two hosts a link, no link with two partitions"
-)
+SAID = quotes("pftree-fig4")
 SEEDS = 0
 EXAMPLE = Example(("abcd", "efgh"), 2, {"1": "adgh", "2": "bcef"})
 ENGINES = ("pftree-printed", "pftree")
@@ -53,7 +51,8 @@ def _claims(engine: str, links: LinkHosts) -> list[Claim]:
     right = sum(down_to(links, *link) == hosts for link, hosts in PLACES.items())
     most = max(len(down_to(links, root, leaf)) for root, leaf in PLACES)
     return [
-        value(f"{name}: links with the printed hosts", len(PLACES), right),
-        value(f"{name}: most hosts on a link (max)", 2, most),
-        value(f"{name}: links of both partitions", 0, len(shared_down(links))),
-    ]
+        value(f"{name}: links with the printed hosts", len(PLACES), right, said=SAID["places"]),
+        value(f"{name}: most hosts on a link (max)", 2, most, said=SAID["balanced"]),
+        value(f"{name}: links of both partitions", 0, len(shared_down(links)),
+              said=SAID["isolated"]),
+    ]  # fmt: skip

@@ -14,13 +14,11 @@ from sar_lab.research.papers.pftree_examples import (
     hosts_by_link,
 )
 from sar_lab.research.papers.pictures import LABELS
+from sar_lab.research.papers.published import quotes
 
 WHERE = "pftree-2016, Figs. 5 and 6"
 CLASS = "E"
-PUBLISHED = (
-    "pFTree: A shares R1 to L1 with C of partition 3, E shares R2 to L2 with F of partition 2; "
-    "pFTree-Ext, partition 1 isolated: A and E share no link, partitions 2 and 3 share R2's"
-)
+SAID = quotes("pftree-fig5")
 SEEDS = 0
 EXAMPLE = Example(("ABC", "DEF", "GHI"), 2, {"1": "AE", "2": "BFI", "3": "CDGH"})
 SHARED = {("R1", "L1"): {"1": "A", "3": "C"}, ("R2", "L2"): {"1": "E", "2": "F"}}
@@ -54,22 +52,32 @@ def run(seeds: Sequence[int]) -> Outcome:
             for link, hosts in SHARED.items()
         )
         claims += [
-            value(f"{LABELS[engine]}: links to A and to E with the printed partner", 2, met),
+            value(
+                f"{LABELS[engine]}: links to A and to E with the printed partner",
+                2,
+                met,
+                said=SAID["shared"],
+            ),
             value(
                 f"{LABELS[engine]}: partitions that share links with partition 1",
                 2,
                 len(partners(links[engine], "1")),
+                said=SAID["shared"],
             ),
         ]
     ext = links["pftree-ext"]
     claims += [
         value(
-            "pFTree-Ext: partitions that share links with partition 1", 0, len(partners(ext, "1"))
+            "pFTree-Ext: partitions that share links with partition 1",
+            0,
+            len(partners(ext, "1")),
+            said=SAID["isolated"],
         ),
         value(
             "pFTree-Ext: links from R2 to L1 and L2 that partitions 2 and 3 share",
             2,
             sum(set(ext.get(("R2", leaf), {})) == {"2", "3"} for leaf in ("L1", "L2")),
+            said=SAID["others"],
         ),
     ]
     rows = [[LABELS[e], *described(links[e], ["L1", "L2", "L3"])] for e in CASES]

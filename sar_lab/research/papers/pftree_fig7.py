@@ -15,21 +15,19 @@ from sar_lab.research.papers.claims import NEAR, Claim, value
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pftree_fig5 import EXAMPLE
 from sar_lab.research.papers.pictures import LABELS
+from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.worded_claims import PLAIN, judged
 
 WHERE = "pftree-2016, Fig. 7"
 CLASS = "Q"
-PUBLISHED = (
-    "on hardware, MB/s of the flow A to E: pFTree 3,742 alone, 2,270 beside B to F, 1,518 beside "
-    "I to F as well; pFTree-Ext 3,742 all the time"
-)
+SAID = quotes("pftree-fig7")
 SEEDS = 0
 VICTIM, FIRST, SECOND = "AE", "BF", "IF"
 TIMES = ((0, 20, (VICTIM,)), (20, 40, (VICTIM, FIRST)), (40, 60, (VICTIM, FIRST, SECOND)),
          (60, 80, (VICTIM, SECOND)), (80, 100, (VICTIM,)))  # fmt: skip
 """Seconds, and the flows that run then. The text does not say which flow stops first."""
 STEPS = ((VICTIM, FIRST), (VICTIM, FIRST, SECOND))
-MEASURED = (3742.0, 2270.0, 1518.0)
+MEASURED = (*SAID["first"].numbers[:2], SAID["second"].number)
 ENGINES = ("pftree", "pftree-ext")
 VICTIM_GBIT, OTHERS_GBIT = 0.01, 0.2
 """The others send until the victim's message has arrived."""
@@ -75,10 +73,10 @@ def run(seeds: Sequence[int]) -> Outcome:
         )
     ]
     return Outcome(
-        _claims(fluid),
+        [*_claims("fluid", fluid), *_claims("packets", packets)],
         "The tree and partitions of Fig. 5, all links alike; bandwidths as shares of what the "
-        "victim has alone. Claims are about the max-min fair fluid model, as in sar-fig8, another "
-        "row on hardware. With packets, a switch serves its inputs in turns: A to E and B to F "
+        "victim has alone, in the max-min fair fluid model and in packets. With packets, a "
+        "switch serves its inputs in turns: A to E and B to F "
         "come in by one of two inputs, so the victim keeps a quarter at the end, less than was "
         "measured.",
         tables=[ResultTable(["the victim's share", "alone", "and B to F", "and I to F"], rows)],
@@ -87,17 +85,18 @@ def run(seeds: Sequence[int]) -> Outcome:
     )
 
 
-def _claims(shares: dict[str, list[float]]) -> list[Claim]:
+def _claims(model: str, shares: dict[str, list[float]]) -> list[Claim]:
     plain, ext = shares["pftree"], shares["pftree-ext"]
-    words = ", ".join(f"{each:.2f}" for each in plain)
     return [
-        judged("pFTree: the victim's share falls with each flow", {"the victim's share": [plain]},
-               PLAIN, ours=words),
-        value(
-            "pFTree: the victim's share beside B to F", MEASURED[1] / MEASURED[0], plain[1], NEAR
-        ),
-        value("pFTree: the victim's share beside both", MEASURED[2] / MEASURED[0], plain[2], NEAR),
-        value("pFTree-Ext: the victim's share beside both", 1.0, ext[2]),
+        value(f"{model}, pFTree: the victim's share beside B to F", MEASURED[1] / MEASURED[0],
+              plain[1], NEAR, said=SAID["first"]),
+        value(f"{model}, pFTree: the victim's share beside both", MEASURED[2] / MEASURED[0],
+              plain[2], NEAR, said=SAID["second"]),
+        value(f"{model}, pFTree-Ext: the victim's share beside both", 1.0, ext[2],
+              said=SAID["constant"]),
+        judged(f"{model}, pFTree: the victim's share falls with each flow",
+               {"the victim's share": [plain]}, PLAIN, said=SAID["second"],
+               ours=", ".join(f"{each:.2f}" for each in plain)),
     ]  # fmt: skip
 
 

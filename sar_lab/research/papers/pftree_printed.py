@@ -3,13 +3,17 @@
 For each host of each leaf switch, in the order of Algorithm 2, one way up is chosen
 (Algorithm 3): among the least loaded ports up, by the routes that come down over them, the port to
 the switch that is marked with the host's partition; of several marked switches the one that most
-hosts of the partition came through, as the text says (the print takes the first); if none is
-marked, the port of the highest GUID. From each switch of that way the rest of the tree climbs to it
-(Algorithm 4). The mark is of the switch *above*, whose links to a leaf are then used by
-partitions in turn: so two partitions separate as soon as both fill whole links.
+hosts of the partition came through, as the text says, or the first, as Algorithm 3 breaks its loop
+(`-first`); if none is marked, the port of the highest GUID. From each switch of that way the rest
+of the tree climbs to it (Algorithm 4). The mark is of the switch *above*, whose links to a leaf are
+then used by partitions in turn: so two partitions separate as soon as both fill whole links.
 
 Our engine `pftree` minimises the same rules over whole paths (`sar_agent/routing/pftree.py`). This
 one exists to judge the paper's numbers by the paper's own words, and runs in plain Python.
+
+`pftree-one-short` is a hypothesis about the program that was measured: Algorithm 2 with a stride
+one less than the ways up, and the first marked switch. So the hosts of a partition drift over the
+roots, and its links have hosts of both partitions.
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ import numpy as np
 
 from sar_agent.errors import Unserved
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import Bool
 from sar_agent.fabric.tree import tree_levels
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.partitions import Policy
@@ -36,6 +41,10 @@ class PFTreeAsPrinted:
 
     name = "pftree-printed"
     summary = "pFTree, literally (pftree-2016, Algorithms 1-4)"
+    first_marked = False
+    """Whether the first marked switch is taken, not that with most hosts of the partition."""
+    one_short = False
+    """Whether Algorithm 2 counts one way up less."""
 
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """Raises `Unserved` where the fabric is no fat tree, lacks links, or has no partitions."""
@@ -47,9 +56,10 @@ class PFTreeAsPrinted:
         partitions = replace(options.partitions, parts=parts)
         home = partitions.of_terminal(fabric.terminals)
         egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
-        tables = _PrintedTables(fabric, egress)
+        tables = _PrintedTables(fabric, egress, self.first_marked)
+        counted = _one_less(fabric, higher) if self.one_short else higher
         equal = np.ones(fabric.terminals)
-        for terminal in order_terminals(fabric, partitions, home, higher, equal).tolist():
+        for terminal in order_terminals(fabric, partitions, home, counted, equal).tolist():
             tables.route(terminal, int(home[terminal]))
         # The print writes nothing into switches that no host climbs to: there, and to the switches'
         # own LIDs, as Up*/Down*.
@@ -58,10 +68,33 @@ class PFTreeAsPrinted:
         return Routes(self.name, fabric.digest, egress[None], seconds=time.perf_counter() - began)
 
 
+class PFTreeFirstMarked(PFTreeAsPrinted):
+    """Of several marked switches the first, as printed."""
+
+    name = "pftree-printed-first"
+    first_marked = True
+
+
+class PFTreeOneShort(PFTreeFirstMarked):
+    """The hypothesis."""
+
+    name = "pftree-one-short"
+    one_short = True
+
+
+def _one_less(fabric: Fabric, higher: Bool) -> Bool:
+    """`higher` without one way up of each switch, so that whoever counts them has one less."""
+    ups = np.flatnonzero(higher)
+    last = len(ups) - 1 - np.unique(fabric.channel_source[ups][::-1], return_index=True)[1]
+    fewer = higher.copy()
+    fewer[ups[last]] = False
+    return fewer
+
+
 class _PrintedTables:
     """The tables as they grow, with the loads and marks that the algorithms read."""
 
-    def __init__(self, fabric: Fabric, egress: np.ndarray) -> None:
+    def __init__(self, fabric: Fabric, egress: np.ndarray, first_marked: bool) -> None:
         level = tree_levels(fabric)
         live = np.flatnonzero(fabric.channel_up)
         up = live[level[fabric.channel_target[live]] > level[fabric.channel_source[live]]]
@@ -75,7 +108,7 @@ class _PrintedTables:
         for channel in up.tolist():
             below = self.downs[fabric.channel_target[channel]]
             below.setdefault(int(fabric.channel_source[channel]), []).append(channel)
-        self.fabric, self.egress = fabric, egress
+        self.fabric, self.egress, self.first_marked = fabric, egress, first_marked
         self.down_load = [0] * fabric.channels
         """By the channel *up* of a port: the hosts that are reached down through this port."""
         self.up_load = [0] * fabric.channels
@@ -100,7 +133,8 @@ class _PrintedTables:
 
     def _marked(self, channel: int, partition: int) -> int:
         switch = int(self.fabric.channel_target[channel])
-        return self.marks[switch].get(partition, 0)
+        count = self.marks[switch].get(partition, 0)
+        return min(count, 1) if self.first_marked else count
 
     def _climb(self, top: int, table: np.ndarray) -> None:
         """Algorithm 4: whatever is below `top` and has no route climbs to it, over the least loaded

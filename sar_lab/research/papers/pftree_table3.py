@@ -9,13 +9,11 @@ import numpy as np
 from sar_agent.fabric.xgft_view import recognise_xgft
 from sar_lab.research.papers.outcome import Outcome, ResultTable
 from sar_lab.research.papers.pftree_trees import TREES, draw_victims
+from sar_lab.research.papers.published import quotes
 
 WHERE = "pftree-2016, Table 3"
 CLASS = "E"
-PUBLISHED = (
-    "nodes/victims 32/8, 48/12, 64/16, 128/32, 192/48, 256/64, 512/128, 768/192, 1024/256, "
-    "oversubscribed 2:1, 3:1 and 4:1"
-)
+SAID = quotes("pftree-table3")
 SEEDS = 0
 
 

@@ -21,7 +21,11 @@ from sar_agent.jobs.partitions import Partition, Partitions, Policy, make_partit
 from sar_agent.routing.engine import Engine, Options, load_engine
 from sar_agent.routing.pftree import PFTreeExt
 from sar_agent.routing.routes import Routes
-from sar_lab.research.papers.pftree_printed import PFTreeAsPrinted
+from sar_lab.research.papers.pftree_printed import (
+    PFTreeAsPrinted,
+    PFTreeFirstMarked,
+    PFTreeOneShort,
+)
 
 
 @dataclass(frozen=True)
@@ -127,5 +131,6 @@ class PFTreeExtNoQuota(PFTreeExt):
 
 @cache
 def _engine(name: str) -> Engine:
-    ours = {e.name: e for e in (PFTreeAsPrinted, PFTreeExtNoQuota)}
+    known = (PFTreeAsPrinted, PFTreeFirstMarked, PFTreeOneShort, PFTreeExtNoQuota)
+    ours = {e.name: e for e in known}
     return ours[name]() if name in ours else load_engine(name)

@@ -17,10 +17,14 @@ DPI = 110
 LABELS = {
     "smodk": "S-mod-k", "dmodk": "D-mod-k", "random": "Random", "colored": "pattern-aware",
     "rnca-u": "r-NCA-u", "rnca-d": "r-NCA-d", "pftree": "pFTree", "pftree-ext": "pFTree-Ext",
-    "pftree-printed": "pFTree as printed", "pftree-ext-no-quota": "pFTree-Ext, no quota",
+    "pftree-printed": "pFTree as printed",
+    "pftree-printed-first": "pFTree as printed, first marked",
+    "pftree-one-short": "pFTree, one way short (hypothesis)",
+    "pftree-ext-no-quota": "pFTree-Ext, no quota",
     "pftree-wt": "pFTree-Wt",
     "ftree": "ftree (sees no partitions)",
-    "ark": "ARK", "nrk": "NRK", "conga": "Conga-like",
+    "ark": "ARK", "nrk": "NRK", "conga": "Conga-like", "ark-printed": "ARK as printed",
+    "nrk-printed": "NRK as printed, fewest flows", "nrk-printed-links": "NRK as printed, own links",
     "opensm-dfsssp": "DFSSSP", "opensm-ftree": "fat-tree", "opensm-updn": "Up*/Down*",
     "sar": "SAR", "sar-plus": "sar-plus (ours)",
 }  # fmt: skip
@@ -28,9 +32,11 @@ LABELS = {
 COLOURS = {
     "smodk": "#4477aa", "dmodk": "#228833", "random": "#ee6677", "colored": "#000000",
     "rnca-u": "#ccbb44", "rnca-d": "#aa3377", "pftree": "#ccbb44", "pftree-ext": "#4477aa",
-    "pftree-printed": "#ee6677", "pftree-ext-no-quota": "#aa3377",
+    "pftree-printed": "#ee6677", "pftree-printed-first": "#ee6677",
+    "pftree-one-short": "#000000", "pftree-ext-no-quota": "#aa3377",
     "pftree-wt": "#4477aa",
     "ftree": "#999999", "ark": "#ccbb44", "nrk": "#4477aa", "conga": "#ee6677",
+    "ark-printed": "#999999", "nrk-printed": "#aa3377", "nrk-printed-links": "#000000",
     "opensm-dfsssp": "#ee6677", "opensm-ftree": "#228833", "opensm-updn": "#ccbb44",
     "sar": "#4477aa", "sar-plus": "#66ccee",
 }  # fmt: skip

@@ -30,7 +30,8 @@ class Experiment:
     kind: str
     """`CLASS`, a key of `CLASSES`."""
     published: str
-    """`PUBLISHED`: one line on the result in the paper."""
+    """What the paper prints: the quotes of the row (`SAID`), or one line on a study of ours
+    (`PUBLISHED`)."""
     seeds: int
     """`SEEDS`: the default number of seeds; 0 where nothing is random."""
     run: Callable[[Sequence[int]], Outcome]
@@ -50,11 +51,10 @@ def _in_package(package: str) -> dict[str, Experiment]:
     found = {}
     for module in iter_modules(import_module(package).__path__):
         here = import_module(f"{package}.{module.name}")
-        if hasattr(here, "PUBLISHED"):
+        if hasattr(here, "WHERE"):
             name = module.name.replace("_", "-")
-            found[name] = Experiment(
-                name, here.WHERE, here.CLASS, here.PUBLISHED, here.SEEDS, here.run
-            )
+            said = getattr(here, "PUBLISHED", "") or "; ".join(q.cell() for q in here.SAID.values())
+            found[name] = Experiment(name, here.WHERE, here.CLASS, said, here.SEEDS, here.run)
     numbered = sorted(found, key=lambda name: [part.zfill(4) for part in re.split(r"(\d+)", name)])
     return {name: found[name] for name in numbered}
 

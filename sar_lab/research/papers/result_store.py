@@ -18,6 +18,8 @@ StoredResult = dict[str, Any]
 """The JSON object of a row."""
 PICTURES = Path("images/reproduction")
 """The folder of pictures, relative to the page."""
+PAGES = Path(__file__).parents[1] / "pages"
+"""The results of the repository."""
 QUICK = 2
 """Seeds of a quick run, the fewest that can tell two results apart. From 6 on a median has a 95 %
 confidence interval, so a quick run's numbers are no results."""
@@ -78,6 +80,20 @@ def stored_result(folder: Path, name: str) -> StoredResult | None:
     except ValueError as error:
         raise InputError("is not a result of `lab run`", file=path, remedy="delete it") from error
     return row
+
+
+def differences(row: StoredResult, folder: Path) -> list[str]:
+    """A line for each claim that does not hold as in the result that `folder` has of this row."""
+    stored = stored_result(folder, row["name"])
+    if stored is None:
+        return [f"{row['name']}: {folder} has no result"]
+    before = {claim["says"]: claim["holds"] for claim in stored["ours"]["claims"]}
+    now = {claim["says"]: claim["holds"] for claim in row["ours"]["claims"]}
+    return [
+        f"{row['name']}: {says}: {before.get(says, 'no such claim')} is stored, now {now.get(says)}"
+        for says in sorted(before.keys() | now.keys())
+        if before.get(says, "") != now.get(says, "")
+    ]
 
 
 def _file(folder: Path, name: str) -> Path:

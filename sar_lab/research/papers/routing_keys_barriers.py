@@ -15,15 +15,13 @@ from sar_lab.research.papers.claims import times_as_much
 from sar_lab.research.papers.keys_runs import KILO, LARGE, ROUND, Setup
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import COLOURS, LABELS, band
+from sar_lab.research.papers.published import quotes
 from sar_lab.research.statistics import Estimate
 from sar_lab.research.trace.play_trace import barrier_rounds
 
 WHERE = "routing-keys-2017, Figs. 7 to 9, over the cost of barriers"
 CLASS = "Q"
-PUBLISHED = (
-    "2 applications, 10 % utilization: D-mod-k and Conga take 2.7 times as long as ARK; with 32 KB "
-    "messages D-mod-k is about as fast; 256 KB messages are faster than 16 KB ones"
-)
+SAID = quotes("routing-keys-fig7")
 SEEDS = 6
 APPLICATIONS, UTILIZATION = 2, 0.1
 ROUNDS = (0.0, 0.2, 0.5, 1.0, 2.0, 4.0)

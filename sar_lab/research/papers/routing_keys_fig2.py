@@ -14,18 +14,23 @@ import numpy as np
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.keys.routes import choose_shift, key_tree, make_key, unshifted
+from sar_agent.keys.routes import key_tree, unshifted
 from sar_agent.keys.routes.key import digit_channels
 from sar_agent.routing.dmodk import modulo_labels
-from sar_lab.research.papers.claims import value
+from sar_lab.research.papers.claims import Claim, value
 from sar_lab.research.papers.outcome import Figure, Outcome
+from sar_lab.research.papers.pictures import LABELS
+from sar_lab.research.papers.published import quotes
+from sar_lab.research.trace.phase_keys import KINDS
 
 WHERE = "routing-keys-2017, Fig. 2"
 CLASS = "E"
-PUBLISHED = "flows on the leftmost link: 3 where routes ignore patterns, 2 with ARK, 1 with NRK"
+SAID = quotes("routing-keys-fig2")
 SEEDS = 1
 FLOWS = {"A": ([0, 1], [4, 8]), "B": ([2], [12])}
 TITLES = {"dmodk": "(a) D-mod-k", "ark": "(b) ARK", "nrk": "(c) NRK"}
+PRINTED = ("nrk-printed", "nrk-printed-links")
+TITLES |= {nrk: LABELS[nrk] for nrk in PRINTED}
 TINT = {"A": "#4477aa", "B": "#ee6677"}
 
 
@@ -33,44 +38,50 @@ def run(seeds: Sequence[int]) -> Outcome:
     """Runs the printed example; nothing is random."""
     fabric = load_fabric("xgft:2;4,4;1,4")
     ways = routed(fabric)
+    printed = {TITLES[nrk]: _claims(fabric, ways, nrk) for nrk in PRINTED}
+    return Outcome(
+        _claims(fabric, ways, "nrk"),
+        "The example as printed. B is routed first, so that A's key is the one that is shifted.",
+        as_printed=printed,
+        draw=lambda figure: _draw(figure, fabric, ways),
+        size=(9.0, 2.6),
+    )
+
+
+def _claims(fabric: Fabric, ways: dict[str, dict[str, I32]], nrk: str) -> list[Claim]:
     leftmost = int(fabric.channel_by_port[0, 5])
     claims = []
-    for engine, published in (("dmodk", 3), ("ark", 2), ("nrk", 1)):
+    for engine, quote in (("dmodk", "three"), ("ark", "two"), (nrk, "one")):
         used = np.concatenate(list(ways[engine].values())).ravel()
         count = np.bincount(used, minlength=fabric.channels)
         name = TITLES[engine]
         claims += [
-            value(f"{name}: flows on the leftmost link", published, float(count[leftmost])),
-            value(f"{name}: most flows on a link", published, float(count.max())),
+            value(f"{name}: flows on the leftmost link", SAID[quote], float(count[leftmost])),
+            value(f"{name}: most flows on a link", SAID[quote], float(count.max())),
         ]
-    return Outcome(
-        claims,
-        "The example as printed. B is routed first, so that A's key is the one that is shifted.",
-        draw=lambda figure: _draw(figure, fabric, ways),
-        size=(9.0, 2.6),
-    )
+    return claims
 
 
 def routed(fabric: Fabric) -> dict[str, dict[str, I32]]:
     """Engine → application → int32[flows, 2]: the channels up and down."""
     tree = key_tree(fabric)
     assert tree.view is not None
-    results: dict[str, dict[str, I32]] = {engine: {} for engine in TITLES}
-    load = np.zeros(fabric.channels, np.int64)
+    results: dict[str, dict[str, I32]] = {engine: {} for engine in ("dmodk", *KINDS)}
+    load = {engine: np.zeros(fabric.channels, np.int64) for engine in KINDS}
     for name in ("B", "A"):
         source, target = (np.array(end, np.int32) for end in FLOWS[name])
         labels = modulo_labels(tree.view)[target]
         results["dmodk"][name] = digit_channels(tree, source, target, labels)
-        key = make_key(tree, [(source, target)])
-        results["ark"][name] = unshifted(key).channels
-        shift = choose_shift(key, load)
-        results["nrk"][name] = shift.channels
-        load += shift.own
+        for engine, (make, shift) in KINDS.items():
+            key = make(tree, (source, target))
+            found = shift(key, load[engine]) if shift else unshifted(key)
+            results[engine][name] = found.channels
+            load[engine] += found.own
     return results
 
 
 def _draw(figure: Figure, fabric: Fabric, ways: dict[str, dict[str, I32]]) -> None:
-    for axes, (engine, of) in zip(figure.subplots(1, 3), ways.items(), strict=True):
+    for axes, (engine, of) in zip(figure.subplots(1, 3), ways.items(), strict=False):
         place = {s: (s % 4, s // 4) for s in range(fabric.switches)}
         for c in range(fabric.channels):
             (x, y), (u, v) = (

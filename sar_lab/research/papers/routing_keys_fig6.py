@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 
-from sar_lab.research.papers.claims import times_as_much
+from sar_lab.research.papers.claims import Claim, times_as_much
 from sar_lab.research.papers.keys_curves import (
     HOW,
     UTILIZATIONS,
@@ -14,21 +14,21 @@ from sar_lab.research.papers.keys_curves import (
     curves,
     draw,
     faster,
+    qualified,
     ratio,
     table,
+    with_printed,
 )
 from sar_lab.research.papers.keys_runs import KILO, SMALL, Setup
 from sar_lab.research.papers.outcome import Outcome, ResultTable
+from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.routing_keys_fig7 import BECAUSE
 from sar_lab.research.papers.worded_claims import PLAIN, judged
 from sar_lab.research.trace.adaptive import AdaptiveRouting
 
 WHERE = "routing-keys-2017, Fig. 6"
 CLASS = "Q"
-PUBLISHED = (
-    "NRK is faster than ARK, ARK than D-mod-k, D-mod-k than Conga at every utilization; the gain "
-    "is largest at low ones"
-)
+SAID = quotes("routing-keys-fig6")
 SEEDS = 10
 
 
@@ -36,30 +36,36 @@ def run(seeds: Sequence[int]) -> Outcome:
     """Runs with messages of 4 to 256 KB and four rounds of six phases."""
     setups = {u: Setup(SMALL, 6, u, iterations=4) for u in UTILIZATIONS}
     results = curves(setups, seeds)
-    gains = [ratio(results, "dmodk", "nrk", u).value for u in UTILIZATIONS]
-    claims = [
-        faster(results, "nrk", "ark", "mixed sizes"),
-        faster(results, "ark", "dmodk", "mixed sizes"),
-        faster(results, "dmodk", "conga", "mixed sizes"),
-        judged(
-            "NRK's gain over D-mod-k at the lowest utilization higher than that at every other "
-            "utilization",
-            {
-                "NRK's gain over D-mod-k at the lowest utilization": gains[:1] * len(gains[1:]),
-                "that": gains[1:],
-            },
-            PLAIN,
-            ours=", ".join(f"{gain:.2f}" for gain in gains),
-        ),
-    ]
+    claims, printed = with_printed(claims_of, {6: results})
     return Outcome(
         claims,
         HOW,
         because=BECAUSE,
+        qualified=qualified(claims, printed),
+        as_printed=printed,
         tables=[table("utilization", results), peers(setups, results, seeds)],
         draw=lambda figure: draw(figure, {"216 hosts, 6 applications": results}, "utilization"),
         size=(6.0, 5.0),
     )
+
+
+def claims_of(by_apps: Mapping[int, Curves]) -> list[Claim]:
+    """What the figure is said to show."""
+    results = by_apps[6]
+    gains = [ratio(results, "dmodk", "nrk", u).value for u in UTILIZATIONS]
+    lowest = "NRK's gain over D-mod-k at the lowest utilization"
+    return [
+        faster(results, "nrk", "ark", "mixed sizes", SAID["nrk"]),
+        faster(results, "ark", "dmodk", "mixed sizes", SAID["ark"]),
+        faster(results, "dmodk", "conga", "mixed sizes", SAID["conga"]),
+        judged(
+            f"{lowest} higher than that at every other utilization",
+            {lowest: gains[:1] * len(gains[1:]), "that": gains[1:]},
+            PLAIN,
+            ours=", ".join(f"{gain:.2f}" for gain in gains),
+            said=SAID["low"],
+        ),
+    ]
 
 
 def peers(setups: dict[float, Setup], results: Curves, seeds: Sequence[int]) -> ResultTable:

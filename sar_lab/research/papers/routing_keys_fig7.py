@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from sar_lab.research.papers.claims import NEAR, value
+from sar_lab.research.papers.claims import NEAR, Claim, value
 from sar_lab.research.papers.keys_curves import (
     UTILIZATIONS,
+    Curves,
     by_label,
     curves,
     faster,
@@ -16,14 +17,12 @@ from sar_lab.research.papers.keys_curves import (
 from sar_lab.research.papers.keys_runs import LARGE, Setup
 from sar_lab.research.papers.outcome import Outcome
 from sar_lab.research.papers.pictures import LABELS
+from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.worded_claims import PLAIN, judged
 
 WHERE = "routing-keys-2017, Fig. 7"
 CLASS = "Q"
-PUBLISHED = (
-    "2 applications, 10 % utilization: ARK and NRK 2.7 times as fast as D-mod-k and Conga, NRK "
-    "hardly faster than ARK; with 8 and 32 applications NRK gains on ARK"
-)
+SAID = quotes("routing-keys-fig7")
 SEEDS = 6
 APPLICATIONS = (2, 8, 32)
 BECAUSE = (
@@ -38,32 +37,33 @@ def run(seeds: Sequence[int]) -> Outcome:
         apps: curves({u: Setup(LARGE, apps, u) for u in UTILIZATIONS}, seeds)
         for apps in APPLICATIONS
     }
+    printed = {"2 applications": (0.1, SAID["times"].number)}
+    return figure_of(claims_of, results, "utilization", because=BECAUSE, published=printed)
+
+
+def claims_of(results: Mapping[int, Curves]) -> list[Claim]:
+    """What the figure is said to show."""
     times = {e: ratio(results[2], e, "ark", 0.1) for e in ("dmodk", "conga")}
     gain = [ratio(results[apps], "ark", "nrk", 0.1) for apps in APPLICATIONS]
     low = {label: each[:1] for label, each in by_label(results[2]).items()}
-    claims = [
+    grows = {"NRK's gain over ARK": [[each.value for each in gain]]}
+    return [
         *(
-            value(f"2 applications, 10 %: {LABELS[e]} against ARK", 2.7, times[e].value, NEAR)
+            value(f"2 applications, 10 %: {LABELS[e]} against ARK", SAID["times"],
+                  times[e].value, NEAR)
             for e in times
         ),
+        judged("2 applications, 10 %: NRK within 5 % of ARK", low, ours=gain[0].words(),
+               said=SAID["negligible"]),
+        judged("10 %: NRK's gain over ARK grows with applications", grows, PLAIN,
+               ours=", ".join(g.words() for g in gain), said=SAID["further"]),
         *(
-            judged(
-                f"2 applications, 10 %: {LABELS[e]} slower than ARK",
-                low,
-                ours=f"{times[e].words()} times as long",
-            )
-            for e in times
+            faster(results[apps], "nrk", other, f"{apps} applications", SAID["all"])
+            for other in ("dmodk", "conga")
+            for apps in APPLICATIONS
         ),
-        judged("2 applications, 10 %: NRK within 5 % of ARK", low, ours=gain[0].words()),
-        judged(
-            "10 %: NRK's gain over ARK grows with applications",
-            {"NRK's gain over ARK": [[each.value for each in gain]]},
-            PLAIN,
-            ours=", ".join(g.words() for g in gain),
+        *(
+            faster(results[a], "nrk", "ark", f"{a} applications", SAID["further"])
+            for a in APPLICATIONS[1:]
         ),
-        *(faster(results[apps], "nrk", "dmodk", f"{apps} applications") for apps in APPLICATIONS),
-        *(faster(results[apps], "nrk", "conga", f"{apps} applications") for apps in APPLICATIONS),
-        *(faster(results[a], "nrk", "ark", f"{a} applications") for a in APPLICATIONS[1:]),
-    ]
-    printed = {"2 applications": (0.1, 2.7)}
-    return figure_of(claims, results, "utilization", because=BECAUSE, published=printed)
+    ]  # fmt: skip

@@ -12,12 +12,13 @@ from sar_lab.history.job_history import F64
 from sar_lab.mixes.synthetic_histories import BEGIN, synthetic_history
 from sar_lab.research.papers.history_marks import DAY, Marks, marks_of
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
+from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.sar_history import SYSTEMS
 from sar_lab.research.statistics import median_of
 
 WHERE = "sar-2016, Fig. 1 and Section 1"
 CLASS = "S"
-PUBLISHED = "a month of multi-switch jobs; they are more than 66 % (Taurus) and 50 % (Tsubame2.5)"
+SAID = quotes("sar-fig1")
 SEEDS = 3
 DAYS = 30
 EVERY = 600.0

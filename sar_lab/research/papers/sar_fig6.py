@@ -9,6 +9,7 @@ from sar_agent.fabric.spec import load_fabric
 from sar_lab.research.papers.claims import Claim, order
 from sar_lab.research.papers.outcome import Axes, Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import legend
+from sar_lab.research.papers.published import quotes
 from sar_lab.research.recorded_update import (
     TESTBED,
     RecordedUpdate,
@@ -18,11 +19,7 @@ from sar_lab.research.recorded_update import (
 
 WHERE = "sar-2016, Fig. 6"
 CLASS = "Q"
-PUBLISHED = (
-    "five phases: OpenSM says unpath and changes no table; ranks drain, move to the highLIDs and "
-    "acknowledge; tables of baseLIDs change, those of highLIDs do not; ranks move back and "
-    "acknowledge; the next update may come"
-)
+SAID = quotes("sar-fig6")
 SEEDS = 0
 SENDER, RECEIVER = 1, 3
 """Terminals of the first job: one at each switch."""
@@ -37,7 +34,8 @@ def ranks(update: RecordedUpdate) -> list[str]:
 
 
 def run(seeds: Sequence[int]) -> Outcome:
-    """Judges the record; `tests/live/test_five_phase.py` judges new runs the same way."""
+    """Judges the record, which a rerun reads again; `tests/live/test_five_phase.py` tests new
+    runs."""
     update = recorded_update()
     rows = [[what, f"{1e3 * at:.1f}"] for what, at in _steps(update)]
     ways = [
@@ -75,17 +73,18 @@ def _claims(update: RecordedUpdate) -> list[Claim]:
     return [
         order("1: each rank is told before it moves, and before any table changes",
               max(notices) < begun and all(n <= m for n, m in zip(notices, first_move,
-              strict=True))),
+              strict=True)), said=SAID["told"]),
         order("2: all ranks have moved to highLIDs, and said so, before tables change",
               len(away) == len(acks["unpath"]) == update.ranks
-              and max(away) <= max(acks["unpath"]) <= install and max(away) < begun),
-        order("3: tables of baseLIDs change", before[0] != after[0]),
-        order("3: tables of highLIDs do not", before[1] == after[1]),
+              and max(away) <= max(acks["unpath"]) <= install and max(away) < begun,
+              said=SAID["moved"]),
+        order("3: tables of baseLIDs change", before[0] != after[0], said=SAID["base"]),
+        order("3: tables of highLIDs do not", before[1] == after[1], said=SAID["high"]),
         order("4: no rank moves back before all tables are confirmed",
-              len(back) == update.ranks and ended <= installed <= min(back)),
+              len(back) == update.ranks and ended <= installed <= min(back), said=SAID["back"]),
         order("5: the update is over when all ranks have said that they are back",
               len(acks["repath"]) == update.ranks
-              and max(acks["repath"]) <= times("coordinator", "idle")[0]),
+              and max(acks["repath"]) <= times("coordinator", "idle")[0], said=SAID["over"]),
     ]  # fmt: skip
 
 

@@ -11,16 +11,15 @@ from sar_lab.replay.table1 import METRICS, column
 from sar_lab.research.papers.claims import Claim
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import COLOURS
+from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.sar_history import BECAUSE, HOW, LABELS, OTHERS, SYSTEMS, month
 from sar_lab.research.papers.worded_claims import PLAIN, judged
 
 WHERE = "sar-2016, Fig. 7"
 CLASS = "S"
-PUBLISHED = (
-    "over the month SAR's peaks lie below DFSSSP's on both machines and below all on Tsubame2.5; "
-    "its dark fiber is least, its jobs have most links"
-)
+SAID = quotes("sar-fig7")
 SEEDS = 1
+_QUOTES = dict(zip(METRICS, ("peak", "job", "dark", "links"), strict=True))
 Series = dict[str, dict[str, F64]]
 """Engine → metric → float64[samples]."""
 
@@ -69,6 +68,7 @@ def _claim(system: str, series: Series, other: str, metric: str) -> Claim:
         PLAIN,
         ours=f"at {float((sign * (theirs - ours)[both] > 0).mean()):.0%} of samples",
         published="at most samples",
+        said=SAID[_QUOTES[metric]],
     )
 
 

@@ -12,15 +12,13 @@ from sar_lab.mixes.synthetic_histories import BEGIN, synthetic_history
 from sar_lab.research.papers.claims import NEAR, value
 from sar_lab.research.papers.history_marks import DAY, marks_of
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
+from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.worded_claims import PLAIN, judged
 from sar_lab.research.statistics import median_of
 
 WHERE = "sar-2016, Section 4.3.2"
 CLASS = "S"
-PUBLISHED = (
-    "0 to 57 reconfigurations a day, 14 on average; in over a year four days had none, three of "
-    "them at a weekend"
-)
+SAID = quotes("sar-reroutes")
 SEEDS = 2
 DAYS = 365
 MOST, MEAN, QUIET = 57, 14, 4
@@ -44,13 +42,14 @@ def run(seeds: Sequence[int]) -> Outcome:
     weekend = (np.arange(DAYS) + FIRST_DAY) % 7 >= SATURDAY
     free, all_free = int((years[:, weekend] == 0).sum()), int((years == 0).sum())
     claims = [
-        value("most changes in a day", MOST, most.value, NEAR),
-        value("days of a year without a change", QUIET, quiet.value, NEAR),
+        value("most changes in a day", MOST, most.value, NEAR, said=SAID["range"]),
+        value("days of a year without a change", QUIET, quiet.value, NEAR, said=SAID["none"]),
         judged(
             "days without a change: those at weekends over 50 % of all",
             {"those at weekends": [free], "all": [all_free]},
             PLAIN,
             ours=f"{free} of {all_free} days of {len(seeds)} years",
+            said=SAID["none"],
         ),
     ]
     rows = [

@@ -20,15 +20,12 @@ from sar_lab.history import place_history
 from sar_lab.mixes.synthetic_histories import BEGIN, synthetic_history
 from sar_lab.research.papers.history_marks import DAY
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
+from sar_lab.research.papers.published import quotes
 from sar_lab.research.recorded_update import recorded_update
 
 WHERE = "sar-2016, Sections 4.3.1 and 4.3.3"
 CLASS = "N"
-PUBLISHED = (
-    "a run of the filter tool takes 16 s on average, at least 0.02 s, 99.1 % below two minutes; "
-    "the vast majority is squeue's latency. Tables of 210 switches are sent in 0.8 s, 4.6 µs a "
-    "block"
-)
+SAID = quotes("sar-times")
 SEEDS = 1
 DAYS = 30
 EVERY = 300.0

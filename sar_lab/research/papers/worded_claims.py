@@ -31,6 +31,7 @@ from itertools import pairwise
 import numpy as np
 
 from sar_lab.research.papers.claims import RESAMPLES, Claim, order, times_as_much, told_apart
+from sar_lab.research.papers.published import Quote
 from sar_lab.research.statistics import Estimate, bootstrap_of, median_of
 
 Draws = float | Sequence[float] | Estimate
@@ -60,7 +61,13 @@ _PLACES = (
 
 
 def judged(
-    says: str, numbers: Numbers, judge: Judge | None = None, *, ours: str = "", published: str = ""
+    says: str,
+    numbers: Numbers,
+    judge: Judge | None = None,
+    *,
+    ours: str = "",
+    published: str = "",
+    said: Quote | None = None,
 ) -> Claim:
     """The claim of a sentence; `ours` are our numbers as text, by default at how many places the
     sentence holds. Results are paired by seed unless `judge` says otherwise. Raises ValueError for
@@ -70,7 +77,7 @@ def judged(
     answers = [answer for answer, _, _ in each]
     _, held, places = each[0]
     text = ours or (f"at {held} of {places}" if places > 1 and len(each) == 1 else "")
-    return order(says, _all(answers), text, published or "yes")
+    return order(says, _all(answers), text, published or "yes", said)
 
 
 def _clauses(says: str, numbers: Numbers) -> list[str]:

@@ -183,7 +183,7 @@ def patterns_of(spec: str, seed: int) -> dict[tuple[str, str], PatternResult]:
                 fabric, pattern, some, played.end, down, float(played.overtaken.sum())
             )
     steps = flows[GRID]
-    end = packet_times(key_links(fabric, mix, steps), steps, MODEL).end
+    end = packet_times(key_links(fabric, grid_phases(mix), steps), steps, MODEL).end
     found[GRID, KEYS] = _result(fabric, GRID, steps, end, np.nan, 0)
     return found
 
@@ -195,7 +195,7 @@ def incast(fabric: Fabric, mix: JobMix) -> Flows:
         [pairs_to_first(some) if i % 2 == 0 else some[all_pairs(len(some))]]
         for i, some in enumerate(hosts)
     ]
-    return _steps(steps, [SEGMENTS / (len(some) - 1) for some in hosts])
+    return steps_of_jobs(steps, [SEGMENTS / (len(some) - 1) for some in hosts])
 
 
 def pairs_to_first(hosts: I32) -> I32:
@@ -219,16 +219,16 @@ def grid_phases(mix: JobMix) -> list[list[I32]]:
 def grid(fabric: Fabric, mix: JobMix) -> Flows:
     """`STEPS` exchanges of each job, to one neighbour each, in turns."""
     steps = [[each[k % len(each)] for k in range(STEPS)] for each in grid_phases(mix)]
-    return _steps(steps, [SEGMENTS / STEPS] * len(steps))
+    return steps_of_jobs(steps, [SEGMENTS / STEPS] * len(steps))
 
 
-def key_links(fabric: Fabric, mix: JobMix, flows: Flows) -> FlowLinks:
-    """The links of `grid`'s messages with a routing key for each neighbour of each job, made in
-    the order of jobs, and shifted (NRK) for what the keys before use."""
+def key_links(fabric: Fabric, jobs: Sequence[Sequence[I32]], flows: Flows) -> FlowLinks:
+    """The links of messages with a routing key for each phase of each job, made in the order of
+    jobs, and shifted (NRK) for what the keys before use."""
     tree = key_tree(fabric)
     load = np.zeros(fabric.channels, np.int64)
     ways: list[dict[tuple[int, int], list[int]]] = []
-    for phases in grid_phases(mix):
+    for phases in jobs:
         most = np.zeros(fabric.channels, np.int64)
         ways.append({})
         for phase in phases:
@@ -280,7 +280,7 @@ def segment_seconds(fabric: Fabric) -> float:
     return segment_gbit() / float(fabric.terminal_rate.min())
 
 
-def _steps(jobs: Sequence[Sequence[I32]], segments: Sequence[float]) -> Flows:
+def steps_of_jobs(jobs: Sequence[Sequence[I32]], segments: Sequence[float]) -> Flows:
     """The steps of all jobs, and the segments of each message of a job, which may be parts."""
     sizes = [[len(step) for step in job] for job in jobs]
     ends = np.concatenate([step for job in jobs for step in job]).astype(np.uint32)

@@ -159,7 +159,7 @@ def play(
     mix = JobMix.of(make_job(p.job, t) for p, t in zip(trace.programs, placement, strict=True))
     engine = "dmodk" if row in ("D-mod-k", "NRK") else "sar-plus"
     routes = load_engine(engine).route(fabric, mix, Options())
-    source = _some_keys(phase_keys(tree, shifted=True), keys) if row in KEYED else None
+    source = _some_keys(phase_keys(tree, "nrk"), keys) if row in KEYED else None
     seconds = request * STEP_BYTES * scale * 8e-9 / rate
     times = play_trace(fabric, routes, trace, placement, keys=source, request_seconds=seconds)
     return _slowdowns(times, phased)

@@ -1,27 +1,60 @@
-"""ARK and NRK for traces (routing-keys-2017): a routing key for each phase of each program, made
-from the messages of that phase alone. ARK uses the key unchanged; NRK chooses the best shift for
-the flows that run when the key is requested."""
+"""Keys for traces (routing-keys-2017): a routing key for each phase of each program, made from the
+messages of that phase alone. ARK uses the key unchanged; NRK chooses a shift for the flows that run
+when the key is requested. Both are ours, and as printed (`engines/keys_printed.py`)."""
 
 from __future__ import annotations
 
-from sar_agent.keys.routes import KeyTree, RoutingKey, choose_shift, make_key, rows_of, unshifted
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sar_agent.keys.routes import (
+    KeyTree,
+    RoutingKey,
+    Shift,
+    choose_shift,
+    make_key,
+    rows_of,
+    unshifted,
+)  # fmt: skip
+from sar_agent.keys.routes.key import Flows
 from sar_agent.routing.lid_offsets import KeyRows
+from sar_lab.research.engines.keys_printed import READINGS, printed_key, printed_shift
 from sar_lab.research.trace.play_trace import KeySource, PhaseRequest
 
+Shifter = Callable[[RoutingKey, NDArray[np.integer]], Shift]
 
-def phase_keys(tree: KeyTree, *, shifted: bool) -> KeySource:
-    """Answers key requests as ARK does, or (`shifted`) as NRK does. Every running phase gets a LID
-    offset: a simulated fabric has as many as needed."""
+
+def _ours(tree: KeyTree, flows: Flows) -> RoutingKey:
+    return make_key(tree, [flows])
+
+
+KINDS: dict[str, tuple[Callable[[KeyTree, Flows], RoutingKey], Shifter | None]] = {
+    "ark": (_ours, None),
+    "nrk": (_ours, choose_shift),
+    "ark-printed": (printed_key, None),
+    "nrk-printed": (printed_key, partial(printed_shift, reading=READINGS[0])),
+    "nrk-printed-links": (printed_key, partial(printed_shift, reading=READINGS[1])),
+}
+"""Name → how a key is made, and shifted."""
+
+
+def phase_keys(tree: KeyTree, kind: str) -> KeySource:
+    """Answers key requests as a kind does. Every running phase gets a LID offset: a simulated
+    fabric has as many as needed."""
+    make, shift = KINDS[kind]
     made: dict[tuple[str, str, bytes], RoutingKey] = {}
     rows: dict[tuple[str, str, bytes], KeyRows] = {}
 
     def answer(request: PhaseRequest) -> KeyRows:
         name = request.job, request.key, request.source.tobytes() + request.destination.tobytes()
         if name not in made:
-            made[name] = make_key(tree, [(request.source, request.destination)])
+            made[name] = make(tree, (request.source, request.destination))
         key = made[name]
-        if shifted:
-            return rows_of(key, choose_shift(key, request.flows), tree.fabric)
+        if shift:
+            return rows_of(key, shift(key, request.flows), tree.fabric)
         if name not in rows:
             rows[name] = rows_of(key, unshifted(key), tree.fabric)
         return rows[name]
