@@ -19,13 +19,13 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from sar_agent import __version__
-from sar_agent.agent.daemon import new_pages, run_passes
+from sar_agent.agent.daemon import run_passes
 from sar_agent.agent.waiting import DaemonSignals
 from sar_agent.config.model import Config
 from sar_agent.errors import SarError
 from sar_agent.install.subnet_manager import SmStatus, load_subnet_manager
 from sar_agent.jobs.source import job_source
-from sar_agent.live_page import PageSnapshot, Trouble
+from sar_agent.live_page import LivePages, PageSnapshot, Trouble
 from sar_agent.live_page.web_app import WebApp
 from sar_agent.standby.numbering import number_above
 from sar_agent.standby.peer_link import PeerLink
@@ -51,7 +51,8 @@ class StandbyDaemon:
         self.config = config
         self.metrics = Metrics(__version__, config.agent.mode, config.agent.engine)
         self.unexpected = UnexpectedErrors(self.metrics.unexpected_errors)
-        self.signals, self.notifier, self.pages = DaemonSignals(), Notifier(), new_pages()
+        self.signals, self.notifier, self.pages = DaemonSignals(), Notifier(), LivePages()
+        self._page = WebApp(self.pages, config.agent.page)
         self._manager, self._source = load_subnet_manager(config), job_source(config.slurm)
         self._status: SmStatus | None = None
         """The own subnet manager's status when it was last asked; None where it did not answer."""
@@ -70,7 +71,7 @@ class StandbyDaemon:
         stop, threads = self.signals.stop, []
         self.metrics.standby_configured.set(1)
         if address := self.config.agent.metrics_host_port:
-            self.metrics.serve(*address, WebApp(self.pages, self.config.agent.page))
+            self.metrics.serve(*address)
         self.signals.listen(self._end_passes)
         self.server.start()
         try:
@@ -161,7 +162,7 @@ class StandbyDaemon:
         manager = load_subnet_manager(self.config)
         number_above(manager, self._highest)
         try:
-            run_passes(self.config, passes, self.notifier, manager, self.metrics, self.pages)
+            run_passes(self.config, passes, self.notifier, manager, self.metrics)
         finally:
             self._passes = None
             with self.link.lock:
@@ -187,6 +188,7 @@ class StandbyDaemon:
         self._problems.problem("role", words)
         self.notifier.alive(words)
         self.pages.show(self._standby_page(words, status))
+        self.metrics.page = self._page
         now = time.time()
         if status:
             self.metrics.show_sm(status.engine, status.generation, status.unknown_terminals)

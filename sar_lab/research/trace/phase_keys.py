@@ -4,7 +4,7 @@ the flows that run when the key is requested."""
 
 from __future__ import annotations
 
-from sar_agent.keys.routes import KeyTree, RoutingKey, choose_shift, make_key, rows_of, unshifted
+from sar_agent.routing.keys import KeyTree, RoutingKey, choose_shift, make_key, rows_of, unshifted
 from sar_agent.routing.lid_offsets import KeyRows
 from sar_lab.research.trace.play_trace import KeySource, PhaseRequest
 
