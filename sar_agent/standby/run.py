@@ -90,7 +90,7 @@ class StandbyDaemon:
                 if status and self._may_lead(status):
                     self._lead(status)
                 else:
-                    self._follow(status)
+                    self._stand_by(status)
         finally:
             stop.set()
             self.notifier.stopping()
@@ -106,7 +106,7 @@ class StandbyDaemon:
     def _exchange(self) -> None:
         self.unexpected.guard("peer", self.link.exchange, False)
         self._end_lost()
-        self.unexpected.guard("peer", self._show, None, part=True)
+        self.unexpected.guard("peer", self._set_metrics, None, part=True)
 
     def _ask(self) -> None:
         self._status = self.unexpected.guard("status", self._read_status, None)
@@ -154,7 +154,7 @@ class StandbyDaemon:
             term,
             status.generation,
         )
-        self._show()
+        self._set_metrics()
         self._passes = passes = DaemonSignals(self.signals.wake)
         self._end_lost()
         if self.signals.stop.is_set():
@@ -179,7 +179,7 @@ class StandbyDaemon:
             self._heard = self.link.terms.load().highest
         return self._heard
 
-    def _follow(self, status: SmStatus | None) -> None:
+    def _stand_by(self, status: SmStatus | None) -> None:
         """Look whether this agent could take over, then wait a little."""
         what = f"is {status.role}" if status else "does not answer"
         if status and status.role == "master":
@@ -228,7 +228,7 @@ class StandbyDaemon:
         self.metrics.slurm_reachable.set(not problem)
         self._problems.problem("slurm", problem, "Slurm answers again")
 
-    def _show(self) -> None:
+    def _set_metrics(self) -> None:
         report, metrics = self.link.report, self.metrics
         metrics.standby.set(not self._master)
         metrics.install_mode.set(self._master and self.config.agent.mode == "install")
