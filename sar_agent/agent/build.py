@@ -37,7 +37,6 @@ from sar_agent.install.transit import Transit
 from sar_agent.jobs.source import JobSource, job_source
 from sar_agent.keys.pool import KeyPool
 from sar_agent.keys.requests import KeyRequests
-from sar_agent.live_page import LivePages
 from sar_agent.routing import load_engine
 from sar_agent.telemetry.metrics import Metrics
 from sar_agent.util.backoff import Backoff
@@ -87,15 +86,14 @@ def build_agent(
     on_event: Callable[[], None] = lambda: None,
     on_edit: Callable[[], None] = lambda: None,
     metrics: Metrics | None = None,
-    pages: LivePages | None = None,
 ) -> Agent:
     """An agent for single passes (`once`): it hears no messages, and acts on every change at once.
     As a `daemon`, its intake of messages will be started, and changes of the jobs may wait.
 
     `manager` and `source`: instead of those that the configuration names. `on_event` and `on_edit`
     are called from other threads: a message came, topology.conf changed. `metrics`: those of this
-    process, where it has had an agent before. `pages` are shown what passes do. Raises `InputError`
-    for an engine, a manager or a source that does not exist."""
+    process, where it has had an agent before. Raises `InputError` for an engine, a manager or a
+    source that does not exist."""
     folder = config.agent.state_dir
     metrics = metrics or Metrics(__version__, config.agent.mode, config.agent.engine)
     unexpected, problems = UnexpectedErrors(metrics.unexpected_errors), ProblemLog(log)
@@ -156,7 +154,6 @@ def build_agent(
         pacing=Pacing(config.agent, patient=daemon),
         # One failure is often transient, so the next pass may try again.
         backoff=Backoff(config.agent.interval_seconds, config.agent.backoff_max_seconds, free=1),
-        pages=pages or LivePages(""),
         window=window,
         events=events,
     )

@@ -9,9 +9,7 @@ and so do events of Slurm's hooks (`events/`), as soon as the pacer allows.
 from __future__ import annotations
 
 import logging
-import os
 import threading
-import time
 from functools import partial
 
 from sar_agent import __version__
@@ -21,8 +19,6 @@ from sar_agent.agent.waiting import DaemonSignals, wait
 from sar_agent.config.model import Config
 from sar_agent.install.subnet_manager import SubnetManager
 from sar_agent.keys.make_key import warm
-from sar_agent.live_page import LivePages
-from sar_agent.live_page.web_app import WebApp
 from sar_agent.telemetry.metrics import Metrics
 from sar_agent.util.lock_file import Lock
 from sar_agent.util.systemd import Notifier
@@ -30,11 +26,6 @@ from sar_agent.util.systemd import Notifier
 log = logging.getLogger(__name__)
 FALTERING = 5.0
 """Seconds until the next pass where even the wait between two passes failed."""
-
-
-def new_pages() -> LivePages:
-    """The pages of this process, before its first pass."""
-    return LivePages(f"{os.getpid()}-{time.time_ns():x}")
 
 
 def run(config: Config) -> None:
@@ -56,18 +47,16 @@ def run_passes(
     notifier: Notifier,
     manager: SubnetManager | None = None,
     metrics: Metrics | None = None,
-    pages: LivePages | None = None,
 ) -> None:
     """Pass after pass until `signals.stop`, of an agent that begins with what is on disk.
 
-    `manager`: instead of the configured one. `metrics` and `pages` are served already."""
+    `manager`: instead of the configured one. `metrics` are served already."""
     wake, stop = signals.wake, signals.stop
 
     def touched() -> None:
         signals.edited.set()
         wake.set()
 
-    own_pages = pages or new_pages()
     agent = build_agent(
         config,
         manager,
@@ -75,13 +64,12 @@ def run_passes(
         on_event=wake.set,
         on_edit=touched,
         metrics=metrics,
-        pages=own_pages,
     )
     observer, events, pacing = agent.observer, agent.events, agent.pacing
     calls = RepairCalls(agent.manager, wake.set)
     agent.keys.publish()
     if metrics is None and (address := config.agent.metrics_host_port):
-        agent.metrics.serve(*address, WebApp(own_pages, config.agent.page))
+        agent.metrics.serve(*address)
     events.start()
     if config.agent.mode == "install":
         calls.start()

@@ -160,7 +160,7 @@ class Agent(Parts):
         followed, wait = self.amendments.follow(current, site)
         if followed is not current and followed.plan:
             self.publisher.new_plan(followed.plan)
-            self.pool.follow(site.fabric, followed.plan.routes)
+            self.pool.adopt_repaired(site.fabric, followed.plan.routes)
             self.pacing.again()
         return followed, wait
 

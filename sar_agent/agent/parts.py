@@ -18,7 +18,6 @@ from sar_agent.events.intake import EventIntake
 from sar_agent.install.subnet_manager import SubnetManager
 from sar_agent.install.transit import Transit
 from sar_agent.keys.pool import KeyPool
-from sar_agent.live_page import LivePages
 from sar_agent.telemetry.metrics import Metrics
 from sar_agent.util.backoff import Backoff
 from sar_agent.util.problem_log import ProblemLog
@@ -46,7 +45,6 @@ class Parts:
     pacing: Pacing
     backoff: Backoff
     """Reroutes that failed are tried again, but ever less often."""
-    pages: LivePages
     window: LastWindow
     """The last window of counters."""
     events: EventIntake

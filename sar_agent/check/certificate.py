@@ -6,8 +6,8 @@ either of these to the LIDs of all of them. They do not cover the other switches
 spines these paths turn from down to up, and an order that serves them leaves less room for other
 tables and for repairs.
 
-The certificate of a routes file is judged by the tables: nothing that the file says of itself is
-believed.
+The certificate of a routes file is verified against the tables; nothing that the file says about
+itself is believed.
 """
 
 from __future__ import annotations
@@ -62,9 +62,10 @@ def _has_units(fabric: Fabric) -> bool:
 def host_planes(
     fabric: Fabric, proved: ProvedTables, senders: Bool | None, units: bool = False
 ) -> Planes:
-    """uint16[L, S · P · P]: the dependencies of hosts in proved tables, known ones and those that
-    may be at the switches `senders` (bool[S]); all that exist where packets to these come to a
-    circle. With `units`, aggregation units count as hosts."""
+    """uint16[L, S · P · P]: the dependencies of packets between hosts in proved tables: known
+    hosts, and those that may appear at the switches `senders` (bool[S]). If packets to these
+    switches run in a circle, every dependency counts. With `units`, aggregation units count as
+    hosts."""
     planes, wiring = proved.counts.copy(), proved.wiring
     if senders is not None and (senders.any() or units):
         wiring = with_hosts(fabric, wiring, senders, units)
@@ -72,7 +73,7 @@ def host_planes(
         known = (fabric.terminals_at > 0) & ~np.bool_(wiring.by_hop)
         if units or (senders & ~known).any():
             selected |= wiring.destination_kind > 0
-        if not proved.follow(wiring, selected, planes):
+        if not proved.add_dependencies(wiring, selected, planes):
             planes[:] = 1  # in no order
     return planes[: int(wiring.lanes)]
 

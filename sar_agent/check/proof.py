@@ -33,10 +33,10 @@ class ProvedTables:
     everyone: bool = False
     """Whether there is no credit loop even with traffic to the switches' own LIDs."""
 
-    def follow(self, wiring: Wiring, selected: Bool, planes: Planes) -> bool:
+    def add_dependencies(self, wiring: Wiring, selected: Bool, planes: Planes) -> bool:
         """Adds to `planes` the dependencies of the trees `selected` (bool[D]), for the senders of
         `wiring`; False where packets come to a circle, as they may to ports that are down."""
-        return _follow(wiring, self.egress, self.level, selected, False, planes)
+        return _dependencies(wiring, self.egress, self.level, selected, False, planes)
 
 
 def prove(fabric: Fabric, routes: Routes) -> ProvedTables | None:
@@ -47,12 +47,12 @@ def prove(fabric: Fabric, routes: Routes) -> ProvedTables | None:
         levels = np.empty((*routes.egress.shape[:2], 0), np.uint8)
     egress, level = read_only(routes.egress.copy()), read_only(levels.copy())
     counts = no_dependencies(wiring)
-    if not _follow(wiring, egress, level, wiring.destination_kind > 0, True, counts):
+    if not _dependencies(wiring, egress, level, wiring.destination_kind > 0, True, counts):
         return None
     return ProvedTables(wiring, egress, level, read_only(counts))
 
 
-def _follow(
+def _dependencies(
     wiring: Wiring, egress: U8, level: U8, selected: Bool, everywhere: bool, planes: Planes
 ) -> bool:
     handed = read_only(np.empty((len(selected), 0), np.uint16))

@@ -6,11 +6,12 @@ from all senders to the LIDs of X, as traffic between hosts; from X to hosts; an
 of X. Where lanes are chosen hop by hop, the host may be at any port of X that has no live cable to
 a switch.
 
-A large set is found by halving, and likely sets are tried first: all switches with hosts (where the
-check proved everyone, nothing more is counted), then all others at once, else those of them with a
-free port. The number of added paths is bounded by a share of the tables' entries: on three-level
-trees, hosts at upper switches close loops, and a few paths show it. **Weak spot:** what is found is
-safe, but not the largest safe set: it depends on the order of the switches and on that bound.
+Switches with hosts are tried first (if the check proved the traffic of everyone, they need no
+further count), then all others at once, and if that fails, those of them with a free port. A set
+that fails is halved, and each half is tried. The number of added paths is bounded by a share of the
+tables' entries: on three-level trees, hosts at upper switches close loops, and a few paths show it.
+**Weak spot:** what is found is safe, but not the largest safe set: it depends on the order of the
+switches and on that bound.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import Bool
 from sar_agent.routing.routes import Routes
 
-SHARE, LEAST, SAMPLE = 32, 1 << 16, 48
-"""The bound on paths that are added: one per `SHARE` entries of the tables, but at least `LEAST`;
-and the number of switches by which a large set is tried first."""
-SEARCH = 16
+ENTRIES_A_PATH, LEAST_PATHS, SAMPLED_SWITCHES = 32, 1 << 16, 48
+"""At most one path is added for each `ENTRIES_A_PATH` entries of the tables, but `LEAST_PATHS` in
+any case. Of a large set, `SAMPLED_SWITCHES` switches are tried first."""
+SEARCHED_A_PATH = 16
 """Dependencies that a search for a loop examines in the time of one path."""
 
 
@@ -71,7 +72,7 @@ class _Search:
 
     def halve(self, switches: Bool, times: int = 1) -> None:
         """Adds as many of `switches` as are found within `times` the bound on paths."""
-        self.left = times * max(LEAST, self.proved.egress.size // SHARE)
+        self.left = times * max(LEAST_PATHS, self.proved.egress.size // ENTRIES_A_PATH)
         waiting = [np.flatnonzero(switches)]
         while waiting:
             group = waiting.pop()
@@ -86,7 +87,9 @@ class _Search:
         wiring = with_hosts(self.fabric, self.proved.wiring, self.proved_switches | switches)
         senders = np.count_nonzero(self.hosts | self.proved_switches | switches)
         sample = np.zeros_like(switches)
-        sample[np.flatnonzero(switches)[:: 1 + np.count_nonzero(switches) // SAMPLE]] = True
+        sample[np.flatnonzero(switches)[:: 1 + np.count_nonzero(switches) // SAMPLED_SWITCHES]] = (
+            True
+        )
         # With lanes hop by hop, the lanes depend on the port at which the host is.
         new = switches if wiring.by_hop else switches & ~self.hosts
         to_hosts = led_to(self.fabric, self.proved_switches)
@@ -99,10 +102,9 @@ class _Search:
         ):
             if not sources:
                 continue
-            self.left -= (
-                int(sources * np.count_nonzero(selected)) + trial[0].size * self.lanes // SEARCH
-            )
-            arrive = self.proved.follow(wiring, selected, trial)
+            searched = trial[0].size * self.lanes // SEARCHED_A_PATH
+            self.left -= int(sources * np.count_nonzero(selected)) + searched
+            arrive = self.proved.add_dependencies(wiring, selected, trial)
             if not (arrive and Dependencies(wiring, trial[: self.lanes]).acyclic):
                 return False
         self.planes, self.proved_switches = trial, self.proved_switches | switches

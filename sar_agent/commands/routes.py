@@ -72,7 +72,6 @@ def route(
 ) -> None:
     """Compute routes, check them, and write them to a folder; exit code 1 if a check fails."""
     from sar_agent.check import check_routes
-    from sar_agent.commands.source_routed import describe, write_offsets
     from sar_agent.formats.export import export_routes
     from sar_agent.formats.routes_folder import write_routes_folder
     from sar_agent.routing import load_engine
@@ -85,7 +84,7 @@ def route(
     mix = read_mix(jobs, network)
     options = replace(options, partitions=read_partitions(partitions, network, mix))
     if is_source_routed(chosen) and out is None:
-        report, sentence = describe(chosen, network, mix, options)
+        report, sentence = chosen.describe(network, mix, options)
         if as_json:
             print_json(report)
         else:
@@ -101,9 +100,7 @@ def route(
         write_routes_folder(out, network, routes)
         export_routes(out, network, routes, formats)
         if is_source_routed(chosen):
-            paths = chosen.paths(network, mix, options)
-            if paths.one_root_per_source:
-                write_offsets(out / "lid_offsets.txt", paths)
+            chosen.write_offsets(out / "lid_offsets.txt", network, mix, options)
     if as_json:
         print_json(
             {

@@ -1,4 +1,4 @@
-"""Keys that cannot act because of another one, for `sar-agent config check`."""
+"""Keys without effect because of another key's value, for `sar-agent config check`."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from typing import Any
 
 TEXTS = frozenset({"error", "job", "note", "phase", "sentence", "state"})
 """Keys whose values are texts."""
-LONGEST = 65536
+LONGEST_ANSWER = 65536
 """Bytes of an answer that a client reads, at most."""
 
 

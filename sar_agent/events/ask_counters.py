@@ -6,7 +6,7 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from sar_agent.events.answers import LONGEST, decode_answer
+from sar_agent.events.answers import LONGEST_ANSWER, decode_answer
 from sar_agent.events.dispatch import STATUS
 
 
@@ -21,7 +21,7 @@ def read_counters(path: Path | None) -> dict[str, Any] | None:
             stream.connect(str(path))
             stream.sendall(STATUS + b"\n")
             with stream.makefile("rb") as reader:
-                answer = decode_answer(reader.read(LONGEST))["status"]
+                answer = decode_answer(reader.read(LONGEST_ANSWER))["status"]
         return {name: answer[name] for name in ("events", "refused", "waiting", "update")}
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -37,7 +37,7 @@ class MessageHandler(Protocol):
         """The model of each event, by name."""
         ...
 
-    def take(self, message: Message, uid: int) -> Mapping[str, Any]:
+    def handle(self, message: Message, uid: int) -> Mapping[str, Any]:
         """Handles a message, quickly, and returns the fields of the answer beside `ok`. Raises
         `MessageRefused`, which is counted; an answer with an `ok` of its own is not a refusal."""
         ...
@@ -60,12 +60,12 @@ class JobEvents:
         self.authority, self.inbox, self.environment = authority, inbox, environment
         self.job_answer = job_answer
 
-    def take(self, message: Message, uid: int) -> Mapping[str, Any]:
+    def handle(self, message: Message, uid: int) -> Mapping[str, Any]:
         """Puts the event into the inbox if it is news."""
         assert isinstance(message, Event)
         self.authority.check_event(message, uid)
         if self.authority.is_news(message):
-            self.inbox.put(message, uid)
+            self.inbox.add(message, uid)
         answer = self.job_answer(message, uid)
         if message.event == "start" and "wait" in answer:
             return answer  # without an environment, the job's steps ask for all of it
@@ -108,10 +108,10 @@ class Dispatcher:
             if peer is not None and peer not in self.trusted and self.rate.spent(peer):
                 raise _too_often(peer)
             uid, payload = self.decode(line)
-            if uid not in self.trusted and not self.rate.take(uid, len(payload)):
+            if uid not in self.trusted and not self.rate.allow(uid, len(payload)):
                 raise _too_often(uid)
             message = parse(payload, self._models)
-            answer = self._handlers[message.event].take(message, uid)
+            answer = self._handlers[message.event].handle(message, uid)
         except MessageRefused as refused:
             return self.refuse(refused, transport)
         self.counters.accepted(message, transport)

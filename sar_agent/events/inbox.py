@@ -1,10 +1,9 @@
 """Events that wait for the agent, merged so that they stay few.
 
-An event says no more than "read the queue", and what the traffic of a job is, so the inbox holds
+An event tells the agent to read the queue, and may name the traffic of a job. So the inbox holds
 one report for each job and sender, however many events arrive. When it is full it only records that
 an event arrived: reading the queue finds the rest. A quarter of the room is reserved for root and
-SlurmUser, and no other uid may have more than `MOST_OF_A_UID` reports.
-"""
+SlurmUser, and no other uid may have more than `MOST_OF_A_UID` reports."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 from sar_agent.events.message import Event, MessageRefused, RefusalReason
 from sar_agent.util.quota import Bound, Quota
 
-MOST = 65536
+MOST_REPORTS = 65536
 """Reports in the inbox."""
 MOST_OF_A_UID = 4096
 
@@ -36,7 +35,7 @@ class Inbox:
     def __init__(
         self,
         wake: Callable[[], None] = lambda: None,
-        most: int = MOST,
+        most: int = MOST_REPORTS,
         clock: Callable[[], float] = time.monotonic,
         trusted: Collection[int] = frozenset(),
     ) -> None:
@@ -46,7 +45,7 @@ class Inbox:
         self._reports: dict[tuple[str, int], JobReport] = {}
         self._times: tuple[float, float] | None = None
 
-    def put(self, event: Event, uid: int) -> None:
+    def add(self, event: Event, uid: int) -> None:
         """Adds an event. Raises `MessageRefused` if there is no room for its report; the queue is
         read even then."""
         key, traffic = (event.job, uid), event.known_traffic

@@ -12,9 +12,9 @@ from collections.abc import Callable
 
 A_SECOND = 500.0
 """Tokens added to a bucket in a second; a short message takes one."""
-BURST = 5000.0
+BUCKET_SIZE = 5000.0
 """Capacity of a bucket: the thousand processes of a job may send at once."""
-BYTES = 4096
+BYTES_A_TOKEN = 4096
 """Bytes of a message for each further token."""
 MOST_UIDS = 4096
 """Buckets that are kept."""
@@ -26,7 +26,7 @@ class TokenBuckets:
     def __init__(
         self,
         a_second: float = A_SECOND,
-        burst: float = BURST,
+        burst: float = BUCKET_SIZE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._a_second, self._burst, self._clock = a_second, burst, clock
@@ -34,10 +34,10 @@ class TokenBuckets:
         self._left: dict[int, tuple[float, float]] = {}
         """Tokens by uid, and when they were counted; the uid that sent last comes last."""
 
-    def take(self, uid: int, length: int = 0) -> bool:
+    def allow(self, uid: int, length: int = 0) -> bool:
         """Takes the tokens for a message of `length` bytes; if too few are left, takes none and
         returns False."""
-        cost = 1.0 + length // BYTES
+        cost = 1.0 + length // BYTES_A_TOKEN
         with self._lock:
             left = self._now(uid)
             enough = left >= cost

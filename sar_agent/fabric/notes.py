@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sar_agent.fabric.model import Fabric
 from sar_agent.fabric.rates import UNREAD
-from sar_agent.util.text_files import INSTEAD
+from sar_agent.util.text_files import READ_INSTEAD
 
 SAME_NAME = "machines with the description"
 
@@ -20,7 +20,7 @@ def twin_note(description: str, guids: tuple[int, int], leaves: tuple[str, str])
 
 def repeated_notes(fabric: Fabric) -> tuple[str, ...]:
     """Those of guessed speeds, of machines with one name, and of files that cannot be read."""
-    words = (UNREAD, SAME_NAME, INSTEAD)
+    words = (UNREAD, SAME_NAME, READ_INSTEAD)
     return tuple(note for note in fabric.notes if any(word in note for word in words))
 
 

@@ -18,12 +18,12 @@ from sar_agent.five_phase.storage import CoordinatorStorage
 from sar_agent.five_phase.trace import InstalledFiles, Trace
 from sar_agent.util.quota import Quota
 
-MOST = 65536
+MOST_SUBSCRIBERS = 65536
 """Subscribers."""
 MOST_OF_A_USER = 8192
 MOST_OF_A_JOB = 1024
 RESERVED = 4096
-"""Of `MOST`, places for subscribers of trusted users."""
+"""Of `MOST_SUBSCRIBERS`, places for subscribers of trusted users."""
 
 
 class UncoveredSubscriber(SarError):
@@ -51,8 +51,10 @@ class Coordinator:
         """The state on disk; None until the first step, which writes all of it."""
         self._state = restarted(saved, now, rules) if saved else CoordinatorState()
         self._trace.started(saved or CoordinatorState())
-        self.of_job: Quota[str] = Quota(MOST, MOST_OF_A_JOB)
-        self.of_user: Quota[int | None] = Quota(MOST, MOST_OF_A_USER, kept=RESERVED, trusted={None})
+        self.of_job: Quota[str] = Quota(MOST_SUBSCRIBERS, MOST_OF_A_JOB)
+        self.of_user: Quota[int | None] = Quota(
+            MOST_SUBSCRIBERS, MOST_OF_A_USER, kept=RESERVED, trusted={None}
+        )
         """Subscribers by job and by user; None are root and SlurmUser."""
         self._count(CoordinatorState(), self._state, self._state.members)
         self.all_known_at = now if saved else now + rules.lease
@@ -93,7 +95,7 @@ class Coordinator:
         with self._changed:
             return self._step(message, self.clock())
 
-    def saw(self, files: InstalledFiles) -> None:
+    def trace_files(self, files: InstalledFiles) -> None:
         """Trace what the driver found on disk and in force."""
         self._trace.files(self._state, files)
 

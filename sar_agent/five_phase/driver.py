@@ -270,7 +270,7 @@ class FivePhase:
     def _trace(self, status: SmStatus) -> None:
         if kept := status.restart_generation:
             files = InstalledFiles(kept, status.install_pending, status.generation)
-            self.coordinator.saw(files)
+            self.coordinator.trace_files(files)
 
     def _do(self, message: Message) -> tuple[Action, ...]:
         before, struck = self.coordinator.state.phase, self.coordinator.state.strikes

@@ -1,4 +1,4 @@
-"""Is there a shelter, and does it stay? The tables on which connections wait must not change.
+"""The shelter: tables on which connections wait during an update, and which must stay meanwhile.
 
 The shelter is LID offset 1: Up*/Down* routes in a virtual lane of its own
 (routing/lid_offsets.py). It depends on the fabric only. Where the fabric has changed, the plan is

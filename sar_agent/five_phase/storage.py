@@ -29,7 +29,7 @@ from sar_agent.util.store import JsonStore
 from sar_agent.util.text_files import write_text
 
 log = logging.getLogger(__name__)
-HISTORY = 4096
+FORMER_LINES = 4096
 """Lines of former subscribers, at least, before the file is rewritten."""
 
 
@@ -113,7 +113,7 @@ class CoordinatorStorage:
             self._synced = size
 
     def _append(self, lines: list[str], after: CoordinatorState) -> None:
-        if self._file < 0 or self._lines > HISTORY + 2 * len(after.members):
+        if self._file < 0 or self._lines > FORMER_LINES + 2 * len(after.members):
             self._write_all(after)
             return
         data = "".join(lines).encode()

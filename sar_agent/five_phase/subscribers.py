@@ -74,7 +74,7 @@ class Subscribers:
     ) -> None:
         self.coordinator, self.authority, self.counted = coordinator, authority, counted
 
-    def take(self, message: Message, uid: int) -> Mapping[str, Any]:
+    def handle(self, message: Message, uid: int) -> Mapping[str, Any]:
         """Handles a message. Raises `MessageRefused` for a job or a subscriber of another user, for
         a job that the queue has not shown, and if there is no room."""
         self.authority.check_owner(message, uid)

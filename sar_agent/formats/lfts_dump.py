@@ -116,10 +116,11 @@ class GuidTables:
         remedy: str = SAME_TIME,
         say: Callable[[str], None] | None = None,
     ) -> Routes:
-        """The tables on the indices of `fabric`; what only one of them has, has no route, and `say`
-        is told of destinations that are left out. Raises `DumpUnfinished` where they have none of
-        its switches, with `whole` also where a live one has no table, and with `strict` where they
-        have switches or (with `remedy`) more than a few destinations that it does not have."""
+        """The tables on the indices of `fabric`. Switches and destinations that only one of them
+        has get no route; `say` is told of destinations that are left out. Raises `DumpUnfinished`
+        where they have none of its switches, with `whole` also where a live one has no table, and
+        with `strict` where they have switches or (with `remedy`) more than a few destinations that
+        it does not have."""
 
         def bad(what: str, line: int | None = None, remedy: str = SAME_TIME) -> DumpUnfinished:
             return DumpUnfinished(what, file=self.file, line=line, remedy=remedy)

@@ -19,8 +19,8 @@ from sar_agent.routing.routes import NO_ROUTE, Routes
 
 
 def completed(fabric: Fabric, routes: Routes) -> Routes:
-    """The routes with an entry at each live switch that bears no hosts and has none, towards a
-    neighbour that has one; such a switch is then no place where unknown hosts may send.
+    """The routes with an entry at each live switch without hosts that had none; it leads to a
+    neighbour that has one. Unknown hosts may then not send at such a switch.
 
     A tree is left as it is where packets of known hosts do not arrive: the check finds that."""
     wanted = np.concatenate([fabric.terminal_up, fabric.switch_up])

@@ -47,9 +47,8 @@ def table_changes(fabric: Fabric, before: Routes | None, after: Routes) -> Table
 
 
 def differences(wanted: RoutesFile, found: RoutesFile) -> int:
-    """How many entries of `found` differ from `wanted`: of each (switch, destination, LID offset)
-    that both know, where LID offsets beyond the plan's repeat its first; and of lanes hop by
-    hop."""
+    """The number of entries that differ, lanes hop by hop included, at the switches and
+    destinations that both know. LID offsets that the plan does not have repeat its first."""
     at = align(wanted.nodes, found.nodes)
     count = 0
     for offset, table in enumerate(found.forwarding):

@@ -16,8 +16,8 @@ from sar_agent.formats.routes_file import RoutesFile
 
 
 def lacks_switches(fabric: Fabric, file: RoutesFile) -> bool:
-    """Whether some switch of `file` is not in `fabric`, or not up, and all that is up in `fabric`
-    is where the file has it: switches, cables and terminals, each at its port."""
+    """Whether `fabric` is that of `file` with some switches missing or down: all other switches,
+    cables and terminals are where the file has them, each at its port."""
     row = np.searchsorted(file.switch_guids, fabric.switch_guid)
     row = np.minimum(row, len(file.switch_guids) - 1)
     known = file.switch_guids[row] == fabric.switch_guid

@@ -33,7 +33,7 @@ from sar_agent.util.text_files import write_bytes
 
 log = logging.getLogger(__name__)
 MOST = 4
-LARGEST = 1 << 30
+LARGEST_FILE = 1 << 30
 """Bytes of a file's arrays."""
 
 
@@ -189,7 +189,7 @@ def read_eras(image: bytes) -> list[_Era]:
     """The sets of a file. Raises `InputError` for a file that no agent wrote."""
     try:
         reader = zlib.decompressobj()
-        archive = reader.decompress(image, LARGEST)
+        archive = reader.decompress(image, LARGEST_FILE)
         if not reader.eof:
             raise ValueError("it is too large, or cut off")
         if any(file.compress_type for file in zipfile.ZipFile(io.BytesIO(archive)).infolist()):

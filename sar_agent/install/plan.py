@@ -64,8 +64,8 @@ class Plan:
     @cached_property
     def routes_file(self) -> RoutesFile:
         """The plan as a routes file, the form that OpenSM's plugin reads. At 11,664 hosts it takes
-        half a second, so it is made once. Where paths of aggregation units close a cycle, it has no
-        certificate: the plugin would refuse it, since it takes them for hosts."""
+        half a second, so it is made once. If paths of aggregation units close a cycle, it has no
+        certificate, because the plugin, which takes these units for hosts, would refuse it."""
         senders = self.routes.senders
         certified = senders is None or covers_units(self.fabric, self.proved, senders, self.numbers)
         return routes_to_file(

@@ -7,8 +7,8 @@ are. Until then, the former tables take part in the mixtures with the next ones.
 waits for that long, or is proved safe with three tables instead of two. Where OpenSM has sent
 tables that nobody saw (another engine's, for a moment), the next load waits in any case.
 
-How old tables are is OpenSM's word by the wall clock, which counts only while that clock runs
-evenly. **Weak spot:** a step while no agent runs is not noticed.
+OpenSM reports the age of tables by the wall clock, which is believed only while it runs evenly.
+**Weak spot:** a step while no agent runs is not noticed.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from sar_agent.formats.routes_file import UNKNOWN, RoutesFile
 from sar_agent.install.subnet_manager import InForce, SmStatus
 from sar_agent.routing.routes import Routes
 
-FAR = 64
+LONGEST_ROUTE = 64
 """Hops; after so many lifetimes the longest route need not be known."""
-UNEVEN = 0.1
+CLOCK_TOLERANCE = 0.1
 """Seconds by which the wall clock may differ from the steady one between two looks."""
-MOST = 4
+TABLES_IN_A_PROOF = 4
 """Tables in a proof; where there are more, the load waits for the oldest."""
 
 
@@ -66,7 +66,7 @@ class RecentTables:
             return
         # OpenSM may have been done with them for a while; its clock has no parts of a second.
         age = max(0.0, time.time() - now.status.built_at - 1)
-        if not now.confirmed or abs(self._wall - wall) > UNEVEN:
+        if not now.confirmed or abs(self._wall - wall) > CLOCK_TOLERANCE:
             age = 0.0
         since = self.clock() - age
         until = since + self._life(fabric, now, age)
@@ -89,7 +89,7 @@ class RecentTables:
     def must_wait(self) -> float:
         """Seconds to wait in any case: former tables are unknown, or too many to prove."""
         self._forget()
-        most = sorted(gone.until for gone in self._gone)[:-MOST]
+        most = sorted(gone.until for gone in self._gone)[:-TABLES_IN_A_PROOF]
         ends = [end for end in most if end < math.inf] + [self._blind_until]
         return max(0.0, max(ends) - self.clock())
 
@@ -99,7 +99,7 @@ class RecentTables:
         each = now.status.head_of_queue_seconds
         if each < 0:
             return math.inf
-        if each == 0 or age > each * FAR:
+        if each == 0 or age > each * LONGEST_ROUTE:
             return 0.0
         return each * (int(longest_way(fabric, now.routes).max()) + 1)
 

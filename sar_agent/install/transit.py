@@ -149,8 +149,8 @@ class Transit:
 
     def before(self, fabric: Fabric, known: InForce | None = None) -> InForce:
         """What is in force on `fabric`: `known`, which was read a moment ago, if it is confirmed
-        and no routing has happened since; else what is read now. A routing may have sent packets by
-        other tables, even where the tables are the same again. Raises as `read`."""
+        and no routing has happened since; else what is read now. Packets may have been sent by
+        other tables meanwhile, even if the tables are the same again. Raises as `read`."""
         version = known.status.tables_version if known and known.confirmed else None
         if known is None or version is None or self.manager.status().tables_version != version:
             return self.read(fabric)
@@ -181,8 +181,8 @@ class Transit:
         whole: bool = False,
     ) -> CommitResult:
         """Install an examined plan through its stages, each with a generation of its own, checked
-        and read back. `whole`: in one step, where nobody is there whom a mixture of old and new
-        tables could hurt.
+        and read back. `whole`: in one step, because there is no traffic that a mixture of old and
+        new tables could harm.
 
         Raises `NotSafe` where no transition is safe, else as `SubnetManager.install`: then the last
         stage that arrived is in force.
@@ -202,13 +202,13 @@ class Transit:
             if drain and transition.proved:
                 self._pause(self.recent.left())
             step = replace(planned, generation=plan.generation + number)
-            step, now = self._put(step, now)
+            step, now = self._install_stage(step, now)
         self.levels.end_others(plan.fabric, step.routes)
         changed = table_changes(plan.fabric, before.routes, now.routes)
         sent = _sl2vl_tables(before.status, now.status)
         return CommitResult(step, now, changed, transition, sent)
 
-    def _put(self, step: Plan, before: InForce) -> tuple[Plan, InForce]:
+    def _install_stage(self, step: Plan, before: InForce) -> tuple[Plan, InForce]:
         """Install a stage; returns it with the levels that it keeps, and what was read back."""
         # On the disk before the first host can be assigned them.
         self.levels.begin(step.fabric, before.routes, step.routes, ours=before.status.ours)

@@ -28,12 +28,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sar_agent.errors import InputError, Unavailable
-from sar_agent.events.answers import LONGEST as LONGEST_ANSWER
-from sar_agent.events.answers import decode_answer
+from sar_agent.events.answers import LONGEST_ANSWER, decode_answer
 
 AGENT = "/run/sar-agent/events.sock"
 """Where the agent listens, unless SAR_AGENT is set to another path or HOST:PORT."""
-LONGEST = 65536
+LONGEST_REQUEST = 65536
 """Bytes in a request, at most."""
 AGENT_USER = "sar-agent"
 """User that the agent runs as, unless SAR_AGENT_USER is set to another name or uid."""
@@ -152,9 +151,9 @@ def ask(
     message = {"v": 1, "event": event, "job": number, "user": os.getuid(), "at": time.time()}
     message |= {"id": secrets.token_hex(8)} | {k: v for k, v in fields.items() if v is not None}
     payload = json.dumps(message, separators=(",", ":")).encode()
-    if len(payload) > LONGEST:
+    if len(payload) > LONGEST_REQUEST:
         raise InputError(
-            f"a request has at most {LONGEST} bytes, this one {len(payload)}",
+            f"a request has at most {LONGEST_REQUEST} bytes, this one {len(payload)}",
             remedy="use the name of a pattern, or request fewer pairs at a time",
         )
     lines = _talk(agent or os.environ.get("SAR_AGENT") or AGENT, payload, wait)

@@ -107,8 +107,8 @@ class Leases:
 def free_offset(
     offsets: int, ports: Collection[int], taken: Iterable[tuple[int, Collection[int]]]
 ) -> int | None:
-    """The lowest of `offsets` LID offsets that is for keys and free at all of `ports`; None where
-    none is. `taken`: offset and ports of each lease."""
+    """The lowest LID offset for keys, below `offsets`, that is free at all `ports`; None if there
+    is none. `taken`: offset and ports of each lease."""
     own = set(ports)
     busy = {offset for offset, others in taken if not own.isdisjoint(others)}
     return next((offset for offset in range(FIRST_KEY, offsets) if offset not in busy), None)

@@ -24,8 +24,8 @@ from sar_agent.fabric.model import F64, I32, U8
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.keys.flows import phases_of_wish
 from sar_agent.keys.leases import Lease
-from sar_agent.keys.routes import KeyTree, choose_shift, key_tree, make_key, own_rows
 from sar_agent.keys.tickets import TrafficWish
+from sar_agent.routing.keys import KeyTree, choose_shift, key_tree, make_key, own_rows
 from sar_agent.routing.lid_offsets import KeyRows
 from sar_agent.routing.routes import Routes
 

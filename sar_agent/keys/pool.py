@@ -1,7 +1,7 @@
 """The leased routing keys on the present fabric, for the planner; and drafts of new ones.
 
-`agent/install_keys.py` installs them. Keys are no part of a repair: where the fabric has changed,
-routes for it are planned and installed without keys (their LID offsets fall back to the shelter's
+`agent/install_keys.py` installs them. A repair does not wait for keys: if the fabric has changed,
+routes for it are planned and installed without them (their LID offsets fall back to the shelter's
 tables). Then the keys are made again, some at a time, and installed and saved together. Where the
 subnet manager has repaired the tables in force, keys with them, only those are made again whose
 flows share links more than before. If the present fabric can no longer support a key, the key is
@@ -94,15 +94,15 @@ class KeyPool:
             here = [x for x in self.leases if x.fabric in ("", fabric.digest.hex())]
             lost = {lease.key for lease in here if lease.lost}
             self._owed = [key for key in self._owed if key not in lost]
-            self._take(here, routes)
+            self._adopt(here, routes)
 
-    def follow(self, fabric: Fabric, routes: Routes) -> None:
+    def adopt_repaired(self, fabric: Fabric, routes: Routes) -> None:
         """Go on from `routes`, which are in force as the subnet manager has repaired them for
         `fabric`, keys included. A key whose flows share links more than before is owed."""
         self._move_to(fabric)
-        self._take([lease for lease in self.leases if lease.key in self._owed], routes)
+        self._adopt([lease for lease in self.leases if lease.key in self._owed], routes)
 
-    def _take(self, leases: Iterable[Lease], routes: Routes) -> None:
+    def _adopt(self, leases: Iterable[Lease], routes: Routes) -> None:
         fabric, kept = self._on(), []
         for lease in leases:
             if lease.lost or lease.offset >= len(routes.egress):

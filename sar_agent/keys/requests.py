@@ -24,7 +24,7 @@ from sar_agent.events.message import Event, Message, MessageRefused, Tasks
 from sar_agent.keys.tickets import WHOLE_JOB, Ticket, Tickets, TrafficWish
 from sar_agent.slurm.hostlist import count_names
 
-KEPT = 10.0
+ANSWER_KEPT = 10.0
 """Seconds for which an answer that is not a key is repeated."""
 NODES_A_SECOND = 500
 """Nodes of one job that may repeat a request in a second; the server can handle 1,000."""
@@ -121,7 +121,7 @@ class KeyRequests:
         self._owed_at: float | None = None
         """When to compute keys for a changed fabric; None: no key has to be computed."""
 
-    def take(self, message: Message, uid: int) -> Mapping[str, Any]:
+    def handle(self, message: Message, uid: int) -> Mapping[str, Any]:
         """The answer to a message. Raises `MessageRefused`."""
         seen = self.authority.check_owner(message, uid)
         if isinstance(message, KeyRequest):
@@ -188,7 +188,7 @@ class KeyRequests:
                 return known.answer or {"state": "waiting", "retry": round(retry, 3)}
             self._tickets.forget(now)
             self._tickets.room_for(new)
-            self._tickets.put(new)
+            self._tickets.add(new)
         self._wake()
         return {"state": "waiting", "retry": max(0.05, round(new.nodes / NODES_A_SECOND, 3))}
 
@@ -260,9 +260,9 @@ class KeyRequests:
         return orders
 
     def answer(self, ticket: Ticket, answer: dict[str, Any]) -> None:
-        """Records why a request gets no key; the answer is kept for `KEPT` seconds."""
+        """Records why a request gets no key; the answer is kept for `ANSWER_KEPT` seconds."""
         with self._lock:
-            ticket.answer, ticket.until = answer, self._clock() + KEPT
+            ticket.answer, ticket.until = answer, self._clock() + ANSWER_KEPT
 
     def show(self, leased: Mapping[tuple[str, str], LeasedKey], *, owed: bool = False) -> None:
         """Records all leased keys, which answers the requests for those in force. `owed`: some have

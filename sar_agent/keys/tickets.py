@@ -14,10 +14,10 @@ from typing import Any
 from sar_agent.events.message import MessageRefused, RefusalReason
 from sar_agent.util.quota import Bound, Quota
 
-MOST = 4096
+MOST_TICKETS = 4096
 """Requests, including those whose answers are kept for a while."""
-RESERVED = MOST // 4
-"""Of `MOST`, room for trusted users."""
+RESERVED = MOST_TICKETS // 4
+"""Of `MOST_TICKETS`, room for trusted users."""
 MOST_OF_A_UID = 256
 MOST_OF_A_JOB = 128
 """Requests of one uid for one job; there are at most 126 LID offsets for keys."""
@@ -91,7 +91,7 @@ class Tickets:
 
     def __init__(self, trusted: Collection[int] = frozenset()) -> None:
         self._all: dict[Name, Ticket] = {}
-        self._count = Quota(MOST, MOST_OF_A_UID, kept=RESERVED, trusted=trusted)
+        self._count = Quota(MOST_TICKETS, MOST_OF_A_UID, kept=RESERVED, trusted=trusted)
         self._bytes = Quota(MOST_BYTES, MOST_BYTES_OF_A_UID, kept=MOST_BYTES // 4, trusted=trusted)
 
     def __iter__(self) -> Iterator[Ticket]:
@@ -114,7 +114,7 @@ class Tickets:
             self._count.give(ticket.uid)
             self._bytes.give(ticket.uid, ticket.size)
 
-    def put(self, ticket: Ticket) -> None:
+    def add(self, ticket: Ticket) -> None:
         """Adds a ticket; it replaces the one of the same name."""
         self.remove(ticket.name)
         self._all[ticket.name] = ticket

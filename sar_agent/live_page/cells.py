@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
-from sar_agent.live_page.load_classes import channel_levels
+from sar_agent.fabric.link_levels import channel_levels
 
 UNKNOWN = -1
 

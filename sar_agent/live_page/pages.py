@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import threading
+import time
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -46,8 +48,8 @@ class PageAnswer:
 class LivePages:
     """Thread-safe. `process` is part of all tags: it differs after a restart."""
 
-    def __init__(self, process: str) -> None:
-        self._process = process
+    def __init__(self, process: str = "") -> None:
+        self._process = process or f"{os.getpid()}-{time.time_ns():x}"
         self._snapshot = PageSnapshot()
         self._lock = threading.Lock()
         self._kept: dict[str, PageAnswer | None] = {}

@@ -1,8 +1,8 @@
 """`lfts_file`: the file that OpenSM's engine `file` reads at each heavy sweep, as we write it.
 
 It begins with comments, which OpenSM skips: the number of the plan, its engine, and a digest of all
-lines below. So a restarted agent knows what it wrote, and a file that somebody else wrote, or
-edited, is never overwritten. While an install is not confirmed, the file that it replaces lies
+lines below. So a restarted agent knows its own file, and never overwrites one that
+somebody else wrote or edited. While an install is not confirmed, the file that it replaces lies
 beside it (`.before`).
 """
 

@@ -14,7 +14,7 @@ from sar_agent.formats.lfts_dump import DumpUnfinished, GuidTables, parse_tables
 from sar_agent.install.subnet_manager import NotYet
 from sar_agent.util.programs import run_program
 
-MOST = 2**31
+LARGEST_DUMP = 2**31
 """Bytes of a dump; 20 million entries are 1.4 GB."""
 PATIENCE = 5.0
 """Seconds to wait for a dump that is being written."""
@@ -115,7 +115,7 @@ class TablesReader:
                 text = run_program(
                     self.command,
                     deadline=self.deadline,
-                    most=MOST,
+                    most=LARGEST_DUMP,
                     remedy="install infiniband-diags, or set opensm.read_back_command",
                     environment=self.environment,
                     folder=Path(folder),

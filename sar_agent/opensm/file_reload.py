@@ -10,7 +10,7 @@ from sar_agent.config.opensm import OpensmConfig
 from sar_agent.errors import Unavailable
 from sar_agent.util.programs import run_program
 
-MOST = 65536
+LONGEST_OUTPUT = 65536
 """Bytes that the command may print."""
 
 
@@ -44,7 +44,10 @@ class SweepRequest:
         """Raises `Unavailable` where the process or the command does not take it."""
         if self.command:
             run_program(
-                self.command, deadline=self.deadline, most=MOST, remedy="set opensm.reload_command"
+                self.command,
+                deadline=self.deadline,
+                most=LONGEST_OUTPUT,
+                remedy="set opensm.reload_command",
             )
             return
         pid = self.process()

@@ -24,15 +24,12 @@ import numpy as np
 
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
-from sar_agent.quality.bundle_sums import sum_bound
+from sar_agent.quality.bundle_sums import RELATIVE_ERROR, sum_bound
 from sar_agent.quality.cuts import Cut, island_cut, leaf_cut, subtree_cut
 from sar_agent.quality.job_spread import F64, JobSpread, spread_of
 from sar_agent.quality.prices import price_bound
 from sar_agent.routing.graph.csr import Graph, graph_of
 from sar_agent.routing.graph.shortest_path_dag import new_cache
-
-HAIR = 1e-9
-"""The largest relative error of sums in floating point."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +64,7 @@ class Bounds:
 
 def _first_best(bounds: Mapping[str, float]) -> str:
     # Two bounds from the same cut may differ in the last bit.
-    least = max(bounds.values()) * (1 - HAIR)
+    least = max(bounds.values()) * (1 - RELATIVE_ERROR)
     return next(name for name, bound in bounds.items() if bound >= least)
 
 
@@ -98,7 +95,7 @@ def bounds_from(
             price_bound(*parts, spread.demand, rate, *limits, load).bound,
         )
     return Bounds(
-        {name: ceil(efi * (1 - HAIR)) for name, (efi, _) in cuts.items()},
+        {name: ceil(efi * (1 - RELATIVE_ERROR)) for name, (efi, _) in cuts.items()},
         {name: load for name, (_, load) in cuts.items()},
     )
 

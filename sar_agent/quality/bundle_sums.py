@@ -18,7 +18,7 @@ from sar_agent.quality.job_spread import F64, JobSpread
 
 MOST_SUMS = 20_000
 """Sums at one leaf; with more of them, its bound is the mean."""
-HAIR = 1e-9
+RELATIVE_ERROR = 1e-9
 """The largest relative error of sums in floating point."""
 
 
@@ -61,7 +61,7 @@ def least_sum(size: F64, number: I64, least: float) -> float:
     >>> least_sum(np.array([5.0, 2.0]), np.array([3, 2]), 7.5)
     9.0
     """
-    floor = least * (1 - HAIR)
+    floor = least * (1 - RELATIVE_ERROR)
     below, above = np.zeros(1), np.inf
     for k in np.argsort(-size):
         many = np.arange(min(int(number[k]), int(np.ceil(least / size[k]))) + 1)

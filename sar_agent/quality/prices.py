@@ -30,17 +30,17 @@ from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row
 from sar_agent.util.kernels import kernel
 
 # By trial on five real fabrics and three trees: 32 rounds come within 2 % of the best prices.
-WARM, COLD = 0.1, 0.02
+FIRST_TEMPERATURE, LEAST_TEMPERATURE = 0.1, 0.02
 """The first and the least temperature, as a share of the largest load."""
-LOOSE, TIGHT = 0.5, 1e-3
+FIRST_TIE, LEAST_TIE = 0.5, 1e-3
 """Paths that cost more than the cheapest by less than this share take traffic, too, at first and at
 last: ties are the rule on fat trees, and arbitrary choices would shift all traffic from path to
 path."""
 COOLING = 0.7
-"""Both shrink by this factor when ..."""
-STALLED = 0.002
-"""... less than this share of the traffic was worth shifting."""
-ENOUGH = 1e-3
+"""Temperature and tie shrink by this factor when ..."""
+LEAST_SHIFT = 0.002
+"""... a round shifted less than this share of the traffic."""
+RELATIVE_GAP = 1e-3
 """The relative distance of the bound and the fractional routing's load at which rounds end."""
 
 
@@ -73,7 +73,7 @@ def price_bound(
     capacity = capacity * fabric.channel_up
     share = np.divide(1.0, capacity, out=np.zeros_like(capacity), where=capacity > 0)
     load, bound, fractional = np.zeros_like(share), 0.0, np.inf
-    temperature, near = WARM, LOOSE
+    temperature, near = FIRST_TEMPERATURE, FIRST_TIE
     for round in range(rounds):
         # The first prices are equal, so that traffic spreads over all shortest paths.
         top = load.max(initial=0.0)
@@ -88,11 +88,11 @@ def price_bound(
         step = _step(load, change, heat) if round else 1.0
         load += step * change
         fractional = min(fractional, float(load.max()))
-        if max(bound, known) >= (1.0 - ENOUGH) * fractional or perf_counter() > until:
+        if max(bound, known) >= (1.0 - RELATIVE_GAP) * fractional or perf_counter() > until:
             break
-        if step < STALLED:
-            temperature = max(COLD, temperature * COOLING)
-            near = max(TIGHT, near * COOLING)
+        if step < LEAST_SHIFT:
+            temperature = max(LEAST_TEMPERATURE, temperature * COOLING)
+            near = max(LEAST_TIE, near * COOLING)
     return PriceBound(bound, fractional)
 
 

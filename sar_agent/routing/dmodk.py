@@ -8,11 +8,11 @@ import time
 
 import numpy as np
 
+from sar_agent.config.engine import Options
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8
 from sar_agent.fabric.xgft_view import XgftView, recognise_xgft
 from sar_agent.jobs import JobMix
-from sar_agent.routing.engine import Options
 from sar_agent.routing.graph.csr import graph_of
 from sar_agent.routing.loop_free_fill import fill_loop_free
 from sar_agent.routing.routes import NO_ROUTE, Routes

@@ -7,6 +7,7 @@ fabric raises `Unserved` with one sentence and never guesses.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
 
 from sar_agent.config.engine import Options
@@ -74,6 +75,12 @@ class SourceRouted(Protocol):
 
     def paths(self, fabric: Fabric, mix: JobMix, options: Options) -> PathRoutes:
         """These routes, whatever LMC the fabric has. Raises `Unserved`."""
+
+    def describe(self, fabric: Fabric, mix: JobMix, options: Options) -> tuple[dict[str, Any], str]:
+        """What `route` reports of them: as a JSON object, and as a sentence."""
+
+    def write_offsets(self, path: Path, fabric: Fabric, mix: JobMix, options: Options) -> None:
+        """Writes which LID offset a host has to send to, where that depends on the host alone."""
 
 
 def knows_jobs(engine: Engine) -> bool:

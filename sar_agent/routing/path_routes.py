@@ -9,7 +9,7 @@ the route by the offset that it sends to. That takes as many offsets as the tree
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,19 +17,14 @@ from numpy.typing import NDArray
 
 from sar_agent.errors import Unserved
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import F64, I32, I64, U8
+from sar_agent.fabric.model import I32, I64, U8
 from sar_agent.fabric.xgft_view import XgftView
-from sar_agent.jobs import JobMix
-from sar_agent.jobs.demand import declared_flows, route_demand
-from sar_agent.jobs.rank_order import ranks_of
 from sar_agent.routing.dmodk import digit_tables
 from sar_agent.routing.routes import Routes
 
 ParentChoice = Callable[[I32, I32], U8]
 """(sources int32[N], destinations int32[N]) → uint8[N, h - 1]: W_2 … W_h of each route."""
 LMC_MOST = 7
-ROWS = 1 << 20
-"""How many pairs are processed at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,34 +102,3 @@ def _nca_tables(fabric: Fabric, view: XgftView) -> U8:
         choice = np.tile(np.array(digits, np.uint8), (fabric.terminals, 1))
         tables.append(digit_tables(fabric, view, choice))
     return np.stack(tables)
-
-
-def pairs_of(fabric: Fabric, mix: JobMix) -> Iterator[tuple[int, I32, I32]]:
-    """(job, sources, destinations): all ordered pairs inside each job that send, `ROWS` of them at
-    a time."""
-    ranks = ranks_of(fabric, mix)
-    for number, job in enumerate(mix.jobs):
-        if (flows := declared_flows(job)) is not None:
-            source, destination = ranks[mix.offset[number] + flows.reshape(2, -1)]
-            yield number, source, destination
-            continue
-        size = len(job.terminals)
-        step = max(1, ROWS // size)
-        for first in range(0, size, step):
-            senders = job.terminals[first : first + step]
-            source, destination = np.repeat(senders, size), np.tile(job.terminals, len(senders))
-            other = source != destination
-            yield number, source[other], destination[other]
-
-
-def path_traffic(routes: PathRoutes, mix: JobMix) -> tuple[I64, F64]:
-    """(effective EFI int64[C], load float64[C]) of the jobs' all-to-alls on these routes."""
-    fabric = routes.fabric
-    efi, load = np.zeros(fabric.channels, np.int64), np.zeros(fabric.channels)
-    demand = route_demand(fabric, mix)
-    for job, source, destination in pairs_of(fabric, mix):
-        channels = routes.channels(source, destination)
-        count = np.bincount(channels[channels >= 0], minlength=fabric.channels)
-        efi += count
-        load += count * float(demand[job])
-    return efi, load / fabric.channel_rate

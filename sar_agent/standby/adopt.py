@@ -84,7 +84,7 @@ def adopt(
         known[file.digest] = staging / file.name
     if same_term and (staging / ROUTES).exists():
         _refuse_older(staging / ROUTES, folders.path(ROUTES), state)
-    _put(staging, folders, names)
+    _move_into_place(staging, folders, names)
 
 
 def _examine(file: str, data: bytes, name: str) -> None:
@@ -118,7 +118,7 @@ def _refuse_older(received: Path, present: Path, name: str) -> None:
         )
 
 
-def _put(staging: Path, folders: StateFolders, names: set[str]) -> None:
+def _move_into_place(staging: Path, folders: StateFolders, names: set[str]) -> None:
     """Raises `InputError`."""
     try:
         make_folder(folders.state / "generations", FOLDER)

@@ -16,7 +16,7 @@ from sar_agent.standby.channel import DEADLINE, PeerProblem
 from sar_agent.standby.snapshot import MOST_FILES, Snapshot, SnapshotFile
 from sar_agent.standby.terms import Claim
 
-LONGEST = 2**24
+LONGEST_ANSWER = 2**24
 """Bytes of an answer that is not a file."""
 _ROWS = TypeAdapter(list[Row])
 
@@ -51,7 +51,7 @@ class PeerClient:
 
     def look(self) -> PeerState:
         """The peer's claim and the files of its state."""
-        answer = self._get("/look", LONGEST)
+        answer = self._get("/look", LONGEST_ANSWER)
         try:
             return PeerState.model_validate_json(answer)
         except ValidationError as error:
@@ -69,7 +69,7 @@ class PeerClient:
 
     def rows(self, after: float) -> list[Row]:
         """The oldest of the peer's decisions after this time (Unix seconds)."""
-        answer = self._get(f"/rows?after={after!r}", LONGEST)
+        answer = self._get(f"/rows?after={after!r}", LONGEST_ANSWER)
         try:
             return _ROWS.validate_json(answer)
         except ValidationError as error:

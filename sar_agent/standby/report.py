@@ -1,4 +1,4 @@
-"""What `sar-agent status` says about the peer: it is asked, as the running agent asks it."""
+"""What `sar-agent status` says about the peer, which it asks as the running agent does."""
 
 from __future__ import annotations
 

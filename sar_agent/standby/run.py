@@ -19,13 +19,13 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from sar_agent import __version__
-from sar_agent.agent.daemon import new_pages, run_passes
+from sar_agent.agent.daemon import run_passes
 from sar_agent.agent.waiting import DaemonSignals
 from sar_agent.config.model import Config
 from sar_agent.errors import SarError
 from sar_agent.install.subnet_manager import SmStatus, load_subnet_manager
 from sar_agent.jobs.source import job_source
-from sar_agent.live_page import PageSnapshot, Trouble
+from sar_agent.live_page import LivePages, PageSnapshot, Trouble
 from sar_agent.live_page.web_app import WebApp
 from sar_agent.standby.numbering import number_above
 from sar_agent.standby.peer_link import PeerLink
@@ -51,7 +51,8 @@ class StandbyDaemon:
         self.config = config
         self.metrics = Metrics(__version__, config.agent.mode, config.agent.engine)
         self.unexpected = UnexpectedErrors(self.metrics.unexpected_errors)
-        self.signals, self.notifier, self.pages = DaemonSignals(), Notifier(), new_pages()
+        self.signals, self.notifier, self.pages = DaemonSignals(), Notifier(), LivePages()
+        self._page = WebApp(self.pages, config.agent.page)
         self._manager, self._source = load_subnet_manager(config), job_source(config.slurm)
         self._status: SmStatus | None = None
         """The own subnet manager's status when it was last asked; None where it did not answer."""
@@ -70,7 +71,7 @@ class StandbyDaemon:
         stop, threads = self.signals.stop, []
         self.metrics.standby_configured.set(1)
         if address := self.config.agent.metrics_host_port:
-            self.metrics.serve(*address, WebApp(self.pages, self.config.agent.page))
+            self.metrics.serve(*address)
         self.signals.listen(self._end_passes)
         self.server.start()
         try:
@@ -89,7 +90,7 @@ class StandbyDaemon:
                 if status and self._may_lead(status):
                     self._lead(status)
                 else:
-                    self._follow(status)
+                    self._stand_by(status)
         finally:
             stop.set()
             self.notifier.stopping()
@@ -105,7 +106,7 @@ class StandbyDaemon:
     def _exchange(self) -> None:
         self.unexpected.guard("peer", self.link.exchange, False)
         self._end_lost()
-        self.unexpected.guard("peer", self._show, None, part=True)
+        self.unexpected.guard("peer", self._set_metrics, None, part=True)
 
     def _ask(self) -> None:
         self._status = self.unexpected.guard("status", self._read_status, None)
@@ -153,7 +154,7 @@ class StandbyDaemon:
             term,
             status.generation,
         )
-        self._show()
+        self._set_metrics()
         self._passes = passes = DaemonSignals(self.signals.wake)
         self._end_lost()
         if self.signals.stop.is_set():
@@ -161,7 +162,7 @@ class StandbyDaemon:
         manager = load_subnet_manager(self.config)
         number_above(manager, self._highest)
         try:
-            run_passes(self.config, passes, self.notifier, manager, self.metrics, self.pages)
+            run_passes(self.config, passes, self.notifier, manager, self.metrics)
         finally:
             self._passes = None
             with self.link.lock:
@@ -178,7 +179,7 @@ class StandbyDaemon:
             self._heard = self.link.terms.load().highest
         return self._heard
 
-    def _follow(self, status: SmStatus | None) -> None:
+    def _stand_by(self, status: SmStatus | None) -> None:
         """Look whether this agent could take over, then wait a little."""
         what = f"is {status.role}" if status else "does not answer"
         if status and status.role == "master":
@@ -187,6 +188,7 @@ class StandbyDaemon:
         self._problems.problem("role", words)
         self.notifier.alive(words)
         self.pages.show(self._standby_page(words, status))
+        self.metrics.page = self._page
         now = time.time()
         if status:
             self.metrics.show_sm(status.engine, status.generation, status.unknown_terminals)
@@ -226,7 +228,7 @@ class StandbyDaemon:
         self.metrics.slurm_reachable.set(not problem)
         self._problems.problem("slurm", problem, "Slurm answers again")
 
-    def _show(self) -> None:
+    def _set_metrics(self) -> None:
         report, metrics = self.link.report, self.metrics
         metrics.standby.set(not self._master)
         metrics.install_mode.set(self._master and self.config.agent.mode == "install")

@@ -23,8 +23,8 @@ from sar_agent.errors import InputError
 from sar_agent.util.owned_files import make_folder
 from sar_agent.util.store import JsonStore
 
-LARGEST = 2**63 - 1
-HEARD = 2**62
+LARGEST_NUMBER = 2**63 - 1
+LARGEST_BELIEVED = 2**62
 """Largest number that is believed of a peer: there is room for terms and generations above it."""
 
 
@@ -35,11 +35,11 @@ class TermRecord(BaseModel):
 
     node: str = Field(default_factory=lambda: secrets.token_hex(8), pattern="^[0-9a-f]{16}$")
     """Names this agent."""
-    term: int = Field(default=0, ge=0, le=LARGEST)
+    term: int = Field(default=0, ge=0, le=LARGEST_NUMBER)
     """Of the state on this disk."""
     holder: str = ""
     """The node that took the term; empty where none was taken yet."""
-    highest: int = Field(default=0, ge=0, le=LARGEST)
+    highest: int = Field(default=0, ge=0, le=LARGEST_NUMBER)
     """Highest generation that either OpenSM is known to have had."""
     copied_at: float = 0.0
     """Unix seconds at which the peer's state was copied last; 0 for never."""
@@ -55,11 +55,11 @@ class Claim(BaseModel):
     """The machine's name, for sentences."""
     master: bool
     """Whether its OpenSM is the master, and this agent the one that installs."""
-    term: int = Field(ge=0, le=HEARD)
+    term: int = Field(ge=0, le=LARGEST_BELIEVED)
     holder: str = Field(pattern="^([0-9a-f]{16})?$")
-    generation: int = Field(ge=0, le=HEARD)
+    generation: int = Field(ge=0, le=LARGEST_BELIEVED)
     """In its `state.json`; 0 where it has none."""
-    highest: int = Field(ge=0, le=HEARD)
+    highest: int = Field(ge=0, le=LARGEST_BELIEVED)
     decided: float
     """Unix seconds of the newest decision in its history; 0 where there is none."""
 

@@ -26,7 +26,7 @@ from sar_agent.telemetry.http_server import serve_http
 from sar_agent.telemetry.job_distribution import JobDistribution
 
 if TYPE_CHECKING:
-    from wsgiref.types import WSGIApplication
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 Which = Literal["in_force", "planned", "baseline"]
 ERROR_PLACES = (
@@ -294,6 +294,8 @@ class Metrics(
         ).info({"version": version, "mode": mode, "engine": engine})
         self.install_mode.set(mode == "install")
         self._engine = OUR_ENGINE
+        self.page: WSGIApplication | None = None
+        """Answers requests that are not for /metrics, where there is one."""
 
     def show_measures(self, which: Which, measures: Measures | None) -> None:
         """Sets the quality of routes under the running jobs; None removes the series."""
@@ -365,14 +367,18 @@ class Metrics(
             self.stage_seconds.labels(stage).observe(duration)
             self.stage_last.labels(stage).set(duration)
 
-    def serve(self, host: str, port: int, page: WSGIApplication | None = None) -> None:
-        """Answers scrapes in threads that end with the process; `page` answers what is not
-        /metrics. Raises `Unavailable` if the port is in use or this machine does not have the
-        address."""
+    def serve(self, host: str, port: int) -> None:
+        """Answers scrapes, and requests for the page, in threads that end with the process. Raises
+        `Unavailable` if the port is in use or this machine does not have the address."""
         from prometheus_client import make_wsgi_app
 
+        scrapes = make_wsgi_app(self.registry)
+
+        def other(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+            return (self.page or scrapes)(environ, start)
+
         try:
-            serve_http(host, port, {"/metrics": make_wsgi_app(self.registry)}, page)
+            serve_http(host, port, {"/metrics": scrapes}, other)
         except OSError as error:
             raise Unavailable(
                 f"cannot serve metrics on {host}:{port} ({error.strerror}); "

@@ -23,8 +23,8 @@ class Bound(Enum):
 
 
 class Quota(Generic[Client]):
-    """At most `most` for all together; of this, at most `of_one` for one client, and at most `most
-    - kept` for all, who are not `trusted`. Safe from any thread."""
+    """All clients together may have `most`. A client that is not `trusted` may have `of_one`, and
+    all such clients together `most - kept`. Safe from any thread."""
 
     def __init__(
         self, most: int, of_one: int, *, kept: int = 0, trusted: Collection[Client] = frozenset()

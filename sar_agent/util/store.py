@@ -16,7 +16,7 @@ from sar_agent.util.problem_log import ProblemLog
 from sar_agent.util.text_files import write_bytes
 
 log = logging.getLogger(__name__)
-SPARE = 256
+SPARE_BYTES = 256
 """Bytes by which a saved value may be longer than the one that room was reserved for."""
 T = TypeVar("T")
 _BROKEN = IsADirectoryError, ValidationError
@@ -89,9 +89,9 @@ class JsonStore(Generic[T]):
         return True
 
     def reserve(self, value: T) -> None:
-        """Make sure that the disk takes a value like this one, up to `SPARE` bytes longer, when it
+        """Make sure that the disk takes a value like this one, up to `SPARE_BYTES` longer, when it
         is saved. Raises `InputError` where the disk does not."""
-        room = self._text(value) + b" " * SPARE
+        room = self._text(value) + b" " * SPARE_BYTES
         write_bytes(self._room, room, PRIVATE)
         self._reserved = len(room)
 

@@ -17,9 +17,9 @@ from sar_agent.errors import InputError
 from sar_agent.util.owned_files import set_mode_and_owner, sync_folder
 
 _T = TypeVar("_T")
-MOST = 2**30
+LARGEST_FILE = 2**30
 """Bytes of a file, unpacked."""
-INSTEAD = "was read instead of"
+READ_INSTEAD = "was read instead of"
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_=>])")
 """Control sequences of terminals: colours, moves of the cursor, titles of windows."""
 _MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
@@ -59,12 +59,14 @@ def read_text(path: Path, *, may_be_empty: bool = False) -> str:
 
 
 def _bounded(file: IO[bytes] | gzip.GzipFile, path: Path) -> bytes:
-    """The file's bytes, read in pieces: a buffer of `MOST` bytes would slow down small files."""
+    """The file's bytes, read in pieces: a buffer of `LARGEST_FILE` would slow down small files."""
     data = bytearray()
     while piece := file.read(2**20):
         data += piece
-        if len(data) > MOST:
-            raise InputError(f"has more than {MOST >> 20} MiB", file=path, remedy="check the path")
+        if len(data) > LARGEST_FILE:
+            raise InputError(
+                f"has more than {LARGEST_FILE >> 20} MiB", file=path, remedy="check the path"
+            )
     return bytes(data)
 
 
@@ -91,7 +93,7 @@ def first_readable(
                 refused.append((path, error))
                 continue
             return found, [
-                f"{path.name} {INSTEAD} {other.name}, which cannot be: {error.what}"
+                f"{path.name} {READ_INSTEAD} {other.name}, which cannot be: {error.what}"
                 + (f" (line {error.line})" if error.line else "")
                 for other, error in refused
             ]

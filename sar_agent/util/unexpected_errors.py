@@ -24,9 +24,9 @@ from sar_agent.util.backoff import Backoff
 
 log = logging.getLogger(__name__)
 _T = TypeVar("_T")
-FIRST = 1.0
+FIRST_PAUSE = 1.0
 """Seconds of pause after the first failure; the pause doubles with each further failure."""
-MOST = 60.0
+LONGEST_PAUSE = 60.0
 """The longest pause in seconds: repairs wait for that long."""
 MOST_KINDS = 100
 """Different errors that are logged per place: users' input must not be a way to fill the log."""
@@ -37,7 +37,7 @@ class UnexpectedErrors:
 
     def __init__(self, count: Counter, clock: Callable[[], float] = time.monotonic) -> None:
         self._count, self.clock = count, clock
-        pause = partial(Backoff, FIRST, MOST, clock=lambda: self.clock())
+        pause = partial(Backoff, FIRST_PAUSE, LONGEST_PAUSE, clock=lambda: self.clock())
         self._pauses = defaultdict[str, Backoff](pause)
         self._logged = defaultdict[str, set[object]](set)
         self._lock = threading.Lock()

@@ -11,7 +11,6 @@ import numpy as np
 from markupsafe import Markup
 
 from sar_agent.fabric import Fabric
-from sar_agent.live_page.load_classes import HAIR, NAMES, load_classes
 from sar_lab.assess import heat_map
 from sar_lab.assess.assessment import Assessment
 from sar_lab.assess.judgement import Change
@@ -59,7 +58,7 @@ def render(assessment: Assessment) -> str:
             pictures=_pictures(given.fabric, before, after) if after and given.mix.jobs else None,
             counted=_counted(assessment),
             timeline=Markup(timeline(assessment.course)) if assessment.course else None,
-            classes=list(enumerate(NAMES)),
+            classes=list(enumerate(heat_map.CLASS_NAMES)),
             change=change,
         )
     )
@@ -139,10 +138,10 @@ def _pictures(fabric: Fabric, before: RatedRoutes, after: RatedRoutes) -> dict[s
     drawings = []
     for word, rated in sides:
         load = rated.measures.channel_load
-        kind = load_classes(load)
+        kind = heat_map.load_classes(load)
         hot = np.ones(fabric.channels, np.bool_) if whole else _hottest(load)
         inside = drawing.draw_network(fabric, kind, 1, hot)
-        drawings.append((word, rated, Markup(inside), int((load > 1 + HAIR).sum())))
+        drawings.append((word, rated, Markup(inside), int((load > 1 + heat_map.ROUNDING).sum())))
     return {
         "maps": maps,
         "bars": Markup(bars),
@@ -173,7 +172,7 @@ def _counted(assessment: Assessment) -> dict[str, Any] | None:
 
 def _hottest(load: heat_map.Loads) -> np.ndarray:
     """bool[C]: the links that are more than full, at most the fullest `MOST_HOT` of them."""
-    hot = load > 1 + HAIR
+    hot = load > 1 + heat_map.ROUNDING
     if hot.sum() > MOST_HOT:
         hot &= load >= np.partition(load, -MOST_HOT)[-MOST_HOT]
     return hot

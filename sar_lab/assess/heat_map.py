@@ -13,11 +13,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
-from sar_agent.live_page.load_classes import channel_levels, load_classes
+from sar_agent.fabric.link_levels import channel_levels
 from sar_lab.demo.charts import text
 
 WIDTH = 840
 Loads = NDArray[np.float64]
+CLASS_BOUNDS = (0.5, 1.0, 1.5, 2.0, 3.0)
+"""Upper bounds of the load classes 1 … 5. Class 0 is an unused link, class 6 is above all
+bounds."""
+CLASS_NAMES = ("unused", "up to ½ full", "½ to full", "to 1½ times full", "to 2 times",
+               "to 3 times", "more than 3 times")  # fmt: skip
+ROUNDING = 1e-6
+"""Loads that differ by less are equal."""
+
+
+def load_classes(load: Loads) -> NDArray[np.int64]:
+    """int64[C]: the load class of each channel, 0 … 6."""
+    result = 1 + np.searchsorted(np.array(CLASS_BOUNDS) + ROUNDING, load)
+    return np.where(load > 0, result, 0).astype(np.int64)
 
 
 def heat_map(fabric: Fabric, load: Loads) -> tuple[str, float]:

@@ -13,10 +13,10 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.fabric.xgft_view import recognise_xgft
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
-from sar_agent.keys.routes.colored import contention, phases
-from sar_agent.keys.routes.digits import flow_digits
 from sar_agent.routing import Options, load_engine
+from sar_agent.routing.keys.digits import flow_digits
 from sar_agent.routing.path_routes import PathRoutes
+from sar_lab.research.engines.by_source import contention, phases
 from tests.examples import examples
 
 KARY = ("xgft:2;4,4;1,4", "xgft:3;3,3,3;1,3,3", "xgft:3;4,4,2;1,4,4", "xgft:4;2,2,2,2;1,2,2,2")

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.keys.routes import choose_shift, key_tree, make_key, shift_in
-from sar_agent.keys.routes.assignment_problem import least_cost, least_most
+from sar_agent.routing.keys import choose_shift, key_tree, make_key, shift_in
+from sar_agent.routing.keys.assignment_problem import least_cost, least_most
 from tests.examples import examples
 from tests.worlds.key_flows import (
     key_of,
@@ -93,7 +93,7 @@ def test_phases_at_one_offset_are_counted_as_they_are(spec: str, data: st.DataOb
 
 
 def _table(key, shift) -> np.ndarray:
-    from sar_agent.keys.routes import rows_of
+    from sar_agent.routing.keys import rows_of
 
     fabric = key.tree.fabric
     table = np.zeros((fabric.destinations, fabric.switches), np.uint8)

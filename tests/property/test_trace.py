@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
-from sar_agent.keys.routes import key_tree
 from sar_agent.routing import Options, Routes, load_engine
+from sar_agent.routing.keys import key_tree
 from sar_lab.fluid.flow_paths import routed_links
 from sar_lab.research.trace.parse import read_trace
 from sar_lab.research.trace.phase_keys import phase_keys

@@ -15,9 +15,9 @@ import pytest
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.builder import FabricBuilder
+from sar_agent.fabric.link_levels import channel_levels
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
-from sar_agent.live_page.load_classes import channel_levels
 from sar_agent.quality.channel_traffic import traffic_of
 from sar_agent.routing import Options, load_engine
 from sar_lab.assess.judgement import judge

@@ -126,13 +126,13 @@ def test_a_key_s_variables_go_before_the_site_s_and_a_start_that_waits_has_none(
     own: dict[str, object] = {"env": {"UCX_IB_LID_PATH_BITS": "2"}}
     jobs = JobEvents(Authority(frozenset({ROOT})), Inbox(), site, lambda event, uid: own)
     start = Event.model_validate(message())
-    assert jobs.take(start, ROOT)["env"] == {"UCX_IB_SL": "1", "UCX_IB_LID_PATH_BITS": "2"}
+    assert jobs.handle(start, ROOT)["env"] == {"UCX_IB_SL": "1", "UCX_IB_LID_PATH_BITS": "2"}
     own.clear()
     own["wait"] = 0.05
     later = Event.model_validate(message(id="f" * 16))
-    assert jobs.take(later, ROOT) == {"wait": 0.05}
+    assert jobs.handle(later, ROOT) == {"wait": 0.05}
     hint = Event.model_validate(message(event="hint", id="e" * 16))
-    assert jobs.take(hint, ROOT) == {"wait": 0.05, "env": site}
+    assert jobs.handle(hint, ROOT) == {"wait": 0.05, "env": site}
 
 
 def test_a_line_without_end_is_cut_off(ear: Ear, server: Path) -> None:

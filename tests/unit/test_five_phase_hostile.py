@@ -52,7 +52,7 @@ class Site:
     def say(self, event: str, uid: int, **keys: Any) -> dict[str, Any]:
         """Raises `MessageRefused`."""
         said = {"v": 1, "event": event, "id": f"{next(self.ids):016x}"} | keys
-        return dict(self.family.take(parse(json.dumps(said).encode(), MODELS), uid))
+        return dict(self.family.handle(parse(json.dumps(said).encode(), MODELS), uid))
 
     def subscribe(self, uid: int, job: str, name: str) -> None:
         self.say("subscribe", uid, job=job, subscriber=name, offset=0)

@@ -96,7 +96,7 @@ def test_a_user_s_requests_are_bounded_in_number_and_bytes() -> None:
     try:
         for n in range(400):
             try:
-                desk.take(request(n, n, large if n < 20 else None), ALICE)
+                desk.handle(request(n, n, large if n < 20 else None), ALICE)
             except MessageRefused as refused:
                 heard[refused.reason] = heard.get(refused.reason, 0) + 1
         kept = tracemalloc.get_traced_memory()[0]
@@ -104,9 +104,9 @@ def test_a_user_s_requests_are_bounded_in_number_and_bytes() -> None:
         tracemalloc.stop()
     assert set(heard) == {RefusalReason.OVERSIZE, RefusalReason.TOO_MANY}
     assert len(desk.pending()) == tickets.MOST_OF_A_UID and kept < 20_000_000
-    assert desk.take(request(9001, 9001), BOB)["state"] == "waiting"
-    assert desk.take(request(9002, 9002), ROOT)["state"] == "waiting"
-    assert desk.take(request(9003, 0), ALICE)["state"] == "waiting", "asked again"
+    assert desk.handle(request(9001, 9001), BOB)["state"] == "waiting"
+    assert desk.handle(request(9002, 9002), ROOT)["state"] == "waiting"
+    assert desk.handle(request(9003, 0), ALICE)["state"] == "waiting", "asked again"
     assert [one.uid for one in desk.pending()][:3] == [ROOT, ALICE, BOB], "in turn"
 
 

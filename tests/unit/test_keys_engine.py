@@ -14,9 +14,9 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.jobs.synthetic import synthetic_mix
-from sar_agent.keys.routes import choose_shift, key_tree, make_key, unshifted
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.engine import PreviousRoutes, Rerouting
+from sar_agent.routing.keys import choose_shift, key_tree, make_key, unshifted
 from tests.worlds.key_flows import most, permutation
 
 TREE = load_fabric("xgft:3;4,4,4;1,4,4")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.keys.routes import key_tree, make_key
+from sar_agent.routing.keys import key_tree, make_key
 from sar_lab.research.engines.keys_printed import READINGS, matchings, printed_key, printed_shift
 
 

@@ -20,7 +20,7 @@ from sar_agent.standby.channel import PeerProblem
 from sar_agent.standby.numbering import number_above
 from sar_agent.standby.peer_client import PeerClient, PeerState
 from sar_agent.standby.snapshot import CONNECTIONS
-from sar_agent.standby.terms import HEARD, Claim, Precedence, TermRecord, precedence
+from sar_agent.standby.terms import LARGEST_BELIEVED, Claim, Precedence, TermRecord, precedence
 from tests.worlds.standby_sides import Side, routes_image
 
 A, B = "a" * 16, "b" * 16
@@ -283,7 +283,7 @@ def test_a_peer_s_numbers_leave_room_above_them(what: str) -> None:
     """A term of 2^63 - 1 was believed, and `standby.json` with the next one could not be read."""
     with pytest.raises(ValidationError):
         claim(**{what: 2**63 - 1})
-    believed = claim(**{what: HEARD})
+    believed = claim(**{what: LARGEST_BELIEVED})
     record = TermRecord(term=believed.term + 1, highest=believed.highest + 1)
     assert TermRecord.model_validate_json(record.model_dump_json()) == record
 

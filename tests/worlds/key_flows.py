@@ -11,9 +11,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from sar_agent.fabric import Fabric
-from sar_agent.keys.routes import KeyTree, RoutingKey, make_key, rows_of, unshifted
-from sar_agent.keys.routes.key import digit_channels
-from sar_agent.keys.routes.shift import Shift
+from sar_agent.routing.keys import KeyTree, RoutingKey, make_key, rows_of, unshifted
+from sar_agent.routing.keys.key import digit_channels
+from sar_agent.routing.keys.shift import Shift
 
 Pairs = list[tuple[int, int]]
 

@@ -73,7 +73,7 @@ class Site(World):
         message = model.model_validate_json(json.dumps(given))
         if isinstance(message, Event):
             return dict(self.desk.of_job(message, uid))
-        return dict(self.desk.take(message, uid))
+        return dict(self.desk.handle(message, uid))
 
     def ask(self, uid: int = ALICE, phase: str = "x", **keys: Any) -> dict[str, Any]:
         """Until there is an answer."""

@@ -22,8 +22,9 @@ from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
 from sar_agent.install.subnet_manager import SmStatus
 from sar_agent.jobs import JobMix
-from sar_agent.live_page import PageSnapshot, Trouble
+from sar_agent.live_page import LivePages, PageSnapshot, Trouble
 from sar_agent.live_page.lost_links import LostLinks
+from sar_agent.live_page.web_app import WebApp
 from sar_agent.quality import Measures
 from sar_agent.quality.channel_traffic import Traffic
 
@@ -38,7 +39,10 @@ class PageFeed:
     """Shows each pass on the pages."""
 
     def __init__(self, parts: Parts) -> None:
-        self.config, self.pages, self.counted = parts.config, parts.pages, parts.window
+        self.config, self.metrics, self.counted = parts.config, parts.metrics, parts.window
+        self.pages = LivePages()
+        self._app = WebApp(self.pages, self.config.agent.page)
+        self.metrics.page = self.metrics.page or self._app
         self.problems = parts.problems
         self._history = History(self.config.agent.state_dir)
         self._written = 0
@@ -75,6 +79,7 @@ class PageFeed:
         status = in_force.status if in_force else site.status if site else None
         decisions = self._last_decisions()
         agent = self.config.agent
+        self.metrics.page = self._app  # a standby had another one
         self.pages.show(
             PageSnapshot(
                 number=self._number,

@@ -111,8 +111,8 @@ def simulate_trace(
     """Simulate how long the programs of a trace take on given routes."""
     from rich.console import Console
 
-    from sar_agent.keys.routes import key_tree
     from sar_agent.routing import Routes
+    from sar_agent.routing.keys import key_tree
     from sar_lab.research.trace.parse import read_trace
     from sar_lab.research.trace.phase_keys import phase_keys
     from sar_lab.research.trace.play_trace import play_trace

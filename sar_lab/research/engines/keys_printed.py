@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from sar_agent.errors import Unserved
 from sar_agent.fabric.model import F64, I32, U8
-from sar_agent.keys.routes import KeyTree, RoutingKey, Shift, make_key, unshifted
-from sar_agent.keys.routes.key import Flows, digit_channels
+from sar_agent.routing.keys import KeyTree, RoutingKey, Shift, make_key, unshifted
+from sar_agent.routing.keys.key import Flows, digit_channels
 
 FEWEST_FLOWS, OWN_LINKS = "fewest flows", "own links"
 READINGS = (FEWEST_FLOWS, OWN_LINKS)

@@ -12,7 +12,7 @@ programs' patterns share with a modulo, and still routes all traffic of a host o
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from sar_agent.jobs import JobMix
 from sar_agent.routing.dmodk import DModK, modulo_labels
 from sar_agent.routing.engine import Options
 from sar_agent.routing.path_routes import ParentChoice, PathRoutes
-from sar_agent.routing.routes import Routes
+from sar_lab.research.engines.by_source import BySource
 
 
 class RncaD(DModK):
@@ -36,11 +36,9 @@ class RncaD(DModK):
         return scrambled_labels(fabric, view, seed)
 
 
-class _BySource(ABC):
-    """Routes that take LID offsets to install; `paths` needs none."""
+class _ByLabel(BySource):
+    """The parent follows from labels, or is random."""
 
-    name = ""
-    by_source = True
     one_root_per_source = True
 
     @abstractmethod
@@ -53,12 +51,8 @@ class _BySource(ABC):
         choose = self.choice(fabric, view, options.seed)
         return PathRoutes(self.name, fabric, view, choose, self.one_root_per_source)
 
-    def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
-        """A table for each root; raises `Unserved`, too, where `options.lmc` gives too few."""
-        return self.paths(fabric, mix, options).as_tables(options.lmc)
 
-
-class SModK(_BySource):
+class SModK(_ByLabel):
     """The parent follows from the source's label."""
 
     name = "smodk"
@@ -69,7 +63,7 @@ class SModK(_BySource):
         return lambda source, destination: labels[source]
 
 
-class RncaU(_BySource):
+class RncaU(_ByLabel):
     """The parent follows from the source's scrambled label."""
 
     name = "rnca-u"
@@ -80,7 +74,7 @@ class RncaU(_BySource):
         return lambda source, destination: labels[source]
 
 
-class Random(_BySource):
+class Random(_ByLabel):
     """A random root for each pair."""
 
     name = "random"

@@ -18,8 +18,8 @@ import numpy as np
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
-from sar_agent.keys.routes import KeyTree, key_tree
 from sar_agent.routing.engine import Options, load_engine
+from sar_agent.routing.keys import KeyTree, key_tree
 from sar_agent.routing.routes import Routes
 from sar_lab.research.trace.adaptive import AdaptiveRouting
 from sar_lab.research.trace.parse import read_trace

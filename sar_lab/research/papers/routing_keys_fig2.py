@@ -14,9 +14,9 @@ import numpy as np
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.keys.routes import key_tree, unshifted
-from sar_agent.keys.routes.key import digit_channels
 from sar_agent.routing.dmodk import modulo_labels
+from sar_agent.routing.keys import key_tree, unshifted
+from sar_agent.routing.keys.key import digit_channels
 from sar_lab.research.papers.claims import Claim, value
 from sar_lab.research.papers.outcome import Figure, Outcome
 from sar_lab.research.papers.pictures import LABELS

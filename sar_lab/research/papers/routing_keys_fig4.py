@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.keys.routes import KeyTree, key_tree, unshifted
-from sar_agent.keys.routes.key import digit_channels
 from sar_agent.routing.dmodk import modulo_labels
+from sar_agent.routing.keys import KeyTree, key_tree, unshifted
+from sar_agent.routing.keys.key import digit_channels
 from sar_lab.research.papers.claims import RESAMPLES, Claim
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import COLOURS, LABELS

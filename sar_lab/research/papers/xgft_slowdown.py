@@ -18,8 +18,8 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.fabric.xgft_view import XgftView, recognise_xgft
-from sar_agent.keys.routes.digits import flow_digits
 from sar_agent.routing.engine import Engine, is_source_routed, load_engine
+from sar_agent.routing.keys.digits import flow_digits
 from sar_agent.routing.path_routes import ParentChoice, PathRoutes
 from sar_lab.fluid.flow_links import FlowLinks
 from sar_lab.fluid.flow_paths import routed_links

@@ -24,9 +24,9 @@ from sar_agent.fabric.model import I32
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.synthetic import synthetic_mix
-from sar_agent.keys.routes import choose_shift, key_tree, make_key
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.graph.csr import graph_of
+from sar_agent.routing.keys import choose_shift, key_tree, make_key
 from sar_agent.routing.updn import tree_order
 from sar_lab.fluid.flow_links import F64, FlowLinks, flow_links_of
 from sar_lab.fluid.flow_paths import link_rates

@@ -21,8 +21,8 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
-from sar_agent.keys.routes import KeyTree, key_tree
 from sar_agent.routing import Options, load_engine
+from sar_agent.routing.keys import KeyTree, key_tree
 from sar_lab.research.papers.claims import Claim, more, value
 from sar_lab.research.papers.outcome import Axes, Figure, Outcome, ResultTable, median_table
 from sar_lab.research.papers.pictures import band, legend

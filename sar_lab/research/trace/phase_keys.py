@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_agent.keys.routes import (
+from sar_agent.routing.keys import (
     KeyTree,
     RoutingKey,
     Shift,
@@ -19,7 +19,7 @@ from sar_agent.keys.routes import (
     rows_of,
     unshifted,
 )  # fmt: skip
-from sar_agent.keys.routes.key import Flows
+from sar_agent.routing.keys.key import Flows
 from sar_agent.routing.lid_offsets import KeyRows
 from sar_lab.research.engines.keys_printed import READINGS, printed_key, printed_shift
 from sar_lab.research.trace.play_trace import KeySource, PhaseRequest

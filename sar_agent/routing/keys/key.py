@@ -19,10 +19,10 @@ import numpy as np
 from sar_agent.errors import InputError
 from sar_agent.fabric.model import I32, U8
 from sar_agent.fabric.xgft_view import XgftView
-from sar_agent.keys.routes.digits import flow_digits
-from sar_agent.keys.routes.key_tree import KeyTree
-from sar_agent.keys.routes.search import search
 from sar_agent.routing.dmodk import modulo_labels
+from sar_agent.routing.keys.digits import flow_digits
+from sar_agent.routing.keys.key_tree import KeyTree
+from sar_agent.routing.keys.search import search
 from sar_agent.routing.path_routes import PathRoutes
 
 Flows = tuple[I32, I32]

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_agent.fabric.model import F64, I32, I64, U8
-from sar_agent.keys.routes.assignment_problem import BAR, least_cost, least_most
-from sar_agent.keys.routes.key import RoutingKey, digit_channels
-from sar_agent.keys.routes.key_tree import KeyTree
-from sar_agent.keys.routes.search import search
+from sar_agent.routing.keys.assignment_problem import BAR, least_cost, least_most
+from sar_agent.routing.keys.key import RoutingKey, digit_channels
+from sar_agent.routing.keys.key_tree import KeyTree
+from sar_agent.routing.keys.search import search
 from sar_agent.util.kernels import kernel
 
 

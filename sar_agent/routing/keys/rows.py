@@ -11,10 +11,10 @@ import numpy as np
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8
-from sar_agent.keys.routes.key import RoutingKey
-from sar_agent.keys.routes.key_tree import KeyTree
-from sar_agent.keys.routes.shift import Shift
 from sar_agent.routing.dmodk import fill_digits, modulo_labels
+from sar_agent.routing.keys.key import RoutingKey
+from sar_agent.routing.keys.key_tree import KeyTree
+from sar_agent.routing.keys.shift import Shift
 from sar_agent.routing.lid_offsets import KeyRows
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.routing.updn import legal_rows

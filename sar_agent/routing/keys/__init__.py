@@ -1,10 +1,10 @@
 """Routing keys: routes for the traffic of one job, at LID offsets of their own
 (routing-keys-2017)."""
 
-from sar_agent.keys.routes.key import Flows, PhaseContention, RoutingKey, make_key
-from sar_agent.keys.routes.key_tree import KeyTree, key_tree
-from sar_agent.keys.routes.rows import own_rows, rows_of
-from sar_agent.keys.routes.shift import Shift, choose_shift, shift_in, unshifted
+from sar_agent.routing.keys.key import Flows, PhaseContention, RoutingKey, make_key
+from sar_agent.routing.keys.key_tree import KeyTree, key_tree
+from sar_agent.routing.keys.rows import own_rows, rows_of
+from sar_agent.routing.keys.shift import Shift, choose_shift, shift_in, unshifted
 
 __all__ = [
     "Flows",

@@ -16,8 +16,8 @@ import numpy as np
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, I64, U8, Bool
 from sar_agent.fabric.xgft_view import XgftView
-from sar_agent.keys.routes.equitable import even_colours
-from sar_agent.keys.routes.recolour import Edges, recolour
+from sar_agent.routing.keys.equitable import even_colours
+from sar_agent.routing.keys.recolour import Edges, recolour
 
 
 def flow_digits(

@@ -18,12 +18,12 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I64
 from sar_agent.jobs import Job, JobMix
 from sar_agent.jobs.patterns import NAMED, phases_of
-from sar_agent.keys.routes.key import RoutingKey, make_key
-from sar_agent.keys.routes.key_tree import KeyTree, key_tree
-from sar_agent.keys.routes.rows import rows_of
-from sar_agent.keys.routes.shift import Shift, choose_shift, shift_in, unshifted
 from sar_agent.routing.dmodk import DModK
 from sar_agent.routing.engine import Options, PreviousRoutes
+from sar_agent.routing.keys.key import RoutingKey, make_key
+from sar_agent.routing.keys.key_tree import KeyTree, key_tree
+from sar_agent.routing.keys.rows import rows_of
+from sar_agent.routing.keys.shift import Shift, choose_shift, shift_in, unshifted
 from sar_agent.routing.routes import Routes
 from sar_agent.routing.updn import Ftree
 

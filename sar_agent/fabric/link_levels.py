@@ -1,4 +1,4 @@
-"""The classes of predicted loads and the levels of links, as heat maps show them."""
+"""The channels between switches by level and direction, as heat maps show them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_agent.fabric import Fabric
 from sar_agent.fabric.levels import levels_of
-
-EDGES = (0.5, 1.0, 1.5, 2.0, 3.0)
-"""Upper bounds of the load classes 1 … 5. Class 0 is an unused link, class 6 is above all
-bounds."""
-NAMES = ("unused", "up to ½ full", "½ to full", "to 1½ times full", "to 2 times", "to 3 times",
-         "more than 3 times")  # fmt: skip
-HAIR = 1e-6
+from sar_agent.fabric.model import Fabric
 
 
 class SwitchLevel(NamedTuple):
@@ -23,12 +16,6 @@ class SwitchLevel(NamedTuple):
 
     name: str
     channels: NDArray[np.int64]
-
-
-def load_classes(load: NDArray[np.float64]) -> NDArray[np.int64]:
-    """int64[C]: the load class of each channel, 0 … 6."""
-    result = 1 + np.searchsorted(np.array(EDGES) + HAIR, load)
-    return np.where(load > 0, result, 0).astype(np.int64)
 
 
 def channel_levels(fabric: Fabric) -> list[SwitchLevel]:

@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from sar_agent.fabric.model import F64, I32, I64, U32
-from sar_agent.keys.routes.key_tree import KeyTree
 from sar_agent.routing.graph.csr import Graph
+from sar_agent.routing.keys.key_tree import KeyTree
 from sar_agent.routing.updown_paths import Orientation, RootDistances, legal_row, new_row
 from sar_agent.util.kernels import kernel
 

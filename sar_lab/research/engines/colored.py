@@ -9,9 +9,6 @@ is reported with its bound.
 
 from __future__ import annotations
 
-import time
-from typing import NamedTuple
-
 import numpy as np
 
 from sar_agent.errors import InputError
@@ -19,30 +16,18 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8
 from sar_agent.fabric.xgft_view import recognise_xgft
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.patterns import phases_of
-from sar_agent.keys.routes.digits import flow_digits
-from sar_agent.keys.routes.key import subtree_bound
 from sar_agent.routing.engine import Options
+from sar_agent.routing.keys.digits import flow_digits
 from sar_agent.routing.path_routes import PathRoutes
-from sar_agent.routing.routes import Routes
+from sar_lab.research.engines.by_source import BySource, phases
 
 
-class PatternContention(NamedTuple):
-    """The contention of one phase."""
-
-    flows: int
-    """The most flows of the phase on a channel between switches."""
-    bound: int
-    """A lower bound for any routes: flows that leave or enter a subtree over its channels."""
-
-
-class Colored:
+class Colored(BySource):
     """Knows the pattern; its routes need LMC to be installed."""
 
     name = "colored"
     summary = "XGFTs: least contention for a known --pattern; needs LMC (oblivious-xgft-2009, VII)"
     knows_jobs = True
-    by_source = True
 
     def paths(self, fabric: Fabric, mix: JobMix, options: Options) -> PathRoutes:
         """Raises `Unserved` where the fabric is no XGFT, `InputError` without a pattern and where
@@ -72,30 +57,3 @@ class Colored:
             return chosen
 
         return PathRoutes(self.name, fabric, view, choose)
-
-    def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
-        """A table for each root; raises `Unserved`, too, where `options.lmc` gives too few."""
-        began = time.perf_counter()
-        routes = self.paths(fabric, mix, options).as_tables(options.lmc)
-        return Routes(self.name, fabric.digest, routes.egress, seconds=time.perf_counter() - began)
-
-
-def phases(fabric: Fabric, mix: JobMix, pattern: str) -> list[tuple[I32, I32]]:
-    """(sources, destinations) of each phase of the pattern, in all jobs at once."""
-    of_jobs = [phases_of(pattern, fabric, job) for job in mix.jobs]
-    all_phases = []
-    for i in range(max(map(len, of_jobs), default=0)):
-        parts = [of_job[i] for of_job in of_jobs if i < len(of_job)]
-        all_phases.append(
-            (np.concatenate([a for a, _ in parts]), np.concatenate([b for _, b in parts]))
-        )
-    return all_phases
-
-
-def contention(paths: PathRoutes, source: I32, destination: I32) -> PatternContention:
-    """The contention of the flows source → destination (int32[N] each) on their routes."""
-    channels = paths.channels(source, destination)
-    count = np.bincount(channels[channels >= 0], minlength=1)
-    leaf = paths.fabric.terminal_switch
-    bound = subtree_bound(paths.view, leaf[source], leaf[destination])
-    return PatternContention(int(count.max()), bound)
