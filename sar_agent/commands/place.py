@@ -98,11 +98,11 @@ def place(
         if as_json:
             print_json(spread_json(spread, later))
         else:
-            lines = [f"{len(spread)} of {len(dumps.records)} jobs are on more switches than needed"]
+            lines = [f"on more switches than needed: {len(spread)} of {len(dumps.records)} jobs"]
             lines += [f"  {job.words()}" for job in spread[: len(spread) if every else SHOWN]]
             if len(spread) > SHOWN and not every:
                 lines.append(f"  and {len(spread) - SHOWN} more (--all)")
-            lines.append(f"{len(later)} pending jobs have nodes planned for them")
+            lines.append(f"pending, with nodes planned for them: {len(later)}")
             lines += [f"  {job.words(len(job.shared) if every else LINKS_SHOWN)}" for job in later]
             typer.echo("\n".join(lines))
     note_assumed(dumps)
