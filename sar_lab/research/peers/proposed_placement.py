@@ -22,6 +22,7 @@ from sar_agent.jobs.model import Job, live_part, make_job, multi_switch_mix
 from sar_agent.reports.placement import Placer
 from sar_agent.reports.site_dumps import SiteDumps
 from sar_agent.routing import Options, Routes, load_engine
+from sar_agent.slurm.hostlist import expand
 from sar_lab.research.packets.adaptive_groups import minimal_groups, table_groups
 from sar_lab.research.packets.adaptive_model import adaptive_times
 from sar_lab.research.papers.claims import Claim, more
@@ -90,7 +91,7 @@ def outcome_of(seed: int) -> Found:
             running = [
                 _job(fabric, str(n), hosts) for n, hosts in enumerate(moment(fabric, seed, free), 1)
             ]
-            slurm = recorded[str(free)][str(seed)]
+            slurm = list(expand(recorded[str(free)][str(seed)]))
             for engine in ENGINES:
                 tables = "sar-plus" if engine == "sar-plus" else "ftree"
                 for rule, hosts in choices(fabric, running, slurm, tables).items():

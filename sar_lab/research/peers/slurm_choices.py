@@ -1,10 +1,11 @@
 """What a real slurmctld with topology/tree gives to a job, at moments of synthetic queues.
 
 `python -m sar_lab.research.peers.slurm_choices OUT.json` (Debian's Slurm, about 3 GB, 20 minutes on
-a busy machine; what OUT.json has is not asked again) starts a slurmd for each of 288 nodes on 24 leaf switches, starts the jobs of each
-moment on their nodes, asks for 20 nodes, and notes which were given. The moments are those of
-`mix:SEED,placed=tree`, of which jobs end in random order until enough nodes are free. Slurm knows
-leaf switches alone, so the choices are the same for every ratio of hosts to cables.
+a busy machine; what OUT.json has is not asked again) starts a slurmd for each of 288 nodes on 24
+leaf switches, starts the jobs of each moment on their nodes, asks for 20 nodes, and notes which
+were given. The moments are those of `mix:SEED,placed=tree`, of which jobs end in random order until
+enough nodes are free. Slurm knows leaf switches alone, so the choices are the same for every ratio
+of hosts to cables. `jobs/tree_placement.py` gives the same nodes in all 60 (Slurm 22.05.8).
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ import numpy as np
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs.tree_placement import hosts_by_leaf, queue_on_tree
-from sar_agent.slurm.hostlist import expand
 
 QUEUES, NODES = 30, 20
 FREE = (0.08, 0.2)
@@ -45,7 +45,7 @@ def record(out: Path) -> None:
     leaves = [",".join(hosts) for hosts in hosts_by_leaf(fabric).values()]
     topology = [f"SwitchName=leaf{n} Nodes={hosts}" for n, hosts in enumerate(leaves, 1)]
     topology.append(f"SwitchName=spine Switches=leaf[1-{len(leaves)}]")
-    found: dict[str, dict[str, list[str]]] = {str(free): {} for free in FREE}
+    found: dict[str, dict[str, str]] = {str(free): {} for free in FREE}
     if out.exists():
         found = json.loads(out.read_text())
     with SlurmCluster(topology="\n".join(topology) + "\n") as slurm:
@@ -56,7 +56,7 @@ def record(out: Path) -> None:
                 jobs = [slurm.salloc(",".join(job)) for job in moment(fabric, seed, free)]
                 jobs.append(slurm.salloc(NODES))
                 given = slurm.squeue("-h", "-j", jobs[-1], "-o", "%N").strip()
-                found[str(free)][str(seed)] = list(expand(given))
+                found[str(free)][str(seed)] = given
                 out.write_text(json.dumps(found, indent=1) + "\n")
                 slurm.scancel(*jobs)
                 slurm.wait_idle()
