@@ -124,7 +124,8 @@ def _switches(
         if not masks:
             continue
         usual = masks.most_common(1)[0][0]
-        said.append(f"{what} {_levels(usual)} on {masks[usual]} switches")
+        if of == "levels" or usual:
+            said.append(f"{what} {_levels(usual)} on {masks[usual]} switches")
         odd = [s for s in on if getattr(switches[s], of) != usual]
         for s in odd[:NAMES_SHOWN]:
             mask = getattr(switches[s], of)

@@ -57,7 +57,6 @@ def test_settings_of_switches_and_contradictions(tmp_path: Path) -> None:
         "opensm.conf has ar_updn, service levels all, RC, DC; by a hash of the flow 2",
         f'on at 5 of 6 switches, not at "{TREE.switch_name[2]}"',
         "service levels 0-7 on 4 switches",
-        "hashed service levels none on 4 switches",
         "not for UD, UC on 5 switches",
     )
     odd = f'"{TREE.switch_name[1]}"'
