@@ -15,7 +15,13 @@ from sar_agent.commands.dump_inputs import (
     read_dumps,
 )
 from sar_agent.commands.host_options import with_host_options
-from sar_agent.commands.inputs import FabricOption, JsonOption, print_json, read_fabric
+from sar_agent.commands.inputs import (
+    FabricOption,
+    JsonOption,
+    print_answer,
+    print_json,
+    read_fabric,
+)
 
 FINDINGS_SHOWN, LINKS_SHOWN = 20, 10
 
@@ -50,15 +56,21 @@ def cables(
 
 @with_host_options
 def link(
+    fabric: FabricOption,
     named: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
-            metavar="LINK…",
+            metavar="[LINK…]",
             help="a port (LEAF[21] or LEAF:21), a host, or a switch for all of its cables",
         ),
-    ],
-    fabric: FabricOption,
+    ] = None,
     jobs: OptionalJobs = None,
+    job: Annotated[
+        str | None, typer.Option("--job", help="instead of LINK: the links of this job")
+    ] = None,
+    line: Annotated[
+        bool, typer.Option("--line", help="with --job: one sentence for an epilog, no names")
+    ] = False,
     routes: TodayOption = None,
     engine: AssumedOption = "minhop",
     counters: CountersOption = None,
@@ -66,11 +78,18 @@ def link(
     as_json: JsonOption = False,
 ) -> None:
     """Show the jobs on a link, its predicted load, what it carried, and its errors."""
-    from sar_agent.reports.link import links
-    from sar_agent.reports.places import find_places
+    from sar_agent.errors import InputError
+    from sar_agent.reports.link import line_of_job, links, links_of_job
+    from sar_agent.reports.places import Places, find_places
 
+    if bool(named) == bool(job) or (job and not jobs):
+        raise InputError("name links, or a job of --jobs", remedy="give LINK or --job with --jobs")
     dumps = read_dumps(fabric, jobs, routes, engine, counters)
-    found = links(dumps, find_places(dumps.fabric, named).cables_of(dumps.fabric))
+    if job and (line or not links_of_job(dumps, job)):
+        print_answer({"line": (said := line_of_job(dumps, job))}, said, as_json=as_json)
+        return
+    places = find_places(dumps.fabric, named or []).cables_of(dumps.fabric)
+    found = links(dumps, Places(channels=tuple(links_of_job(dumps, job))) if job else places)
     found = tuple(sorted(found, key=lambda each: -max(way.load or 0 for way in each.directions)))
     if as_json:
         print_json({"links": [each.json() for each in found], "assumed": dumps.assumed})

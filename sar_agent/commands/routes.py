@@ -136,6 +136,14 @@ def measure(
     jobs: JobsOption,
     routes: RoutesOption,
     traffic: TrafficOption = None,
+    adaptive: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--adaptive",
+            help="what routes adaptively: opensm.conf of NVIDIA's subnet manager, "
+            "ibdiagnet2.db_csv or ibdiagnet2.far; may be repeated",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure routes under jobs: dark fiber, effective EFI, load, throughput, phase contention."""
@@ -158,8 +166,14 @@ def measure(
             f"{routes}: {reach.unreachable_pairs} pairs do not reach each other; {reach.first}"
         )
     measures = measure_routes(network, mix, tables, price_rounds=64, price_seconds=1.0)
+    report = None
+    if adaptive:
+        from sar_agent.formats.adaptive_dumps import read_adaptive_dump
+        from sar_agent.reports.adaptive import adaptive_report
+
+        report = adaptive_report(measures.traffic, [*map(read_adaptive_dump, adaptive)])
     if as_json:
-        print_json(measures.json())
+        print_json(measures.json() | ({"adaptive": report.json()} if report else {}))
         return
     bounds = measures.lower_bounds
     typer.echo(
@@ -177,6 +191,7 @@ def measure(
         f"one message at a time  mean {measures.phase_contention_mean:.2f}, "
         f"worst job {measures.phase_contention_max:.2f} times as long\n"
         "bounds: no routes over shortest paths can be lower"
+        + (f"\n{report.words()}" if report else "")
     )
 
 

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sar_agent.commands.announce import progress
 from sar_agent.commands.dump_inputs import OptionalJobs, TodayOption, note_assumed, read_dumps
 from sar_agent.commands.host_options import with_host_options
-from sar_agent.commands.inputs import EngineOption, FabricOption, JsonOption, print_json
+from sar_agent.commands.inputs import (
+    EngineOption,
+    FabricOption,
+    JsonOption,
+    print_answer,
+    print_json,
+)
+
+if TYPE_CHECKING:
+    from sar_agent.reports.site_dumps import SiteDumps
+    from sar_agent.reports.what_if import WhatIf
+    from sar_agent.routing.engine import Engine
 
 SHOWN = 10
 
@@ -25,7 +36,7 @@ def what_if(
         typer.Option(
             "--down",
             metavar="PLACE",
-            help="what is pulled: a switch, a port (SPINE[3]), or a pattern of switch names "
+            help="what is pulled: a switch, a port (SPINE[3]), a host, or a pattern of names "
             "(rack12-*); may be repeated",
         ),
     ] = None,
@@ -41,52 +52,62 @@ def what_if(
     on smaller fabrics, are routed and proved.
     """
     from sar_agent.errors import InputError
-    from sar_agent.fabric.one_more import with_one_more
-    from sar_agent.reports.places import find_places
-    from sar_agent.reports.screening import ranked_failures, worst_failures
-    from sar_agent.reports.what_if import pulled
-    from sar_agent.reports.what_if import what_if as changed
     from sar_agent.routing import load_engine
 
     if down and add:
         raise InputError("--down and --add are two questions", remedy="ask one after the other")
     dumps, chosen = read_dumps(fabric, jobs, routes, engine), load_engine(engine)
     if down or add:
-        places = find_places(dumps.fabric, down or [add or ""])
-        if down:
-            found = pulled(dumps, chosen, places)
-        else:
-            if len(places.switches) != 1 or places.channels or places.terminals:
-                raise InputError(f"--add {add} is not one switch", remedy="name a switch")
-            more = with_one_more(dumps.fabric, places.switches[0])
-            full = [f'"{name}" has no free port in the dump' for name in more.full]
-            name = f'one more switch, cabled like "{dumps.fabric.switch_name[places.switches[0]]}"'
-            found = changed(dumps, chosen, more.fabric, (name,), notes=tuple(full))
-        if as_json:
-            print_json(found.json())
-        else:
-            typer.echo(found.words())
+        found = _pulled(dumps, chosen, down) if down else _added(dumps, chosen, add or "")
+        print_answer(found.json(), found.words(), as_json=as_json)
     else:
-        ranked = ranked_failures(dumps)
-        worst = worst_failures(ranked, dumps.fabric)
-        routed = []
-        for i, each in enumerate(worst):
-            if i % 50 == 0:
-                progress(f"failures routed: {i} of {len(worst)}")
-            routed.append(pulled(dumps, chosen, each.places))
-        routed.sort(key=lambda each: each.harm, reverse=True)
-        if as_json:
-            print_json({"failures": len(ranked), "worst": [each.json() for each in routed]})
-        else:
-            typer.echo(f"{len(ranked)} single failures, {len(routed)} of them routed")
-            for head, some in (
-                ("hosts of jobs are lost with", [each for each in routed if each.harm[0]]),
-                ("all hosts of jobs stay without", [each for each in routed if not each.harm[0]]),
-            ):
-                if some:
-                    typer.echo("\n  ".join([f"{head}:", *(each.line() for each in some[:SHOWN])]))
-            unproved = sum(not each.proved for each in routed)
-            typer.echo(
-                f"{unproved} of {len(routed)} without proved routes" if unproved else "all proved"
-            )
+        _ranked(dumps, chosen, as_json)
     note_assumed(dumps)
+
+
+def _pulled(dumps: SiteDumps, engine: Engine, down: list[str]) -> WhatIf:
+    from sar_agent.reports.places import find_places
+    from sar_agent.reports.what_if import pulled
+
+    return pulled(dumps, engine, find_places(dumps.fabric, down))
+
+
+def _added(dumps: SiteDumps, engine: Engine, like: str) -> WhatIf:
+    from sar_agent.errors import InputError
+    from sar_agent.fabric.one_more import with_one_more
+    from sar_agent.reports.places import find_places
+    from sar_agent.reports.what_if import what_if as changed
+
+    places = find_places(dumps.fabric, [like])
+    if len(places.switches) != 1 or places.channels or places.terminals:
+        raise InputError(f"--add {like} is not one switch", remedy="name a switch")
+    more = with_one_more(dumps.fabric, places.switches[0])
+    full = tuple(f'"{name}" has no free port in the dump' for name in more.full)
+    name = f'one more switch, cabled like "{dumps.fabric.switch_name[places.switches[0]]}"'
+    return changed(dumps, engine, more.fabric, (name,), notes=full)
+
+
+def _ranked(dumps: SiteDumps, engine: Engine, as_json: bool) -> None:
+    """Prints all single failures by what is lost."""
+    from sar_agent.reports.screening import ranked_failures, worst_failures
+    from sar_agent.reports.what_if import pulled
+
+    ranked = ranked_failures(dumps)
+    worst, routed = worst_failures(ranked, dumps.fabric), list["WhatIf"]()
+    for i, each in enumerate(worst):
+        if i % 50 == 0:
+            progress(f"failures routed: {i} of {len(worst)}")
+        routed.append(pulled(dumps, engine, each.places))
+    routed.sort(key=lambda each: each.harm, reverse=True)
+    if as_json:
+        print_json({"failures": len(ranked), "worst": [each.json() for each in routed]})
+        return
+    typer.echo(f"{len(ranked)} single failures, {len(routed)} of them routed")
+    for head, some in (
+        ("hosts of jobs are lost with", [each for each in routed if each.harm[0]]),
+        ("all hosts of jobs stay without", [each for each in routed if not each.harm[0]]),
+    ):
+        if some:
+            typer.echo("\n  ".join([f"{head}:", *(each.line() for each in some[:SHOWN])]))
+    unproved = sum(not each.proved for each in routed)
+    typer.echo(f"{unproved} of {len(routed)} without proved routes" if unproved else "all proved")

@@ -24,7 +24,7 @@ from __future__ import annotations
 import glob
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -50,9 +50,9 @@ from sar_agent.util.text_files import first_readable, passed_over, read_text
 
 REMEDY = "give the output of perfquery -x, or ibdiagnet2.pm or ibdiagnet2.db_csv of ibdiagnet"
 FOLDER_FILES = ("ibdiagnet2.db_csv", "ibdiagnet2.pm")
-PERFQUERY_PORT = re.compile(r"# Port (extended )?counters: Lid (\d{1,6}) port (\d{1,4})\b")
-IBDIAGNET_PORT = re.compile(r"Port=(\d{1,4}) Lid=\w{1,10} GUID=0x([0-9a-fA-F]{1,16})\b")
-VALUE = re.compile(r"(\w+)(?::\.*|=)(0x[0-9a-fA-F]+|\d+)$")
+_PERFQUERY_PORT = re.compile(r"# Port (extended )?counters: Lid (\d{1,6}) port (\d{1,4})\b")
+_IBDIAGNET_PORT = re.compile(r"Port=(\d{1,4}) Lid=\w{1,10} GUID=0x([0-9a-fA-F]{1,16})\b")
+_VALUE = re.compile(r"(\w+)(?::\.*|=)(0x[0-9a-fA-F]+|\d+)$")
 _DATE = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \S* ?([+-]\d{4})")
 _PAUSE = re.compile(r"-pm_pause_time[ =](\d{1,6})\b")
 _MOST = (1 << 64) - 1
@@ -86,7 +86,7 @@ Place = tuple[int, int, int]
 
 
 @dataclass
-class _Ports:
+class PortValues:
     """Counters by port, as they are read."""
 
     values: dict[Place, dict[str, int]] = field(default_factory=dict)
@@ -153,8 +153,8 @@ def decode_counter_text(text: str, name: str, at: float) -> PortTotals:
     that cannot be read are passed over; `PortTotals.notes` counts them. Raises `InputError`."""
     if SEEN.search(text):
         sections = read_sections(text, _SECTIONS)
-        return _of_section(sections, "PM_INFO").totals(name, _date(sections) or at)
-    return _of_lines(text).totals(name, at)
+        return values_of_section(sections, "PM_INFO").totals(name, _date(sections) or at)
+    return values_of_lines(text).totals(name, at)
 
 
 def read_growth(path: str | Path, seconds: float | None = None) -> PortReadings | None:
@@ -163,10 +163,10 @@ def read_growth(path: str | Path, seconds: float | None = None) -> PortReadings 
     path = Path(path)
     path = path / FOLDER_FILES[0] if path.is_dir() else path
     name, sections = str(path), read_sections(read_text(path), _SECTIONS)
-    before, growth = (_of_section(sections, section) for section in ("PM_INFO", "PM_DELTA"))
+    before, growth = (values_of_section(sections, section) for section in ("PM_INFO", "PM_DELTA"))
     if not growth.values:
         return None
-    after = _Ports(bad=growth.bad)
+    after = PortValues(bad=growth.bad)
     for place, values in growth.values.items():
         old = before.values.setdefault(place, {})
         before.values[place] = {key: old.get(key, 0) for key in values}
@@ -188,21 +188,21 @@ def read_window(files: Sequence[str | Path], seconds: float | None = None) -> Po
     return difference(before, after, float(after.at.max()))
 
 
-def _of_lines(text: str) -> _Ports:
-    """What perfquery and `ibdiagnet2.pm` say."""
-    ports, here, extended = _Ports(), None, ""  # type: _Ports, dict[str, int] | None, str
+def values_of_lines(text: str, names: Mapping[str, str] = _NAMES) -> PortValues:
+    """What perfquery and `ibdiagnet2.pm` say of the counters that `names` has: theirs to ours."""
+    ports, here, extended = PortValues(), None, ""  # type: PortValues, dict[str, int] | None, str
     for number, line in enumerate(text.splitlines(), 1):
         line = line.strip()
-        if match := PERFQUERY_PORT.match(line):
+        if match := _PERFQUERY_PORT.match(line):
             here = ports.at((0, int(match[2]), int(match[3])))
             extended = " extended" if match[1] else ""
-        elif match := IBDIAGNET_PORT.match(line):
+        elif match := _IBDIAGNET_PORT.match(line):
             here, extended = ports.at((int(match[2], 16), 0, int(match[1]))), ""
         elif line.startswith(("# Port ", "Port=")):
             here = None
             ports.bad.append((number, "names no port"))
-        elif here is not None and (value := VALUE.match(line)) and value[1] in _NAMES:
-            key = _NAMES[value[1]]
+        elif here is not None and (value := _VALUE.match(line)) and value[1] in names:
+            key = names[value[1]]
             try:
                 count = number_of(value[2], _MOST)
             except ValueError:
@@ -212,15 +212,18 @@ def _of_lines(text: str) -> _Ports:
     return ports
 
 
-def _of_section(sections: Sections, name: str) -> _Ports:
-    """What PM_INFO or PM_DELTA say; values that a device did not give are left out."""
-    ports = _Ports()
+def values_of_section(
+    sections: Sections, name: str, keys: Iterable[str] = _COLUMNS.values()
+) -> PortValues:
+    """What PM_INFO or PM_DELTA say, in columns of these names of ours; values that a device did not
+    give are left out."""
+    ports = PortValues()
 
     def add(row: Row) -> None:
         guid, port, *texts = row.values
         counts = {
             key: number_of(text, _MOST)
-            for key, text in zip(_COLUMNS.values(), texts, strict=True)
+            for key, text in zip(keys, texts, strict=True)
             if known(text)
         }
         here = ports.at((guid_of(guid), 0, number_of(port, 255)))

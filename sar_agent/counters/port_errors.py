@@ -15,15 +15,14 @@ from pathlib import Path
 
 from sar_agent.counters.counter_files import (
     FOLDER_FILES,
-    IBDIAGNET_PORT,
-    PERFQUERY_PORT,
     REMEDY,
-    VALUE,
     Place,
+    values_of_lines,
+    values_of_section,
 )
 from sar_agent.counters.readings import MOST_PORTS
 from sar_agent.errors import InputError
-from sar_agent.fabric.csv_sections import SEEN, Row, guid_of, known, number_of, read_sections
+from sar_agent.fabric.csv_sections import SEEN, read_sections
 from sar_agent.util.text_files import first_readable, passed_over, read_text
 
 ERRORS = {
@@ -35,9 +34,7 @@ ERRORS = {
 }
 """Our name, the worst first, to perfquery's (also db_csv's) and to that of `ibdiagnet2.pm`."""
 _NAMES = {theirs: ours for ours, names in ERRORS.items() for theirs in names}
-_COLUMNS = tuple(names[0] for names in ERRORS.values())
-_SECTIONS = {"PM_INFO": ("NODEGUID", "PORTNUMBER", *_COLUMNS)}
-_MOST = (1 << 64) - 1
+_SECTIONS = {"PM_INFO": ("NODEGUID", "PORTNUMBER", *(names[0] for names in ERRORS.values()))}
 
 
 @dataclass(frozen=True)
@@ -62,13 +59,18 @@ def read_port_errors(path: str | Path) -> PortErrors:
     path = Path(path)
     if path.is_dir() and (found := first_readable(path, FOLDER_FILES, read_port_errors)):
         return found[0]
-    text, bad = read_text(path), []  # type: str, list[tuple[int, str]]
-    ports = _of_section(text, bad) if SEEN.search(text) else _of_lines(text, bad)
-    if not ports or len(ports) > MOST_PORTS:
+    text = read_text(path)
+    if SEEN.search(text):
+        ports = values_of_section(read_sections(text, _SECTIONS), "PM_INFO", ERRORS)
+    else:
+        ports = values_of_lines(text, _NAMES)
+    if not 0 < len(ports.values) <= MOST_PORTS:
         raise InputError("names no port", file=path, remedy=REMEDY)
-    notes = tuple(f"{path}: {note}" for note in passed_over(bad))
+    above_0 = {p: {n: c for n, c in counts.items() if c} for p, counts in ports.values.items()}
     return PortErrors(
-        str(path), {place: counts for place, counts in ports.items() if counts}, notes
+        str(path),
+        {place: counts for place, counts in above_0.items() if counts},
+        tuple(f"{path}: {note}" for note in passed_over(ports.bad)),
     )
 
 
@@ -91,41 +93,3 @@ def words(errors: Mapping[str, int]) -> str:
     return ", ".join(
         f"{errors[name]} {name.replace('_', ' ')}" for name in ERRORS if name in errors
     )
-
-
-def _of_lines(text: str, bad: list[tuple[int, str]]) -> dict[Place, dict[str, int]]:
-    ports: dict[Place, dict[str, int]] = {}
-    here: dict[str, int] | None = None
-    for number, line in enumerate(text.splitlines(), 1):
-        line = line.strip()
-        if match := PERFQUERY_PORT.match(line):
-            here = ports.setdefault((0, int(match[2]), int(match[3])), {})
-        elif match := IBDIAGNET_PORT.match(line):
-            here = ports.setdefault((int(match[2], 16), 0, int(match[1])), {})
-        elif here is not None and (value := VALUE.match(line)) and value[1] in _NAMES:
-            try:
-                if count := number_of(value[2], _MOST):
-                    here[_NAMES[value[1]]] = count
-            except ValueError:
-                bad.append((number, f"{value[1]} is no counter of 64 bits"))
-        if len(ports) > MOST_PORTS:
-            break
-    return ports
-
-
-def _of_section(text: str, bad: list[tuple[int, str]]) -> dict[Place, dict[str, int]]:
-    ports: dict[Place, dict[str, int]] = {}
-    sections = read_sections(text, _SECTIONS)
-
-    def add(row: Row) -> None:
-        guid, port, *texts = row.values
-        counts = {
-            name: number_of(text, _MOST)
-            for name, text in zip(ERRORS, texts, strict=True)
-            if known(text)
-        }
-        ports[guid_of(guid), 0, number_of(port, 255)] = {n: c for n, c in counts.items() if c}
-
-    sections.each("PM_INFO", add)
-    bad += [(line, why) for line, why in sections.bad if "PM_INFO" in why]
-    return ports

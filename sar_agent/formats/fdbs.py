@@ -31,8 +31,8 @@ from sar_agent.formats.lfts_dump import SAME_TIME, join_lids
 from sar_agent.routing.routes import NO_ROUTE, Routes
 from sar_agent.util.text_files import passed_over, read_text
 
-_SWITCH = re.compile(r"(?:\w+: )?Switch (0x[0-9a-fA-F]{1,16})\b")
-_ENTRY = re.compile(
+SWITCH = re.compile(r"(?:\w+: )?Switch (0x[0-9a-fA-F]{1,16})\b")
+ENTRY = re.compile(
     r"(0x[0-9a-fA-F]{1,4})(?:\s*:\s*(?:(\d{1,3})\s*:.*|UNREACHABLE)|\s+(\d{1,3})\s+([A-Za-z]\w*)\b.*)$"
 )
 _TABLE = re.compile(r"PLFT_NUM:\s*(\d{1,3})\b")
@@ -79,7 +79,7 @@ def read_fdbs(path: Path, fabric: Fabric, say: Callable[[str], None] | None = No
         line = line.strip()
         if not line or line.startswith(_HEADS):
             continue
-        if match := _SWITCH.match(line):
+        if match := SWITCH.match(line):
             guids.append(int(match[1], 16))
             lines.append(number)
             tables.append(np.full(MAX_LID + 1, NO_ROUTE, np.uint8))
@@ -91,7 +91,7 @@ def read_fdbs(path: Path, fabric: Fabric, say: Callable[[str], None] | None = No
             others += not first
         elif not first or _GROUP.match(line):
             continue
-        elif (entry := _ENTRY.match(line)) and tables:
+        elif (entry := ENTRY.match(line)) and tables:
             whole = True
             if entry[2] is None and entry[3] is None:
                 continue

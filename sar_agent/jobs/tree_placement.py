@@ -5,6 +5,9 @@ with fewest. There it takes the leaf switch with fewest free hosts that has enou
 the leaf switch with most, and so on with the rest. So it gets few leaf switches, and large gaps
 stay whole.
 
+In 60 moments of queues on a two-level tree it gives a job of 20 nodes the nodes that slurmctld
+22.05.8 gives (`sar_lab/research/recorded/slurm-choices.json`).
+
 **Weak spot:** a stand-in for Slurm's code, not a copy of it. Reservations, weights of nodes,
 partitions and several jobs on a host are left out.
 """

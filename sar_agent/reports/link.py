@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from sar_agent.counters.port_errors import words as error_words
+from sar_agent.errors import InputError
 from sar_agent.fabric.odd_cables import cable_name, host_cable_name
 from sar_agent.fabric.rates import speed_words
 from sar_agent.reports.places import Places
@@ -93,6 +94,31 @@ def links(dumps: SiteDumps, places: Places) -> tuple[Link, ...]:
         speed = speed_words(fabric.terminal_rate[t])
         found.append(Link(host_cable_name(fabric, t), speed, bool(fabric.terminal_up[t]), ways))
     return tuple(found)
+
+
+def links_of_job(dumps: SiteDumps, job: str) -> list[int]:
+    """The channels that a job uses, the fullest first; none where it is on one switch. Raises
+    `InputError` where no such job runs."""
+    lists = dumps.traffic.lists
+    for j, each in enumerate(dumps.mix.jobs):
+        if each.id == job:
+            used = lists.channel[lists.offset[j] : lists.offset[j + 1]].tolist()
+            return sorted(used, key=lambda c: (-dumps.traffic.load[c], c))
+    if job not in {record.id for record in dumps.records}:
+        raise InputError(f"no job {job} is in the queue", remedy="list the jobs with squeue")
+    return []
+
+
+def line_of_job(dumps: SiteDumps, job: str) -> str:
+    """One sentence for the job's user, without names of others."""
+    used = links_of_job(dumps, job)
+    if not used:
+        return f"job {job} runs within one switch and shares no link"
+    others = len(dumps.jobs_over(used[0])) - 1
+    return (
+        f"job {job} shares its busiest link with {others or 'no'} other job{'s' * (others != 1)} "
+        f"(predicted load {dumps.traffic.load[used[0]]:.2f})"
+    )
 
 
 def _channel(dumps: SiteDumps, c: int) -> Direction:

@@ -39,9 +39,9 @@ class Places:
 
 
 def find_places(fabric: Fabric, named: Iterable[str]) -> Places:
-    """What these texts name: a switch (its name, a GUID, or a pattern such as `rack12-*`), a port
-    (`LEAF[21]` or `LEAF:21`), a cable as our reports print it (`"A"[1] – "B"[2]`), or a host.
-    Raises `InputError`, with similar names."""
+    """What these texts name: a switch (its name or a GUID), a port (`LEAF[21]` or `LEAF:21`), a
+    cable as our reports print it (`"A"[1] – "B"[2]`), a host, or, by a pattern such as `rack12-*`,
+    switches and hosts. Raises `InputError`, with similar names."""
     switches: set[int] = set()
     channels: set[int] = set()
     terminals: set[int] = set()
@@ -55,8 +55,9 @@ def find_places(fabric: Fabric, named: Iterable[str]) -> Places:
             terminals |= terminal
         elif ports := fabric.hosts.get(text):
             terminals |= set(ports)
-        elif found := _switches(fabric, text):
+        elif (found := _switches(fabric, text)) | (ports := _hosts(fabric, text)):
             switches |= found
+            terminals |= ports
         else:
             raise _unknown(fabric, text)
     return Places(*(tuple(sorted(part)) for part in (switches, channels, terminals)))
@@ -70,6 +71,10 @@ def _switches(fabric: Fabric, text: str, patterns: bool = True) -> set[int]:
     if exact or not patterns:
         return exact
     return {s for s, known in enumerate(fabric.switch_name) if fnmatchcase(known, name)}
+
+
+def _hosts(fabric: Fabric, pattern: str) -> set[int]:
+    return {t for host, of in fabric.hosts.items() if fnmatchcase(host, pattern) for t in of}
 
 
 def _port(fabric: Fabric, match: re.Match[str]) -> tuple[set[int], set[int]]:

@@ -73,7 +73,7 @@ def _record(job: dict[str, Any], states: Collection[str]) -> JobRecord | None:
     state = job["job_state"]
     if isinstance(state, list):  # since 23.11 (data_parser v0.0.40): the base state, then flags
         state = state_of_flags(state)
-    nodes = job.get("nodes") or ""
+    nodes = job.get("scheduled_nodes" if state == "PENDING" else "nodes") or ""
     if state not in states or not nodes:
         return None
     start = _number(job.get("start_time"))

@@ -5,7 +5,8 @@ These layouts are read:
 - the same nine, then uid and raw number: the layout of our own poll;
 - the nine and a tenth, the reason (`%r`);
 - any other, if the first line names its columns as squeue's header does (JOBID, STATE or ST,
-  NODELIST, and optionally PARTITION, USER, START_TIME, COMMENT).
+  NODELIST, and optionally PARTITION, USER, START_TIME, COMMENT, SCHEDNODES).
+The nodes of a pending job are those that Slurm plans to give it (SCHEDNODES).
 A comment is free text and may hold `|`, so columns are counted from both ends of a line.
 """
 
@@ -153,7 +154,7 @@ def parse_line(line: str, layout: Columns, states: Collection[str]) -> JobRecord
         raise UnknownState(what) if _STATE.fullmatch(state) else InputError(what)
     if state not in states:
         return None
-    nodes = _known(layout.of(fields, "NODELIST"))
+    nodes = _known(layout.of(fields, "SCHEDNODES" if state == "PENDING" else "NODELIST"))
     if not nodes:
         return None
     uid, raw = layout.of(fields, "UID"), layout.of(fields, "RAW")

@@ -1,0 +1,181 @@
+"""`place`: nodes for a job, running jobs that are spread out, pending jobs; nothing is changed."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sar_agent.commands.announce import note
+from sar_agent.commands.dump_inputs import AssumedOption, TodayOption, note_assumed, read_dumps
+from sar_agent.commands.host_options import with_host_options
+from sar_agent.commands.inputs import FabricOption, JsonOption, print_json
+
+if TYPE_CHECKING:
+    from sar_agent.jobs.record import JobRecord
+    from sar_agent.reports.placement import Placer
+    from sar_agent.slurm.sinfo import FreeNodes
+
+SHOWN, LINKS_SHOWN = 10, 3
+QUEUE = "JobID:|,State:|,NodeList:|,SchedNodes:|,UserName:|,StartTime:|"
+"""squeue's columns that hold the nodes of running jobs and those planned for pending ones."""
+_TIME = re.compile(r"(\d{1,5})([mhd])")
+_UNIT = {"m": 60, "h": 3600, "d": 86400}
+
+
+@with_host_options
+def place(
+    fabric: FabricOption,
+    jobs: Annotated[
+        str | None,
+        typer.Option("--jobs", help="the queue, as for `route`; without it, squeue is run"),
+    ] = None,
+    nodes: Annotated[
+        Path | None,
+        typer.Option(
+            "--nodes",
+            help="which nodes are free: the output of sinfo -h -N -o '%N|%T|%P', of sinfo, or of "
+            "sinfo --json; without it, sinfo is run",
+        ),
+    ] = None,
+    count: Annotated[
+        int | None,
+        typer.Option(
+            "-N", metavar="NODES", min=1, max=4096, help="the job's nodes; without it, the queue"
+        ),
+    ] = None,
+    lasts: Annotated[
+        str | None,
+        typer.Option(
+            "--time",
+            metavar="TIME",
+            help="how long the job runs (90m, 2h, 1d): nodes of pending jobs that start later may "
+            "be used",
+        ),
+    ] = None,
+    partition: Annotated[
+        str | None, typer.Option("--partition", help="nodes of this partition alone")
+    ] = None,
+    routes: TodayOption = None,
+    engine: AssumedOption = "minhop",
+    every: Annotated[bool, typer.Option("--all", help="print all jobs and links")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Propose free nodes for a job, or say which jobs are spread out and what pending ones share.
+
+    With -N, the choice of Slurm's tree rule and up to three better ones, with what each costs the
+    job and others. Without it, running jobs that are on more leaf switches than needed, and the
+    links that pending jobs will share. Changes nothing in Slurm.
+    """
+    from sar_agent.reports.placement import Placer
+    from sar_agent.slurm.sinfo import free_nodes
+
+    if lasts and not _TIME.fullmatch(lasts):
+        from sar_agent.errors import InputError
+
+        raise InputError(f"--time {lasts} is no time", remedy="write 90m, 2h or 1d")
+    found = free_nodes(nodes, partition)
+    if found.left_out:
+        note(f"note: {len(found.left_out)} lines of sinfo are passed over: {found.left_out[0]}")
+    with TemporaryDirectory() as folder:
+        queue = jobs or _queue(Path(folder) / "squeue")
+        dumps, planned = read_dumps(fabric, queue, routes, engine), _planned(queue)
+    usable = _usable(found, planned, lasts) if count else found.free
+    running = {host for record in dumps.records for host in record.hosts}
+    placer = Placer(dumps, usable - running)
+    _compare_nodes(found, placer, running)
+    if count:
+        _propose(placer, count, as_json)
+    else:
+        from sar_agent.reports.spread import planned_jobs, spread_jobs, spread_json
+
+        spread = spread_jobs(dumps.fabric, dumps.records, usable - running)
+        later = planned_jobs(dumps, planned)
+        if as_json:
+            print_json(spread_json(spread, later))
+        else:
+            lines = [f"on more switches than needed: {len(spread)} of {len(dumps.records)} jobs"]
+            lines += [f"  {job.words()}" for job in spread[: len(spread) if every else SHOWN]]
+            if len(spread) > SHOWN and not every:
+                lines.append(f"  and {len(spread) - SHOWN} more (--all)")
+            lines.append(f"pending, with nodes planned for them: {len(later)}")
+            lines += [f"  {job.words(len(job.shared) if every else LINKS_SHOWN)}" for job in later]
+            typer.echo("\n".join(lines))
+    note_assumed(dumps)
+
+
+def _queue(to: Path) -> str:
+    """What squeue says of running and pending jobs, as a file."""
+    from sar_agent.util.programs import run_program
+
+    remedy = "install Slurm's commands, or give a file as --jobs"
+    command = ("squeue", "--all", "--local", "-O", QUEUE)
+    to.write_text(run_program(command, deadline=30.0, most=64 * 2**20, remedy=remedy))
+    return str(to)
+
+
+def _planned(jobs: str) -> tuple[JobRecord, ...]:
+    from sar_agent.jobs.synthetic import FORMS
+    from sar_agent.slurm.job_files import read_jobs_file
+
+    return () if jobs.startswith(FORMS) else read_jobs_file(jobs, {"PENDING"})
+
+
+def _usable(found: FreeNodes, planned: tuple[JobRecord, ...], lasts: str | None) -> frozenset[str]:
+    """The free nodes without those that Slurm keeps for jobs that may start before this one ends;
+    a node that is kept for an unknown job is not used."""
+    match = _TIME.fullmatch(lasts or "")
+    end = time.time() + int(match[1]) * _UNIT[match[2]] if match else float("inf")
+    starts: dict[str, float] = {}
+    for record in planned:
+        for host in record.hosts:
+            starts[host] = min(record.start or 0.0, starts.get(host, float("inf")))
+    kept = {host for host, start in starts.items() if start < end}
+    kept |= found.planned - starts.keys()
+    if left := len(found.free & kept):
+        note(f"note: {left} free nodes are kept for pending jobs and are left out")
+    return found.free - kept
+
+
+def _compare_nodes(found: FreeNodes, placer: Placer, running: set[str]) -> None:
+    """Notes on nodes that sinfo and the fabric, or sinfo and the queue, do not agree on. Raises
+    `InputError` where they have nothing in common."""
+    from sar_agent.errors import InputError
+
+    unknown = sorted(host for host in found.nodes if host not in placer.fabric.hosts)
+    if len(unknown) == len(found.nodes):
+        raise InputError(
+            f"no node of sinfo ({', '.join(unknown[:3])}, …) is a host of {placer.fabric.name}",
+            remedy="give files of one cluster, with the same host names",
+        )
+    if unknown:
+        note(f"note: {len(unknown)} nodes are not in the fabric: {', '.join(unknown[:5])}")
+    if busy := found.free & running:
+        note(
+            f"note: {len(busy)} nodes are free in sinfo but run jobs in the queue, such as "
+            f"{min(busy)}; they are left out"
+        )
+
+
+def _propose(placer: Placer, count: int, as_json: bool) -> None:
+    from sar_agent.errors import InputError
+
+    try:
+        found = placer.candidates(count)
+    except ValueError as error:
+        raise InputError(
+            f"{count} nodes are asked for, and {placer.count} are free in the fabric",
+            remedy="ask for fewer, or look at the nodes that sinfo lists",
+        ) from error
+    if as_json:
+        print_json({"free": placer.count, "candidates": [each.json() for each in found]})
+        return
+    typer.echo(f"{count} nodes of {placer.count} free ones:")
+    for number, each in enumerate(found):
+        typer.echo(f"{number or '-'} {each.words()}")
+    if len(found) == 1:
+        typer.echo("nothing better was found")

@@ -1,0 +1,137 @@
+"""Running jobs on more leaf switches than would do, and pending jobs where Slurm plans them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from sar_agent.fabric import Fabric
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.mapping import mix_of_records
+from sar_agent.jobs.record import JobRecord
+from sar_agent.quality.channel_traffic import traffic_of
+from sar_agent.reports.site_dumps import SiteDumps
+
+NAMES_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class SpreadJob:
+    """A running job, and how few leaf switches its nodes and the free ones allow."""
+
+    job: str
+    user: str
+    nodes: int
+    switches: int
+    fewest: int
+
+    def words(self) -> str:
+        """A line."""
+        user = f" ({self.user})" if self.user else ""
+        return (
+            f"job {self.job}{user}: {self.nodes} nodes on {self.switches} switches, "
+            f"{self.fewest} would do"
+        )
+
+
+@dataclass(frozen=True)
+class PlannedJob:
+    """A pending job with the nodes that Slurm plans for it, beside the jobs that run on others."""
+
+    job: str
+    user: str
+    start: float | None
+    """Unix seconds, as Slurm expects; None if not known."""
+    nodes: int
+    switches: int
+    at_once: float
+    """Times as long as without contention, all messages at once."""
+    shared: tuple[tuple[str, float, tuple[str, ...]], ...]
+    """Links that it will share: name, predicted load, the other jobs on it; the fullest first."""
+
+    def words(self, shown: int) -> str:
+        """For people; at most `shown` links."""
+        when = time.strftime(", from %Y-%m-%d %H:%M", time.localtime(self.start or 0.0))
+        lines = [
+            f"job {self.job}{f' ({self.user})' * bool(self.user)}{when * bool(self.start)}: "
+            f"{self.nodes} nodes on {self.switches} switch{'es' * (self.switches != 1)}, all "
+            f"messages at once {self.at_once:.2f} times as long as without contention; "
+            + (f"{len(self.shared)} links will be shared" if self.shared else "shares no link")
+        ]
+        for name, load, jobs in self.shared[:shown]:
+            more = f" and {len(jobs) - NAMES_SHOWN} more" * (len(jobs) > NAMES_SHOWN)
+            lines.append(f"    {name}: load {load:.2f}, with {', '.join(jobs[:NAMES_SHOWN])}{more}")
+        return "\n".join(lines)
+
+
+def spread_jobs(
+    fabric: Fabric, records: Iterable[JobRecord], free: Iterable[str]
+) -> list[SpreadJob]:
+    """The jobs that are on more leaf switches than needed, the worst first. Hosts that the fabric
+    does not have are left out."""
+    room = np.zeros(fabric.switches, np.int64)
+    np.add.at(room, _leaves(fabric, free), 1)
+    found = []
+    for record in records:
+        own = np.zeros_like(room)
+        np.add.at(own, leaves := _leaves(fabric, record.hosts), 1)
+        fewest = fewest_switches(len(leaves), own + room)
+        if (switches := int((own > 0).sum())) > fewest:
+            found.append(SpreadJob(record.id, record.user, len(leaves), switches, fewest))
+    return sorted(found, key=lambda job: (job.fewest - job.switches, job.job))
+
+
+def fewest_switches(hosts: int, room: Sequence[int] | np.ndarray[Any, Any]) -> int:
+    """How many leaf switches hold so many hosts; `room`: hosts that each has for them."""
+    enough = np.cumsum(np.sort(room)[::-1])
+    return int(np.searchsorted(enough, hosts)) + 1 if hosts else 0
+
+
+def planned_jobs(dumps: SiteDumps, planned: Iterable[JobRecord]) -> list[PlannedJob]:
+    """What each pending job will share with the jobs that run now and need not end for it."""
+    fabric, found = dumps.fabric, []
+    for record in planned:
+        leaves = _leaves(fabric, record.hosts)
+        own_mix = mix_of_records(fabric, [record]).mix
+        taken = {t for host in record.hosts for t in fabric.job_ports.get(host, ())}
+        stay = JobMix(tuple(j for j in dumps.mix.jobs if taken.isdisjoint(j.terminals.tolist())))
+        own = traffic_of(fabric, own_mix, dumps.routes)
+        others = traffic_of(fabric, stay, dumps.routes)
+        load, mine = own.load + others.load, own.load > 0
+        job = np.repeat(np.arange(len(stay.jobs)), np.diff(others.lists.offset))
+        channel = others.lists.channel[: others.lists.offset[-1]]
+        shared = [
+            (
+                fabric.channel_name(int(c)),
+                float(load[c]),
+                tuple(sorted(stay.jobs[j].id for j in job[channel == c])),
+            )
+            for c in np.flatnonzero(mine & (others.load > 0))
+        ]
+        found.append(
+            PlannedJob(
+                record.id,
+                record.user,
+                record.start,
+                len(leaves),
+                len(np.unique(leaves)),
+                max(1.0, float(load[mine].max(initial=0.0))),
+                tuple(sorted(shared, key=lambda each: (-each[1], each[0]))),
+            )
+        )
+    return sorted(found, key=lambda job: (job.start or np.inf, job.job))
+
+
+def spread_json(spread: Iterable[SpreadJob], planned: Iterable[PlannedJob]) -> dict[str, Any]:
+    """For `--json`."""
+    return {"spread": [asdict(job) for job in spread], "planned": [asdict(job) for job in planned]}
+
+
+def _leaves(fabric: Fabric, hosts: Iterable[str]) -> np.ndarray[Any, np.dtype[np.int32]]:
+    """int32[·]: the leaf switch of each host's first port."""
+    ports = (fabric.job_ports.get(host) for host in hosts)
+    return fabric.terminal_switch[[each[0] for each in ports if each]]
