@@ -23,6 +23,7 @@ from sar_agent.jobs import Job, JobMix
 from sar_agent.keys.description import KeyDescription, keys_of
 from sar_agent.keys.leases import Leases
 from sar_agent.quality.channel_traffic import traffic_of
+from sar_agent.quality.worst_links import users_of, worst_channels
 from sar_agent.routing import load_engine
 from sar_agent.routing.routes import Routes
 
@@ -195,27 +196,21 @@ def _under(
     share: F64 | None = None,
 ) -> JobUnderRoutes:
     traffic = traffic_of(fabric, mix, routes)
-    all_jobs = traffic.efi
-    own = traffic_of(fabric, JobMix.of([job]), routes).efi
-    # The channel with the largest load, or with most routes; the other one decides among equals.
-    first, second = (traffic.load, all_jobs) if by_load else (all_jobs, traffic.load)
-    used = own > 0
-    worst = int(np.lexsort((np.where(used, second, -1), np.where(used, first, -1)))[-1])
-    users = []
-    for j, other in enumerate(mix.jobs):
-        part = slice(int(traffic.lists.offset[j]), int(traffic.lists.offset[j + 1]))
-        count = int(traffic.lists.routes[part][traffic.lists.channel[part] == worst].sum())
-        if count and other.id != job.id:
-            users.append((-count, other.id))
-    counted = None if share is None or np.isnan(share[worst]) else float(share[worst])
+    j = mix.jobs.index(job)
+    worst = int(worst_channels(traffic, by_load=by_load)[j])
+    users = users_of(traffic, worst)
+    others = sorted((-routes, mix.jobs[i].id) for i, routes in users if i != j)
+    counted = None
+    if share is not None and worst >= 0 and not np.isnan(share[worst]):
+        counted = float(share[worst])
     return JobUnderRoutes(
         engine=routes.engine,
-        links=int(used.sum()),
-        efi_max=int(all_jobs[worst]),
-        own_routes=int(own[worst]),
-        worst_link=fabric.channel_name(worst),
-        load=float(traffic.load[worst]),
-        phase_contention=float(traffic.phase_contention[mix.jobs.index(job)]),
-        shared_with=[id for _, id in sorted(users)],
+        links=int(traffic.job_links[j]),
+        efi_max=int(traffic.job_efi[j]) if worst < 0 else int(traffic.efi[worst]),
+        own_routes=dict(users).get(j, 0),
+        worst_link=fabric.channel_name(worst) if worst >= 0 else "none",
+        load=float(traffic.job_load[j]) if worst < 0 else float(traffic.load[worst]),
+        phase_contention=float(traffic.phase_contention[j]),
+        shared_with=[id for _, id in others],
         counted=counted,
     )

@@ -221,21 +221,22 @@ class DecisionLog:
             "counted": self.counted(),
         }
         row = Row(**columns | others)
-        self._write(lambda: self.history.add(row), "this decision is not in the history")
+        self.write(lambda: self.history.add(row))
 
     def note(self, generation: int, **found: dict[str, Any]) -> None:
         """What was found out later on an install, see `History.note`."""
-        self._write(
-            lambda: self.history.note(generation, **found),
-            "what ports counted is not in the history",
-        )
+        self.write(lambda: self.history.note(generation, **found))
 
-    def _write(self, write: Callable[[], None], lost: str) -> None:
+    def write(self, work: Callable[[], None]) -> bool:
+        """Does `work`, which writes to the file of the history; whether that went well. What is
+        wrong is said once, until it is over."""
         try:
-            write()
-            self.problems.problem("history", "", "the history can be written again")
+            work()
         except SarError as error:
-            self.problems.problem("history", f"{error}; {lost}")
+            self.problems.problem("history", f"{error}; the history has a gap")
+            return False
+        self.problems.problem("history", "", "the history can be written again")
+        return True
 
 
 def _read(row: dict[str, Any]) -> dict[str, Any]:
