@@ -9,11 +9,12 @@ import numpy as np
 
 from sar_agent.agent.build import Site, build_site
 from sar_agent.agent.counted_now import counted_now
+from sar_agent.agent.explain_ended import EndedJob, ended_job
 from sar_agent.agent.observe_site import Observation
 from sar_agent.agent.planner import Planner
 from sar_agent.check.reachability import check_reachability
 from sar_agent.config.model import Config
-from sar_agent.errors import InputError, SarError
+from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import F64
 from sar_agent.five_phase.protocol import CoordinatorState
@@ -126,19 +127,16 @@ class JobExplanation:
         return "\n".join(lines)
 
 
-def explain(config: Config, wanted: str, site: Site | None = None) -> JobExplanation:
+def explain(config: Config, wanted: str, site: Site | None = None) -> JobExplanation | EndedJob:
     """Observes Slurm, the fabric and the subnet manager now; changes nothing. `site`: instead of
-    the configured one. Raises `InputError` for a job that does not run, `SarError` where Slurm or
-    the fabric cannot be read."""
+    the configured one. A job that does not run is looked up in the history. Raises `InputError` for
+    one that is in neither, `SarError` where Slurm or the fabric cannot be read."""
     observer = (site or build_site(config)).observer
     observed = observer.observe()
     fabric, mix = observed.fabric, observed.mix
     record = next((record for record in observer.running() if record.id == wanted), None)
     if record is None:
-        running = ", ".join(record.id for record in observed.records[:10]) or "none"
-        raise InputError(
-            f"no job {wanted} is running", remedy=f"jobs on several leaf switches are: {running}"
-        )
+        return ended_job(config, wanted)
     saved = CoordinatorStorage(config.agent.state_dir).load() or CoordinatorState()
     leaves: dict[str, list[str]] = {}
     for host in record.hosts:

@@ -53,16 +53,13 @@ class JobDaysWatch:
         if site is None:
             return
         self._watch(current, site)
-        due = self._due()
+        daemon = self.parts.pacing.patient
+        due = not daemon or time.monotonic() - self._written >= WRITE_SECONDS
         rows = [*self._ended, *self._rows.values()] if due else self._ended
         if rows and self.log.write(lambda: self.table.put(rows)):
             self._ended = []
             self._written = time.monotonic() if due else self._written
         self._ended = self._ended[-MOST_WAITING:]
-
-    def _due(self) -> bool:
-        daemon = self.parts.pacing.patient
-        return not daemon or time.monotonic() - self._written >= WRITE_SECONDS
 
     def _watch(self, current: Current, site: Observation) -> None:
         now, today = time.time(), date.today().toordinal()
