@@ -21,7 +21,7 @@ from sar_agent.install.changes import TableChanges
 from sar_agent.install.plan import Plan
 from sar_agent.quality import Measures
 from sar_agent.util.problem_log import ProblemLog
-from sar_agent.util.sqlite_file import SqliteFile, add_columns, columns_of
+from sar_agent.util.sqlite_file import HISTORY, SqliteFile, add_columns, columns_of
 
 KEPT = 100_000
 """Rows; the oldest are deleted first. With a reroute every half minute, more than a month."""
@@ -96,8 +96,8 @@ def summary(measures: Measures | None) -> dict[str, Any] | None:
 class History(SqliteFile):
     """`history.sqlite` in a folder. Raises `SarError` where the disk does not take or give it."""
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder / "history.sqlite")
+    def __init__(self, folder: Path, name: str = HISTORY) -> None:
+        super().__init__(folder / name)
 
     def add(self, *rows: Row) -> None:
         """Add rows, and delete the oldest past `KEPT`."""

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from sar_agent.util.sqlite_file import SqliteFile, add_columns, columns_of
+from sar_agent.util.sqlite_file import HISTORY, SqliteFile, add_columns, columns_of
 
 DAYS = 30
 MOST_BYTES = 1 << 29
@@ -82,8 +82,8 @@ class JobDays(SqliteFile):
     """The rows, in `history.sqlite` of a folder. Raises `SarError` where the disk does not take or
     give them."""
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder / "history.sqlite")
+    def __init__(self, folder: Path, name: str = HISTORY) -> None:
+        super().__init__(folder / name)
 
     def put(self, rows: Iterable[JobDay]) -> None:
         """Writes rows, in place of those with the same key, and deletes what is too old."""

@@ -17,6 +17,8 @@ from sar_agent.errors import SarError
 from sar_agent.util.owned_files import open_owned
 
 log = logging.getLogger(__name__)
+HISTORY = "history.sqlite"
+"""What the agent remembers, in its state folder."""
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 

@@ -199,14 +199,14 @@ def _judge(
     if most < LITTLE:
         return told(
             "little",
-            f"There is little to gain: {whose} would spend {_span(least, most)} less time "
+            f"There is little to gain: {whose} would spend {span_words(least, most)} less time "
             f"sending{period}.",
             f"That is hardly worth a change.{slower}",
             saved,
         )
     return told(
         "gain",
-        f"{whose[0].upper()}{whose[1:]} would spend {_span(least, most)} less time sending"
+        f"{whose[0].upper()}{whose[1:]} would spend {span_words(least, most)} less time sending"
         f"{period}.",
         "Routes made for the running jobs lead some of their messages around the fullest links."
         + slower,
@@ -227,7 +227,7 @@ def _changes(
     return Change(*at_once), Change(*phases)
 
 
-def _span(least: float, most: float) -> str:
+def span_words(least: float, most: float) -> str:
     """`4 to 22%`, or `22%` where both are the same; less than nothing is shown as 0."""
     low, high = f"{max(0.0, least):.0%}", f"{most:.0%}"
     return high if low == high else f"{low[:-1]} to {high}"
