@@ -47,8 +47,9 @@ def reroute(
             current = parts.publisher.planned(current, site.fabric, site.mix)
             plan = parts.planner.plan(1, site.fabric, site.mix, current.last, current.shelter)
             # A plan counts where it would have been installed over the one before.
-            if why := parts.pacing.held_back(reason, site, _planned_before(current, site), plan):
-                return current, Report(Result.LATER, f"{entry.why}; {why}", reason)
+            before = _planned_before(current, site)
+            if stays := parts.pacing.held_back(reason, site, before, plan):
+                return current, Report(Result.LATER, f"{why}; {stays}", reason)
             outcome = Outcome(Result.PLANNED, _judged(plan, current), "planned, not installed")
     except SarError as error:
         return current, _failed(parts, error, entry, site)

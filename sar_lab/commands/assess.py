@@ -86,7 +86,9 @@ def assess(
             help="simulate the traffic of the jobs before and after, if it is not too much",
         ),
     ] = True,
-    out: Annotated[Path, typer.Option("--out", help="folder for the report")] = Path("out/assess"),
+    out: Annotated[
+        Path, typer.Option("--out", file_okay=False, help="folder for the report")
+    ] = Path("out/assess"),
     as_json: JsonOption = False,
 ) -> None:
     """Estimate what a cluster would gain; writes an HTML report and installs nothing.
