@@ -17,6 +17,7 @@ from sar_agent.agent.history import DecisionLog, History
 from sar_agent.agent.installed_routes import InstalledRoutes
 from sar_agent.agent.loop import Agent
 from sar_agent.agent.observe_site import SiteObserver
+from sar_agent.agent.parts import LastBaseline
 from sar_agent.agent.planner import Planner
 from sar_agent.agent.publish import Publisher
 from sar_agent.agent.reroute_pacer import Pacing
@@ -155,6 +156,7 @@ def build_agent(
         # One failure is often transient, so the next pass may try again.
         backoff=Backoff(config.agent.interval_seconds, config.agent.backoff_max_seconds, free=1),
         window=window,
+        baseline=LastBaseline(),
         events=events,
     )
 

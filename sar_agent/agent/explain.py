@@ -9,11 +9,12 @@ import numpy as np
 
 from sar_agent.agent.build import Site, build_site
 from sar_agent.agent.counted_now import counted_now
+from sar_agent.agent.explain_ended import EndedJob, ended_job
 from sar_agent.agent.observe_site import Observation
 from sar_agent.agent.planner import Planner
 from sar_agent.check.reachability import check_reachability
 from sar_agent.config.model import Config
-from sar_agent.errors import InputError, SarError
+from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import F64
 from sar_agent.five_phase.protocol import CoordinatorState
@@ -23,6 +24,7 @@ from sar_agent.jobs import Job, JobMix
 from sar_agent.keys.description import KeyDescription, keys_of
 from sar_agent.keys.leases import Leases
 from sar_agent.quality.channel_traffic import traffic_of
+from sar_agent.quality.worst_links import users_of, worst_channels
 from sar_agent.routing import load_engine
 from sar_agent.routing.routes import Routes
 
@@ -125,19 +127,16 @@ class JobExplanation:
         return "\n".join(lines)
 
 
-def explain(config: Config, wanted: str, site: Site | None = None) -> JobExplanation:
+def explain(config: Config, wanted: str, site: Site | None = None) -> JobExplanation | EndedJob:
     """Observes Slurm, the fabric and the subnet manager now; changes nothing. `site`: instead of
-    the configured one. Raises `InputError` for a job that does not run, `SarError` where Slurm or
-    the fabric cannot be read."""
+    the configured one. A job that does not run is looked up in the history. Raises `InputError` for
+    one that is in neither, `SarError` where Slurm or the fabric cannot be read."""
     observer = (site or build_site(config)).observer
     observed = observer.observe()
     fabric, mix = observed.fabric, observed.mix
     record = next((record for record in observer.running() if record.id == wanted), None)
     if record is None:
-        running = ", ".join(record.id for record in observed.records[:10]) or "none"
-        raise InputError(
-            f"no job {wanted} is running", remedy=f"jobs on several leaf switches are: {running}"
-        )
+        return ended_job(config, wanted)
     saved = CoordinatorStorage(config.agent.state_dir).load() or CoordinatorState()
     leaves: dict[str, list[str]] = {}
     for host in record.hosts:
@@ -195,27 +194,21 @@ def _under(
     share: F64 | None = None,
 ) -> JobUnderRoutes:
     traffic = traffic_of(fabric, mix, routes)
-    all_jobs = traffic.efi
-    own = traffic_of(fabric, JobMix.of([job]), routes).efi
-    # The channel with the largest load, or with most routes; the other one decides among equals.
-    first, second = (traffic.load, all_jobs) if by_load else (all_jobs, traffic.load)
-    used = own > 0
-    worst = int(np.lexsort((np.where(used, second, -1), np.where(used, first, -1)))[-1])
-    users = []
-    for j, other in enumerate(mix.jobs):
-        part = slice(int(traffic.lists.offset[j]), int(traffic.lists.offset[j + 1]))
-        count = int(traffic.lists.routes[part][traffic.lists.channel[part] == worst].sum())
-        if count and other.id != job.id:
-            users.append((-count, other.id))
-    counted = None if share is None or np.isnan(share[worst]) else float(share[worst])
+    j = mix.jobs.index(job)
+    worst = int(worst_channels(traffic, by_load=by_load)[j])
+    users = users_of(traffic, worst)
+    others = sorted((-routes, mix.jobs[i].id) for i, routes in users if i != j)
+    counted = None
+    if share is not None and worst >= 0 and not np.isnan(share[worst]):
+        counted = float(share[worst])
     return JobUnderRoutes(
         engine=routes.engine,
-        links=int(used.sum()),
-        efi_max=int(all_jobs[worst]),
-        own_routes=int(own[worst]),
-        worst_link=fabric.channel_name(worst),
-        load=float(traffic.load[worst]),
-        phase_contention=float(traffic.phase_contention[mix.jobs.index(job)]),
-        shared_with=[id for _, id in sorted(users)],
+        links=int(traffic.job_links[j]),
+        efi_max=int(traffic.job_efi[j]) if worst < 0 else int(traffic.efi[worst]),
+        own_routes=dict(users).get(j, 0),
+        worst_link=fabric.channel_name(worst) if worst >= 0 else "none",
+        load=float(traffic.job_load[j]) if worst < 0 else float(traffic.load[worst]),
+        phase_contention=float(traffic.phase_contention[j]),
+        shared_with=[id for _, id in others],
         counted=counted,
     )

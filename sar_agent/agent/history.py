@@ -7,12 +7,9 @@ begins: the history explains, and nothing is decided from it.
 from __future__ import annotations
 
 import json
-import logging
-import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -23,14 +20,12 @@ from sar_agent.errors import SarError
 from sar_agent.install.changes import TableChanges
 from sar_agent.install.plan import Plan
 from sar_agent.quality import Measures
-from sar_agent.util.owned_files import open_owned
 from sar_agent.util.problem_log import ProblemLog
+from sar_agent.util.sqlite_file import HISTORY, SqliteFile, add_columns, columns_of
 
-log = logging.getLogger(__name__)
 KEPT = 100_000
 """Rows; the oldest are deleted first. With a reroute every half minute, more than a month."""
 
-_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _SHOWN = (
     "dark_fiber_ratio", "effective_efi_max", "effective_efi_mean", "lower_bound_efi_max",
     "load_max", "phase_contention_max", "phase_contention_mean", "throughput_mean",
@@ -98,17 +93,11 @@ def summary(measures: Measures | None) -> dict[str, Any] | None:
     return None if measures is None else {name: getattr(measures, name) for name in _SHOWN}
 
 
-class History:
+class History(SqliteFile):
     """`history.sqlite` in a folder. Raises `SarError` where the disk does not take or give it."""
 
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / "history.sqlite"
-
-    def check(self) -> None:
-        """Move the file aside if it is damaged, which is logged."""
-        with suppress(SarError):  # the next decision says it
-            if self.path.exists():
-                self._mended(lambda base: base.execute("PRAGMA quick_check(1)").fetchone())
+    def __init__(self, folder: Path, name: str = HISTORY) -> None:
+        super().__init__(folder / name)
 
     def add(self, *rows: Row) -> None:
         """Add rows, and delete the oldest past `KEPT`."""
@@ -125,7 +114,7 @@ class History:
                 "DELETE FROM decisions WHERE id <= (SELECT max(id) FROM decisions) - ?", (KEPT,)
             )
 
-        self._mended(insert)
+        self.write(insert)
 
     def note(self, generation: int, **found: dict[str, Any]) -> None:
         """Set columns that are still empty, in the row of the install of `generation`, if kept."""
@@ -142,7 +131,7 @@ class History:
                 [*map(json.dumps, found.values()), generation],
             )
 
-        self._mended(update)
+        self.write(update)
 
     def last(self, count: int) -> list[Row]:
         """The newest `count` rows, newest first; empty where nothing was ever decided."""
@@ -161,8 +150,8 @@ class History:
     def _select(self, rest: str, *values: float) -> list[Row]:
         if not self.path.exists():
             return []
-        with self._open(write=False) as base:
-            known = _known(base)  # a table of an older agent has fewer
+        with self.open(write=False) as base:
+            known = columns_of(base, "decisions")  # a table of an older agent has fewer
             columns = [name for name in _COLUMNS if name in known]
             if not columns:
                 return []
@@ -172,48 +161,6 @@ class History:
         none = dict.fromkeys(_COLUMNS)
         rows = [none | dict(zip(columns, values, strict=True)) for values in found]
         return [Row(**_read(row)) for row in rows]
-
-    def _mended(self, work: Callable[[sqlite3.Connection], object]) -> None:
-        """Does `work`; where the file turns out to be damaged, once more on a new one."""
-        for again in (False, True):
-            try:
-                os.close(open_owned(self.path))  # SQLite would go by the umask, and by who runs it
-                with self._open() as base:
-                    found = work(base)
-                if not found or found == ("ok",):
-                    return
-                damage = str(found)
-            except OSError as error:
-                raise SarError(f"{self.path}: {error.strerror}") from error
-            except SarError as error:
-                code = getattr(error.__cause__, "sqlite_errorcode", None) or 0
-                if again or code & 0xFF not in _DAMAGED:
-                    raise
-                damage = str(error)
-            self._move_aside(damage)
-
-    def _move_aside(self, damage: str) -> None:
-        aside = f".broken-{time.strftime('%Y%m%d-%H%M%S')}"
-        for end in ("-journal", ""):  # a journal would be applied to the new file
-            path = Path(f"{self.path}{end}")
-            with suppress(FileNotFoundError):
-                path.rename(f"{path}{aside}")
-        log.warning(
-            "%s is damaged (%s); it was moved to %s%s, and a new history begins",
-            self.path,
-            damage,
-            self.path.name,
-            aside,
-        )
-
-    @contextmanager
-    def _open(self, write: bool = True) -> Iterator[sqlite3.Connection]:
-        where = f"{self.path.absolute().as_uri()}?mode={'rw' if write else 'ro'}"
-        try:
-            with closing(sqlite3.connect(where, timeout=5, uri=True)) as base, base:
-                yield base
-        except sqlite3.Error as error:
-            raise SarError(f"{self.path}: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -274,21 +221,22 @@ class DecisionLog:
             "counted": self.counted(),
         }
         row = Row(**columns | others)
-        self._write(lambda: self.history.add(row), "this decision is not in the history")
+        self.write(lambda: self.history.add(row))
 
     def note(self, generation: int, **found: dict[str, Any]) -> None:
         """What was found out later on an install, see `History.note`."""
-        self._write(
-            lambda: self.history.note(generation, **found),
-            "what ports counted is not in the history",
-        )
+        self.write(lambda: self.history.note(generation, **found))
 
-    def _write(self, write: Callable[[], None], lost: str) -> None:
+    def write(self, work: Callable[[], None]) -> bool:
+        """Does `work`, which writes to the file of the history; whether that went well. What is
+        wrong is said once, until it is over."""
         try:
-            write()
-            self.problems.problem("history", "", "the history can be written again")
+            work()
         except SarError as error:
-            self.problems.problem("history", f"{error}; {lost}")
+            self.problems.problem("history", f"{error}; the history has a gap")
+            return False
+        self.problems.problem("history", "", "the history can be written again")
+        return True
 
 
 def _read(row: dict[str, Any]) -> dict[str, Any]:
@@ -310,11 +258,4 @@ def _add_columns(base: sqlite3.Connection) -> None:
     base.execute(
         f"CREATE TABLE IF NOT EXISTS decisions (id INTEGER PRIMARY KEY, {', '.join(_COLUMNS)})"
     )
-    known = _known(base)
-    for name in _COLUMNS:
-        if name not in known:
-            base.execute(f"ALTER TABLE decisions ADD COLUMN {name}")
-
-
-def _known(base: sqlite3.Connection) -> set[str]:
-    return {name for _, name, *_ in base.execute("PRAGMA table_info(decisions)")}
+    add_columns(base, "decisions", _COLUMNS)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sar_agent.agent.commit import Committer
+from sar_agent.agent.current import Measured
 from sar_agent.agent.installed_routes import InstalledRoutes
 from sar_agent.agent.observe_site import SiteObserver
 from sar_agent.agent.planner import Planner
@@ -22,6 +23,14 @@ from sar_agent.telemetry.metrics import Metrics
 from sar_agent.util.backoff import Backoff
 from sar_agent.util.problem_log import ProblemLog
 from sar_agent.util.unexpected_errors import UnexpectedErrors
+
+
+@dataclass(eq=False)
+class LastBaseline:
+    """What the jobs would have under the engine of `agent.baseline`; it stays empty without one."""
+
+    engine: str = ""
+    measured: Measured | None = None
 
 
 @dataclass(eq=False)
@@ -47,5 +56,6 @@ class Parts:
     """Reroutes that failed are tried again, but ever less often."""
     window: LastWindow
     """The last window of counters."""
+    baseline: LastBaseline
     events: EventIntake
     """What it hears from jobs."""

@@ -19,10 +19,13 @@ from sar_agent.agent.reroute_pacer import planning_basis
 from sar_agent.agent.state import State
 from sar_agent.agent.update_strategy import UpdateMethod
 from sar_agent.errors import CheckFailed, SarError
+from sar_agent.install.changes import table_changes
 from sar_agent.install.plan import Plan
 from sar_agent.install.subnet_manager import NotYet, SmRefused
 from sar_agent.install.transit import NotSafe, transition_to
 from sar_agent.jobs.filter import host_sets
+from sar_agent.quality import Measures
+from sar_agent.routing.routes import Routes
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +44,12 @@ def reroute(
         if install:
             current, outcome = _install(parts, entry, site, current)
         else:
+            current = parts.publisher.planned(current, site.fabric, site.mix)
             plan = parts.planner.plan(1, site.fabric, site.mix, current.last, current.shelter)
+            # A plan counts where it would have been installed over the one before.
+            before = _planned_before(current, site)
+            if stays := parts.pacing.held_back(reason, site, before, plan):
+                return current, Report(Result.LATER, f"{why}; {stays}", reason)
             outcome = Outcome(Result.PLANNED, _judged(plan, current), "planned, not installed")
     except SarError as error:
         return current, _failed(parts, error, entry, site)
@@ -49,6 +57,7 @@ def reroute(
     plan, result = outcome.plan, outcome.result
     parts.publisher.new_plan(plan)
     seconds = time.monotonic() - entry.began
+    replaced = _replaced(current, site)
     parts.metrics.reroutes.labels(reason.value, result.value).inc()
     if result is not Result.INSTALLED:
         made = State.before_install(plan, engine, host_sets(site.records))
@@ -56,7 +65,8 @@ def reroute(
     if result is not Result.LATER:
         parts.pacing.acted()
     if result is Result.PLANNED:
-        parts.committer.decisions.add(entry, result, plan)
+        entries = table_changes(site.fabric, replaced, plan.routes).entries if replaced else None
+        parts.committer.decisions.add(entry, result, plan, entries_changed=entries)
     return current, Report(
         result,
         f"{why}; {outcome.words} ({plan.routes.engine}, {len(plan.mix.jobs)} jobs, {seconds:.2f} s;"
@@ -147,6 +157,23 @@ def _failed(parts: Parts, error: SarError, entry: HistoryEntry, site: Observatio
         jobs, phases = len(site.records), parts.updates.take_summary()
         parts.committer.decisions.add(entry, result, jobs=jobs, phases=phases, message=str(error))
     return Report(result, f"{entry.why}; {error}", entry.reason)
+
+
+def _planned_before(current: Current, site: Observation) -> Measures | None:
+    """Measures, under the jobs of now, of the plan that would be in force; None before the first,
+    and on another fabric."""
+    planned = current.planned
+    if planned is None or planned.fabric_digest != site.fabric.digest or not planned.measured:
+        return None
+    return planned.measured.measures
+
+
+def _replaced(current: Current, site: Observation) -> Routes | None:
+    """The tables that a plan would have replaced: of the plan before, or those in force; None where
+    they are not known."""
+    if current.planned and current.planned.fabric_digest == site.fabric.digest:
+        return current.planned.routes
+    return current.in_force.routes if current.in_force else None
 
 
 def _judged(plan: Plan, current: Current) -> Plan:

@@ -28,7 +28,7 @@ PATIENT = frozenset({Reason.JOBS, Reason.TOPOLOGY, Reason.ENGINE})
 TOO_LITTLE = "other routes would gain too little; waiting for more to change"
 STAY = frozenset({Reason.JOBS, Reason.TOPOLOGY})
 """Those of them for which the routes in force stay where a plan is no better."""
-AS_GOOD = "the routes in force serve these jobs as well as other ones would; they stay"
+AS_GOOD = "the last routes serve these jobs as well as other ones would; they stay"
 PHASES = 1.01
 """How many times the phase contention of a plan routes that are as good may have."""
 

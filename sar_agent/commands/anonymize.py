@@ -47,7 +47,7 @@ class Pseudonyms:
 @with_host_options
 def anonymize(
     fabric: FabricOption,
-    out: Annotated[Path, typer.Option("--out", help="folder for the copies")],
+    out: Annotated[Path, typer.Option("--out", file_okay=False, help="folder for the copies")],
     jobs: Annotated[
         Path | None, typer.Option("--jobs", help="the running jobs, as for `route`")
     ] = None,

@@ -78,7 +78,10 @@ def explain(
     config: ConfigOption = CONFIG_PATH,
     as_json: JsonOption = False,
 ) -> None:
-    """Describe one running job: hosts, leaf switches, links, and its most loaded link by name."""
+    """Describe one job: hosts, leaf switches, its most loaded link, and who shared that.
+
+    A job that has ended is described from the agent's history of the last 30 days.
+    """
     from sar_agent.agent.explain import explain as explain_job
     from sar_agent.config.model import load_config
 

@@ -101,7 +101,9 @@ def run_program(app: typer.Typer) -> None:
         # A usage error is one line, too, since it may end up in the log of a script. Without
         # arguments typer has printed the help, and the message is empty.
         if message := error.format_message():
-            note(f"{message} See {app.info.name} --help")
+            context = getattr(error, "ctx", None)  # of the command that was understood
+            command = context.command_path.split()[1:] if context else []
+            note(f"{message} See {' '.join([str(app.info.name), *command])} --help")
         sys.exit(error.exit_code)
     except typer.Abort:
         sys.exit(130)  # Ctrl-C

@@ -50,7 +50,9 @@ def route(
     fabric: FabricOption,
     jobs: JobsOption,
     engine: EngineOption = "sar-plus",
-    out: Annotated[Path | None, typer.Option("--out", help="folder to write the routes to")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", file_okay=False, help="folder to write the routes to")
+    ] = None,
     export: Annotated[
         str,
         typer.Option(

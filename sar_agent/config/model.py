@@ -61,6 +61,11 @@ class AgentConfig(Section, EngineSettings, frozen=True):
         description="engine whose tables are measured beside those in force, so that the gain "
         'stays visible: the one that OpenSM would use without sar-agent. "" measures none',
     )
+    explain_names_users: bool = Field(
+        default=False,
+        description="whether `sar-agent explain` of a job that has ended names the users of the "
+        "jobs that shared its links, beside these jobs' numbers",
+    )
     ib_partitions_file: str = Field(
         default="",
         description="InfiniBand partitions for the pftree engines: a policy file (TOML), or "

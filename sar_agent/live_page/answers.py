@@ -11,6 +11,7 @@ from sar_agent.counters.compare import compare_jobs
 from sar_agent.live_page.cells import HeatCells, thousandths
 from sar_agent.live_page.snapshot import PageSnapshot
 from sar_agent.quality.channel_traffic import Traffic
+from sar_agent.quality.worst_links import users_of
 
 MEASURES = ("load_max", "lower_bound_load_max", "dark_fiber_ratio", "throughput_min", "switches",
             "terminals", "channels")  # fmt: skip
@@ -107,12 +108,8 @@ def link_answer(
     c, window = int(cells.channel[link]), page.window
     users: list[dict[str, Any]] = []
     if traffic is not None:
-        at = np.flatnonzero(traffic.lists.channel[: traffic.lists.offset[-1]] == c)
-        owner = np.searchsorted(traffic.lists.offset, at, side="right") - 1
-        routes = traffic.lists.routes[at].astype(np.int64)
-        order = np.argsort(-routes, kind="stable")
         users = [
-            {"job": traffic.mix.jobs[int(owner[i])].id, "routes": int(routes[i])} for i in order
+            {"job": traffic.mix.jobs[j].id, "routes": routes} for j, routes in users_of(traffic, c)
         ]
     known = window is not None and bool(window.known[c])
     waits = float(window.waits[c]) if window is not None and known else float("nan")

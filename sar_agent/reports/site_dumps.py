@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-import numpy as np
-
 from sar_agent.counters import CounterWindow
 from sar_agent.counters.port_errors import PortErrors
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.record import JobRecord
 from sar_agent.quality.channel_traffic import Traffic, traffic_of
+from sar_agent.quality.worst_links import users_of
 from sar_agent.routing.routes import Routes
 
 
@@ -61,13 +60,8 @@ class SiteDumps:
 
     def jobs_over(self, channel: int) -> tuple[JobOnLink, ...]:
         """The jobs with routes over a channel, those with the most first."""
-        lists = self.traffic.lists
-        at = np.flatnonzero(lists.channel[: lists.offset[-1]] == channel)
-        job = np.searchsorted(lists.offset, at, side="right") - 1
-        found = [
-            self._named(self.mix.jobs[j].id, int(lists.routes[i]))
-            for i, j in zip(at, job, strict=True)
-        ]
+        users = users_of(self.traffic, channel)
+        found = [self._named(self.mix.jobs[j].id, routes) for j, routes in users]
         return tuple(sorted(found, key=lambda each: (-each.routes, each.job)))
 
     def jobs_on(self, terminal: int) -> tuple[JobOnLink, ...]:

@@ -39,6 +39,7 @@ _STATE = re.compile("[A-Z][A-Z_]{1,40}")
 _NO_TIME = ("", "N/A", "Unknown", "(null)", "None", "0")
 _ID = re.compile(r"\d{1,18}(?:_(?:\d{1,18}|\[[^\]]*\]?)|\+\d{1,18})?")
 _WHOLE = re.compile(r"\d{1,18}")
+_SAVE = f"save it with: squeue -h -o '{FORMAT}'"
 _HEAD = 5
 """Lines among which the header is."""
 
@@ -141,14 +142,11 @@ def parse_line(line: str, layout: Columns, states: Collection[str]) -> JobRecord
     """
     fields = _split(line, layout)
     if fields is None:
-        raise InputError(
-            f"{line[:80]!r} is not a job line of {layout.width} columns",
-            remedy=f"save it with: squeue -h -o '{FORMAT}'",
-        )
+        raise InputError(f"{line[:80]!r} is not a job line of {layout.width} columns", remedy=_SAVE)
     identity, state = layout.of(fields, "JOBID"), layout.of(fields, "STATE")
     state = STATE_CODES.get(state, state)
     if not _ID.fullmatch(identity):
-        raise InputError(f"{identity[:40]!r} is not a Slurm job id")
+        raise InputError(f"{identity[:40]!r} is not a Slurm job id", remedy=_SAVE)
     if state not in STATES:
         what = f"job {identity}: {state[:40]!r} is not a Slurm job state"
         raise UnknownState(what) if _STATE.fullmatch(state) else InputError(what)

@@ -106,13 +106,15 @@ def _judge(
 ) -> Judgement:
     nothing = "There is nothing to gain here."
     jobs = len(given.mix.jobs)
-    if not given.jobs or all_unknown(given):
+    if not given.jobs:
+        what = (
+            f"{given.pending} jobs are pending, and none runs."
+            if given.pending
+            else ("No job in the list is running.")
+        )
         return Judgement(
-            "unknown", "No answer is possible: no job runs on this network.",
-            "None of the jobs' nodes is in the fabric. Do both files belong to the same cluster, "
-            "and do the hosts in the fabric have their Slurm names?"
-            if given.jobs else "No job in the list is running.", 0.0,
-        )  # fmt: skip
+            "unknown", "No answer is possible: no job runs on this network.", what, 0.0
+        )
     if lost := unknown_hosts(given):
         fabric = given.fabric
         compute = np.flatnonzero(fabric.terminal_kind == model.Kind.COMPUTE)
@@ -125,7 +127,7 @@ def _judge(
             "both files of one cluster and one time, and do the hosts in the fabric have their "
             "Slurm names?",
             0.0,
-        )  # fmt: skip
+        )
     if not jobs:
         return Judgement(
             "inside", nothing,
@@ -199,14 +201,14 @@ def _judge(
     if most < LITTLE:
         return told(
             "little",
-            f"There is little to gain: {whose} would spend {_span(least, most)} less time "
+            f"There is little to gain: {whose} would spend {span_words(least, most)} less time "
             f"sending{period}.",
             f"That is hardly worth a change.{slower}",
             saved,
         )
     return told(
         "gain",
-        f"{whose[0].upper()}{whose[1:]} would spend {_span(least, most)} less time sending"
+        f"{whose[0].upper()}{whose[1:]} would spend {span_words(least, most)} less time sending"
         f"{period}.",
         "Routes made for the running jobs lead some of their messages around the fullest links."
         + slower,
@@ -227,7 +229,7 @@ def _changes(
     return Change(*at_once), Change(*phases)
 
 
-def _span(least: float, most: float) -> str:
+def span_words(least: float, most: float) -> str:
     """`4 to 22%`, or `22%` where both are the same; less than nothing is shown as 0."""
     low, high = f"{max(0.0, least):.0%}", f"{most:.0%}"
     return high if low == high else f"{low[:-1]} to {high}"
@@ -250,12 +252,3 @@ def _ports(given: SiteData, before: RatedRoutes) -> str:
         f" {hosts} hosts run several jobs at once. These wait for each other at the host's own "
         "cable, whatever the routes."
     )
-
-
-def all_unknown(given: SiteData) -> bool:
-    """Whether jobs were given, but none of them has a host in this fabric."""
-    if given.mix.jobs:
-        return False
-    lost = [left for left in given.left_out if "of which no host is in" in left.reason]
-    total = given.placed.history.jobs if given.placed else given.jobs
-    return any(left.count == total for left in lost)

@@ -6,6 +6,7 @@ mislead."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from sar_agent.routing.routes import Routes
 from sar_agent.slurm.job_files import read_jobs_file
 from sar_agent.slurm.topology_check import compare_topology
 from sar_agent.slurm.topology_files import read_topology, topology_in_use
+from sar_agent.util.text_files import read_text
 from sar_lab.history import LeftOut, PlacedHistory, place_history, read_history
 from sar_lab.history.files import is_history
 from sar_lab.history.job_history import EXAMPLES
@@ -52,6 +54,8 @@ class SiteData:
     """The number of hosts of the jobs, whether they are in the fabric or not."""
     synthetic: bool = False
     """Whether the jobs are synthetic (`mix:SEED`, `blocks:SIZES`)."""
+    pending: int = 0
+    """The number of pending jobs in the list, where no other is in it and it tells."""
     rails: Rails | None = None
     """Where each rail of a job is a job of `mix`."""
 
@@ -98,7 +102,7 @@ def read_site_data(
     synthetic = jobs is not None and jobs.startswith(FORMS)
     return SiteData(
         fabric, mix, count, moment, placed, today, differences, tuple(left), tuple(remarks),
-        hosts, synthetic, rails,
+        hosts, synthetic, _pending(jobs) if jobs and not count else 0, rails,
     )  # fmt: skip
 
 
@@ -155,6 +159,12 @@ def _snapshot(jobs: str, fabric: Fabric, left: list[LeftOut]) -> tuple[JobMix, i
             left.append(LeftOut(what, len(lost), tuple(lost[:EXAMPLES])))
     hosts = len({host for record in records for host in record.hosts})
     return mapped.mix, len(records), f"the running jobs of {jobs}", hosts
+
+
+def _pending(jobs: str) -> int:
+    return len(
+        re.findall(r"\|(?:PENDING|PD)\||\"PENDING\"", read_text(Path(jobs), may_be_empty=True))
+    )
 
 
 def _tables(

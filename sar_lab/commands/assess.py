@@ -17,13 +17,13 @@ from sar_agent.commands.inputs import JsonOption, TrafficOption, print_json
 @with_host_options
 def assess(
     fabric: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--fabric",
             help="the fabric, as for `route`; or Leonardo's list of nodes and switches, with "
-            "substitute cables",
+            "substitute cables. Not needed for the agent's own records",
         ),
-    ],
+    ] = None,
     jobs: Annotated[
         str | None,
         typer.Option(
@@ -37,7 +37,8 @@ def assess(
         typer.Option(
             "--history",
             help="job history: output of sacct (-P or JSON), a CSV file job,start,end,nodelist, or "
-            "a folder or tar file of JOBID.txt",
+            "a folder or tar file of JOBID.txt. Or the agent's own records, its state_dir: what "
+            "the days that it watched would have brought",
         ),
     ] = None,
     routes: Annotated[
@@ -85,16 +86,20 @@ def assess(
             help="simulate the traffic of the jobs before and after, if it is not too much",
         ),
     ] = True,
-    out: Annotated[Path, typer.Option("--out", help="folder for the report")] = Path("out/assess"),
+    out: Annotated[
+        Path, typer.Option("--out", file_okay=False, help="folder for the report")
+    ] = Path("out/assess"),
     as_json: JsonOption = False,
 ) -> None:
     """Estimate what a cluster would gain; writes an HTML report and installs nothing.
 
     Exit code 1 if no answer is possible, because no job runs on this network.
     """
+    from sar_agent.errors import InputError
     from sar_agent.jobs.rails import rails_for
     from sar_agent.routing import load_engine
     from sar_lab.assess import assess as run
+    from sar_lab.assess.agent_record import record_path
     from sar_lab.assess.assess_page import write_assessment
     from sar_lab.assess.compile_ahead import compile_ahead
     from sar_lab.assess.counted_links import read_window_of
@@ -102,6 +107,12 @@ def assess(
     from sar_lab.assess.site_data import read_site_data
     from sar_lab.mixes.replay_inputs import fabric_of
 
+    command = shlex.join(["sar-agent", *sys.argv[1:]])
+    if history and (record := record_path(history)):
+        _assess_record(record, command, out, as_json=as_json)
+        return
+    if fabric is None:
+        raise InputError("no fabric was given", remedy="give --fabric FILE")
     announce_compiling()
     compile_ahead()
     names = tuple(engine or ENGINES)
@@ -113,7 +124,7 @@ def assess(
     given = read_site_data(network, jobs, history, routes, topology, remarks, rails)
     found = run(
         given,
-        command=shlex.join(["sar-agent", *sys.argv[1:]]),
+        command=command,
         engines=names,
         adaptive=adaptive,
         samples=samples,
@@ -152,4 +163,30 @@ def assess(
         typer.echo(comparison_words(found.counted.comparison))
     for left in given.left_out:
         typer.echo(f"left out: {left}")
+    typer.echo(f"Open {page.resolve()}")
+
+
+def _assess_record(record: Path, command: str, out: Path, *, as_json: bool) -> None:
+    from sar_lab.assess.agent_record import summarise_record
+    from sar_lab.assess.agent_record_page import write_record
+
+    found = summarise_record(record)
+    page = write_record(found, command, out)
+    if as_json:
+        print_json({**found.json(), "page": str(page)})
+        return
+    total = found.total
+    typer.echo(found.sentence)
+    for name, change in (
+        ("all messages at once", total.at_once),
+        ("one message at a time", total.one_at_a_time),
+    ):
+        typer.echo(
+            f"{name}: {change.before:.2f} → {change.after:.2f} times as long as on an empty "
+            f"network, mean of {total.jobs} jobs on {len(found.days)} days"
+        )
+    typer.echo(
+        f"tables {'changed' if found.live else 'would have changed'} {total.changes} times, "
+        f"{total.entries} entries in all"
+    )
     typer.echo(f"Open {page.resolve()}")

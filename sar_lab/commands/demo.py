@@ -23,7 +23,9 @@ from sar_agent.commands.inputs import (
 def demo(
     fabric: FabricOption = "xgft:2;16,24;1,12",
     jobs: JobsOption = "mix:1",
-    out: Annotated[Path, typer.Option("--out", help="folder for the HTML page")] = Path("out/demo"),
+    out: Annotated[
+        Path, typer.Option("--out", file_okay=False, help="folder for the HTML page")
+    ] = Path("out/demo"),
     as_json: JsonOption = False,
 ) -> None:
     """Compare job-aware with oblivious routes on an HTML page. Nothing is installed."""

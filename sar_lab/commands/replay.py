@@ -39,7 +39,9 @@ def replay(
     out: Annotated[
         Path,
         typer.Option(
-            "--out", help="folder for the results; an interrupted replay in it is resumed"
+            "--out",
+            file_okay=False,
+            help="folder for the results; an interrupted replay in it is resumed",
         ),
     ],
     engine: Annotated[

@@ -17,6 +17,7 @@ from sar_agent.agent.parts import Parts
 OBSERVERS = (
     "baseline",
     "counters",
+    "job_days",
     "page",
 )
 """Called in this order; the names are also labels of a metric."""

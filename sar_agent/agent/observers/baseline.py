@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 
-from sar_agent.agent.current import Current, Measured
+from sar_agent.agent.current import Current
 from sar_agent.agent.observe_site import Observation
 from sar_agent.agent.outcome import Report, Result
 from sar_agent.agent.parts import Parts
@@ -29,24 +29,25 @@ class Baseline:
 
     def __init__(self, parts: Parts) -> None:
         self.engine, self.metrics = parts.config.agent.baseline, parts.metrics
+        self.found = parts.baseline
         self._digest = b""
         """Of the fabric of `_routes`."""
         self._routes: Routes | None = None
-        self._measured: Measured | None = None
 
     def after_pass(self, current: Current, site: Observation | None, report: Report) -> None:
         """Measures again where the jobs or the fabric have changed."""
         if not self.engine or site is None:
             return
         if site.fabric.digest != self._digest:
-            self._routes = self._measured = None
+            self._routes = self.found.measured = None
             if report.result in QUIET:
                 self._digest, self._routes = site.fabric.digest, self._route(site.fabric)
         if self._routes is None:
             self.metrics.show_measures("baseline", None)
             return
-        self._measured = measured(self._measured, site.fabric, site.mix, self._routes)
-        self.metrics.show_measures("baseline", self._measured.measures)
+        found = measured(self.found.measured, site.fabric, site.mix, self._routes)
+        self.found.engine, self.found.measured = self._routes.engine, found
+        self.metrics.show_measures("baseline", found.measures)
 
     def _route(self, fabric: Fabric) -> Routes | None:
         for engine in dict.fromkeys((self.engine, "minhop")):

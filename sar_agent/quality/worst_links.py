@@ -1,0 +1,31 @@
+"""The link that holds a job up most, and the jobs that share a link."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sar_agent.quality.channel_traffic import I64, Traffic
+
+
+def worst_channels(traffic: Traffic, *, by_load: bool) -> I64:
+    """int64[J]: of each job the channel with the largest load, or with most routes, of those that
+    it uses; the other one decides among equals. -1 for a job that uses none."""
+    first, second = (traffic.load, traffic.efi) if by_load else (traffic.efi, traffic.load)
+    worst = np.full(len(traffic.mix.jobs), -1, np.int64)
+    offset = traffic.lists.offset.tolist()
+    for j in range(len(worst)):
+        # The lowest channel comes first, so that equals give the same answer each time.
+        used = np.sort(traffic.lists.channel[offset[j] : offset[j + 1]].astype(np.int64))
+        if len(used):
+            hot = used[first[used] == first[used].max()]
+            worst[j] = hot[np.argmax(second[hot])]
+    return worst
+
+
+def users_of(traffic: Traffic, channel: int) -> list[tuple[int, int]]:
+    """(a job's index in the mix, its routes over the channel), those with most routes first."""
+    at = np.flatnonzero(traffic.lists.channel[: traffic.lists.offset[-1]] == channel)
+    owner = np.searchsorted(traffic.lists.offset, at, side="right") - 1
+    routes = traffic.lists.routes[at].astype(np.int64)
+    order = np.argsort(-routes, kind="stable")
+    return [(int(owner[i]), int(routes[i])) for i in order]
