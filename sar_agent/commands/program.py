@@ -28,25 +28,58 @@ _REMEDIES: dict[type[OSError], str] = {
 
 class Program(typer.Typer):
     """A group of commands whose `--help` has no types of flags (`<bool>`) and no bounds (`[x>=1]`).
-    A value out of bounds is refused in a sentence; docs/reference/commands.md lists the bounds."""
+    A value out of bounds is refused in a sentence; docs/reference/commands.md lists the bounds.
+
+    Help is plain text: typer's boxes would take as long again as all the rest of `--help`."""
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(cls=_Group, no_args_is_help=True, **settings)
+        super().__init__(
+            cls=_Group,
+            no_args_is_help=True,
+            rich_markup_mode=None,
+            add_completion=False,  # packages have a script for bash
+            **settings,
+        )
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[Any], Any]:
         return super().command(name, cls=_Command, **settings)
 
 
 class _Command(TyperCommand):
+    def get_help_option(self, ctx: Any) -> Any:
+        return _help_option(super().get_help_option(ctx))
+
     def format_help(self, ctx: Any, formatter: Any) -> None:
         _simplify(self, ctx)
         super().format_help(ctx, formatter)
 
 
 class _Group(TyperGroup):
+    def get_help_option(self, ctx: Any) -> Any:
+        return _help_option(super().get_help_option(ctx))
+
     def format_help(self, ctx: Any, formatter: Any) -> None:
         _simplify(self, ctx)
         super().format_help(ctx, formatter)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Commands under their panels, in the order of their registration."""
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for name, command in self.commands.items():
+            if not command.hidden:
+                panel = panels.setdefault(
+                    getattr(command, "rich_help_panel", None) or "Commands", []
+                )
+                panel.append((name, command.get_short_help_str(limit=1000)))
+        for head, rows in panels.items():
+            with formatter.section(head):
+                formatter.write_dl(rows)
+
+
+def _help_option(option: Any) -> Any:
+    """The flag with a value: typer imports pydantic for one that is None."""
+    option.default = False
+    return option
 
 
 def _simplify(command: Any, ctx: Any) -> None:
@@ -99,8 +132,11 @@ def run_program(app: typer.Typer) -> None:
         sys.exit(app(standalone_mode=False))
     except typer.TyperException as error:
         # A usage error is one line, too, since it may end up in the log of a script. Without
-        # arguments typer has printed the help, and the message is empty.
-        if message := error.format_message():
+        # arguments, the message is the help.
+        message = error.format_message()
+        if "\n" in message:
+            print(message, file=sys.stderr)
+        elif message:
             context = getattr(error, "ctx", None)  # of the command that was understood
             command = context.command_path.split()[1:] if context else []
             note(f"{message} See {' '.join([str(app.info.name), *command])} --help")

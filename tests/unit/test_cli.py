@@ -93,9 +93,9 @@ def test_engines_lists_a_name_and_what_it_is() -> None:
 def test_help_lists_the_commands_in_groups_operators_first() -> None:
     done = sar_agent("--help")
     text = done.stdout
-    heads = [line.strip("╭─ ╮") for line in text.splitlines() if line.startswith("╭")]
+    heads = [line for line in text.splitlines()[1:] if re.match(r"\w.*:$", line)]
     assert [head.split()[0] for head in heads] == [
-        *("Options", "Operate", "Look", "For", "Evaluate:"),
+        *("Options:", "Operate", "Look", "For", "Evaluate:"),
     ]
     assert text.index("rollback") < text.index(" route ") < text.index("assess")
     assert "warm-up" not in text and "fetch-state" not in text, "units call them"
@@ -251,6 +251,20 @@ def test_exports_are_written_and_the_network_reads_back(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} >= names
     for again in ("fabric.net", "subnet.lst"):
         assert load_fabric(tmp_path / again).digest == load_fabric(TREE).digest
+
+
+@pytest.mark.parametrize("words", ["--help", "route --help", "route --nope", "nope", ""])
+def test_help_and_a_mistyped_word_load_no_library(words: str) -> None:
+    """Each takes longer to load than the rest of the answer."""
+    code = (
+        "import sys; from sar_agent.cli import main\n"
+        "try: main()\nexcept SystemExit: print('loaded', *sys.modules)"
+    )
+    command = [sys.executable, "-c", code, *words.split()]
+    said = subprocess.run(command, capture_output=True, text=True).stdout
+    loaded = set(said.rpartition("loaded")[2].split())
+    assert "sar_agent.cli" in loaded
+    assert not loaded & {"numpy", "numba", "scipy", "networkx", "pydantic", "rich", "asyncio"}
 
 
 def test_the_agent_starts_without_what_it_seldom_needs() -> None:
