@@ -4,8 +4,7 @@ The rules of pftree-2016 are digits of one price (see `pftree.py`). O(S + C) for
 
 The paper marks switches and chooses ports switch by switch. Here links are marked, because "shares
 no link" is what its policy promises, and whole paths are compared: each leaf switch takes its
-cheapest one, which keeps partitions apart where the paper's single path mixes them. With weights,
-all routes to a host descend over one chain of links, as in the paper.
+cheapest one. With weights, all routes to a host descend over one chain of links, as in the paper.
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ def given_of(fabric: Fabric, jobs: dict[str, list[str]], tmp_path: Path) -> Site
     ("jobs", "kind", "word"),
     [
         ({"1": ["n001", "n002"], "2": ["n007", "n008"]}, "inside", "spans two switches"),
-        ({"1": ["elsewhere1", "elsewhere2"]}, "unknown", "the same cluster"),
+        ({"1": ["elsewhere1", "elsewhere2"]}, "unknown", "of one cluster"),
         ({}, "unknown", "No job in the list is running"),
         ({"1": ["n001", "n007"]}, "idle", "no link would be more than"),
     ],

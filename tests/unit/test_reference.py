@@ -100,6 +100,8 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
     "cables": INPUT,
     "link": ("S1-0[8]", *INPUT),
     "what-if": (*INPUT, "--down", "S2-0"),
+    "place": (*FABRIC, "--jobs", EXAMPLES / "queue.txt", "--nodes", EXAMPLES / "sinfo.txt"),
+    "hours": (*FABRIC, "--history", "{}/history.csv", "--down", "S2-0"),
     "measure": (*INPUT, "--routes", "{}/sar"),
     "check": (*FABRIC, "--routes", "{}/sar", "--from", "{}/dfsssp"),
     "engines": (),

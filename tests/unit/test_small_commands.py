@@ -254,7 +254,7 @@ def test_status_names_the_dump_that_observe_mode_reads(no_plugin: Path) -> None:
         (("--engine", "sarplus"), "no engine is called 'sarplus'; did you mean sar-plus? Or use"),
         (
             ("--engine", "dfsssp", "--out", "{}/file"),
-            "file: File exists; name a folder, not a file",
+            "is a file. See sar-agent route --help",
         ),
         (("--jobs", "{}/history.csv"), "this is a job history, not the running jobs; give it as"),
     ],

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ StoredResult = dict[str, Any]
 """The JSON object of a row."""
 PICTURES = Path("images/reproduction")
 """The folder of pictures, relative to the page."""
-PAGES = Path(__file__).parents[1] / "pages"
+PAGES = Path(str(files("sar_lab.research"))) / "pages"
 """The results of the repository."""
 QUICK = 2
 """Seeds of a quick run, the fewest that can tell two results apart. From 6 on a median has a 95 %

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ QUEUES, NODES = 30, 20
 FREE = (0.08, 0.2)
 """Of the nodes, at a moment: what a long queue leaves, and after more jobs have ended."""
 SPEC = "xgft:2;12,24;1,{}"
-RECORDED = Path(__file__).parents[1] / "recorded" / "slurm-choices.json"
+RECORDED = Path(str(files("sar_lab.research"))) / "recorded" / "slurm-choices.json"
 
 
 def moment(fabric: Fabric, seed: int, free: float) -> list[list[str]]:
