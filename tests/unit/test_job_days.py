@@ -1,4 +1,7 @@
-"""What is remembered of each job: `Agent.observers["job_days"]` and its table."""
+"""What is remembered of each job: `Agent.observers["job_days"]` and its table.
+
+The times on the site's own routes come from `Agent.observers["baseline"]`.
+"""
 
 from __future__ import annotations
 

@@ -34,6 +34,15 @@ def copy_to(tree: Path) -> None:
             shutil.copytree(ROOT / name, tree / name)
         else:
             shutil.copy2(ROOT / name, tree / name)
+    (tree / "sitecustomize.py").write_text(NO_EDITABLE)
+
+
+NO_EDITABLE = """
+import sys
+
+sys.meta_path[:] = [f for f in sys.meta_path if "__editable__" not in getattr(f, "__module__", "")]
+"""
+"""An editable install would serve the files that are gone in a copy from the original."""
 
 
 def remove_lines(file: Path, line: str) -> None:
