@@ -56,7 +56,7 @@ class JobDaysWatch:
         daemon = self.parts.pacing.patient
         due = not daemon or time.monotonic() - self._written >= WRITE_SECONDS
         rows = [*self._ended, *self._rows.values()] if due else self._ended
-        if rows and self.log.write(lambda: self.table.put(rows)):
+        if rows and self.log.write(lambda: self.table.keep(rows)):
             self._ended = []
             self._written = time.monotonic() if due else self._written
         self._ended = self._ended[-MOST_WAITING:]
