@@ -51,14 +51,6 @@ class CountersConfig(Section, frozen=True):
     hot_factor: Annotated[float, Field(gt=1, le=1000)] = Field(
         default=2.0, description="see hot_load"
     )
-    weights: Literal["off", "observe"] = Field(
-        default="off",
-        description="observe measures how much of their full speed the ports of each job send, and "
-        "shows it in `sar-agent counters`",
-    )
-    weights_smoothing_seconds: Annotated[float, Field(ge=1, le=86400)] = Field(
-        default=600.0, description="time over which the measured weights are averaged"
-    )
 
     @model_validator(mode="after")
     def _files_are_named(self) -> CountersConfig:

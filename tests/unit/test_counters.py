@@ -372,7 +372,7 @@ def test_the_agent_compares_each_window_once(
     current: Any = SimpleNamespace(measures=SimpleNamespace(channel_load=found.load), state=None)
     problems = ProblemLog(logging.getLogger("x"))
     source = Source(Unavailable("no answer"))
-    config = parse_config('[counters]\nweights = "observe"\n')
+    config = parse_config("")
     counted = LastWindow()
     decisions = DecisionLog(History(Path("no folder")), "agent", problems)
     parts: Any = SimpleNamespace(
