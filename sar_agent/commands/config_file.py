@@ -101,7 +101,6 @@ def _problems(settings: Config) -> list[str]:
         "agent.ib_partitions_file": settings.agent.ib_partitions_file,
         "fabric.file": settings.fabric.file,
         "opensm.lfts_dump": settings.opensm.lfts_dump,
-        "slurm.slurmrestd_jwt_file": settings.slurm.slurmrestd_jwt_file,
     }
     for key, name in files.items():
         if name and not Path(name).exists():
