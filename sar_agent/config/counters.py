@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from sar_agent.config.types import Deadline, Section
+from sar_agent.config.types import Section
 
 Source = Literal["off", "plugin", "prometheus", "files"]
 Series = Literal["infiniband_exporter", "ufm"]
@@ -42,7 +42,6 @@ class CountersConfig(Section, frozen=True):
         description="length of a window of prometheus. PerfMgr's is its perfmgr_sweep_time_s, and "
         "that of files the time between two files",
     )
-    deadline_seconds: Deadline = Field(default=10.0, description="time for an answer of Prometheus")
     hot_load: Annotated[float, Field(gt=0, le=1)] = Field(
         default=0.3,
         description="share of its speed from which a link counts as hot. A hot link that carried "

@@ -73,7 +73,7 @@ Port = tuple[int, int]
 class PrometheusCounters:
     """The source `prometheus`."""
 
-    def __init__(self, url: str, series: Series, window: float, deadline: float) -> None:
+    def __init__(self, url: str, series: Series, window: float, deadline: float = 10.0) -> None:
         """`window` and `deadline` (of a whole reading) in seconds."""
         self.url, self.names = url.rstrip("/"), SERIES[series]
         self.series, self.window, self.deadline = series, window, deadline

@@ -61,7 +61,6 @@ def counter_source(config: Config) -> CounterSource | None:
                 counters.prometheus_url,
                 counters.prometheus_series,
                 counters.window_seconds,
-                counters.deadline_seconds,
             )
         case "files":
             return FileCounters(counters.files)
