@@ -23,7 +23,7 @@ from sar_agent.quality import Measures
 from sar_agent.util.problem_log import ProblemLog
 from sar_agent.util.sqlite_file import HISTORY, SqliteTable
 
-KEPT = 100_000
+MOST_ROWS = 100_000
 """Rows; the oldest are deleted first. With a reroute every half minute, more than a month."""
 
 _SHOWN = (
@@ -94,12 +94,13 @@ class History(SqliteTable[Row]):
         super().__init__(folder / name, "decisions", Row, "(id INTEGER PRIMARY KEY, %s)")
 
     def add(self, *rows: Row) -> None:
-        """Add rows, and delete the oldest past `KEPT`."""
+        """Add rows, and delete the oldest past `MOST_ROWS`."""
 
         def insert(base: sqlite3.Connection) -> None:
             self.put(base, rows)
             base.execute(
-                "DELETE FROM decisions WHERE id <= (SELECT max(id) FROM decisions) - ?", (KEPT,)
+                "DELETE FROM decisions WHERE id <= (SELECT max(id) FROM decisions) - ?",
+                (MOST_ROWS,),
             )
 
         self.write(insert)

@@ -23,7 +23,7 @@ from sar_agent.slurm.squeue_text import LIVE, LIVE_FORMAT, parse_line
 from sar_agent.slurm.states import RUNNING_STATES, STATES
 from sar_agent.util.programs import ProgramFailed, ProgramTimedOut, run_program
 
-MOST = 64 * 2**20
+MOST_BYTES = 64 * 2**20
 """The most bytes that squeue may print; 5,000 jobs are 1 MB."""
 
 
@@ -84,7 +84,7 @@ class SqueueSource:
             return run_program(
                 (*self.command, *options),
                 deadline=timeout,
-                most=MOST,
+                most=MOST_BYTES,
                 remedy="install Slurm's client commands or name squeue in the configuration",
                 # Everybody can read a program's arguments, and nobody else its environment.
                 environment=_environment() | {"SQUEUE_FORMAT": f"{mark}|{LIVE_FORMAT}"},

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sar_agent.agent.hints import PATIENCE, Hints
+from sar_agent.agent.hints import SECONDS_UNSEEN, Hints
 from sar_agent.events.inbox import JobReport
 from sar_agent.formats.conversion import routes_to_file
 from sar_agent.keys.pool import LONGEST_LEASE, KeyPool
@@ -123,7 +123,7 @@ def test_hints_on_new_jobs_wait_for_their_minute(
     hints.drop_ended(())
     own = job("7", "n1", "n2")._replace(uid=ALICE)
     assert [one.traffic for one in hints.apply([own])] == ["ring"]
-    assert PATIENCE < DAY
+    assert SECONDS_UNSEEN < DAY
 
 
 def test_levels_stay_where_slurm_s_clock_is_ahead(tmp_path: Path) -> None:

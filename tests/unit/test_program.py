@@ -97,4 +97,4 @@ def test_an_endless_squeue_is_one_sentence_and_little_memory(tmp_path: Path) -> 
     assert sentence.endswith(
         "printed more than 64 MiB and was killed; run it by hand to see its output"
     )
-    assert int(peak) * 1024 < 8 * squeue.MOST
+    assert int(peak) * 1024 < 8 * squeue.MOST_BYTES
