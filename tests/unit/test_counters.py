@@ -343,7 +343,7 @@ def test_damaged_files_of_the_plugin(image: bytes) -> None:
         with pytest.raises(InputError):
             decode_counters(bytes(broken))
     for end in (0, 10, 63, 64, len(image) - 1):
-        with pytest.raises(InputError, match="is not a file of counters|cut short"):
+        with pytest.raises(InputError, match=r"is not a file of counters|cut short"):
             decode_counters(image[:end])
 
 
