@@ -87,7 +87,7 @@ test-long: setup system-packages
 	$(MAKE) bridge spank
 	$(PYTEST) -m long $(ALL_CORES) tests/unit
 	$(PYTEST) $(ALL_CORES) tests/property
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/bounds SAR_EXAMPLES=0.3 $(PYTEST) -m 'not long' $(ALL_CORES) tests/property
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/bounds SAR_EXAMPLES=0.3 $(PYTEST) -m 'not long' $(ALL_CORES) tests/property
 	if command -v clang; then $(MAKE) fuzz; else echo "No fuzzing: there is no clang."; fi
 	SAR_PATIENCE=4 $(PYTEST) -m long tests/live
 	SAR_PATIENCE=4 $(PYTEST) tests/live/test_simgrid.py

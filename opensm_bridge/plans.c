@@ -198,8 +198,9 @@ static void choose(struct bridge *b, struct choice *c, const struct offer *o, st
 static void add_to(struct reason *why, const char *more)
 {
 	const size_t length = strlen(why->text);
+	const int left = (int)(sizeof(why->text) - length);
 
-	snprintf(why->text + length, sizeof(why->text) - length, "%s%s", length ? "; " : "", more);
+	snprintf(why->text + length, (size_t)left, "%s%.*s", length ? "; " : "", left, more);
 }
 
 /* Where no repair of the routes in force serves: waits for the agent's. `own` is why a repair does not serve. */

@@ -45,6 +45,8 @@ from sar_agent.util.problem_log import ProblemLog
 from sar_agent.util.unexpected_errors import UnexpectedErrors
 
 log = logging.getLogger("sar_agent.agent.loop")
+LONGEST_PAUSE = 600.0
+"""Seconds after the same reroute has failed again and again."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,7 @@ def build_agent(
         committer=Committer(installed, decisions, publisher),
         pacing=Pacing(config.agent, patient=daemon),
         # One failure is often transient, so the next pass may try again.
-        backoff=Backoff(config.agent.interval_seconds, config.agent.backoff_max_seconds, free=1),
+        backoff=Backoff(config.agent.interval_seconds, LONGEST_PAUSE, free=1),
         window=window,
         baseline=LastBaseline(),
         events=events,
@@ -163,7 +165,7 @@ def build_agent(
 
 def build_transit(config: Config, manager: SubnetManager) -> Transit:
     """The way into force through `manager`."""
-    return Transit(manager, AssignedLevels(config.agent.state_dir), config.agent.plan_attempts)
+    return Transit(manager, AssignedLevels(config.agent.state_dir))
 
 
 def _map_path(config: Config) -> Path:

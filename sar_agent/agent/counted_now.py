@@ -5,7 +5,6 @@ from __future__ import annotations
 from sar_agent.agent.observe_site import Observation
 from sar_agent.config.model import Config
 from sar_agent.counters import Comparison, CounterWindow, WindowLeftOut, align, compare
-from sar_agent.counters.compare import job_shares
 from sar_agent.counters.sources import CounterSource, counter_source
 from sar_agent.errors import InputError
 from sar_agent.quality.channel_traffic import traffic_of
@@ -35,6 +34,5 @@ def counted_now(
         traffic,
         hot_load=settings.hot_load,
         hot_factor=settings.hot_factor,
-        weights=job_shares(site.mix, window) if settings.weights != "off" else None,
     )
     return comparison, window

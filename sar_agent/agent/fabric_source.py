@@ -20,7 +20,7 @@ from sar_agent.fabric.spec import parse_fabric
 from sar_agent.util.programs import run_program
 from sar_agent.util.text_files import read_text
 
-MOST = 256 * 2**20
+MOST_BYTES = 256 * 2**20
 """Bytes that ibnetdiscover may print; a fabric of 11,664 hosts is 10 MB."""
 
 
@@ -52,7 +52,7 @@ def _run(command: tuple[str, ...], deadline: float, environment: dict[str, str])
         return run_program(
             command,
             deadline=deadline,
-            most=MOST,
+            most=MOST_BYTES,
             remedy="install infiniband-diags or set fabric.command or fabric.file",
             environment=os.environ | environment,
             folder=folder,

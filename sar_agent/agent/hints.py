@@ -6,7 +6,8 @@ comment in the queue itself (`sar:`) takes precedence: there the site can overru
 whose job the queue does not show is dropped after a minute; the others survive a restart.
 
 A user has as many hints on own jobs as the queue shows own jobs. On other jobs, each uid may have
-`MOST_UNSEEN` hints, and all users together `MOST`; root and SlurmUser always have room.
+`MOST_UNSEEN_OF_A_UID` hints, and all users together `MOST_UNSEEN_HINTS`; root and SlurmUser always
+have room.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from sar_agent.util.quota import Quota
 from sar_agent.util.steady_clock import steady_time
 from sar_agent.util.store import JsonStore
 
-PATIENCE = 60.0
+SECONDS_UNSEEN = 60.0
 """Seconds in which a hint's job must appear in the queue, and for which it is kept afterwards."""
-MOST = 16384
-MOST_UNSEEN = 256
+MOST_UNSEEN_HINTS = 16384
+MOST_UNSEEN_OF_A_UID = 256
 
 
 class Hint(BaseModel):
@@ -67,7 +68,7 @@ class Hints:
 
     def add(self, reports: Iterable[JobReport]) -> None:
         """Keep the hints of what was reported since the last observation."""
-        unseen: Quota[int] = Quota(MOST, MOST_UNSEEN)
+        unseen: Quota[int] = Quota(MOST_UNSEEN_HINTS, MOST_UNSEEN_OF_A_UID)
         for job, uid in self._hints:
             if not self._certain(job, uid):
                 unseen.add(uid)
@@ -106,14 +107,14 @@ class Hints:
         }
         for key, hint in list(self._hints.items()):
             if hint.job not in owner:
-                if now - hint.at > PATIENCE:
+                if now - hint.at > SECONDS_UNSEEN:
                     del self._hints[key]
             elif hint.uid not in self._trusted and owner[hint.job] != hint.uid:
                 del self._hints[key]
                 self.refused(
                     RefusalReason.NOT_OWNER, f"job {hint.job} is not one of uid {hint.uid}"
                 )
-            elif now - hint.at > PATIENCE / 2:  # seldom, since it rewrites the file
+            elif now - hint.at > SECONDS_UNSEEN / 2:  # seldom, since it rewrites the file
                 self._hints[key] = hint.model_copy(update={"at": now})
         if self._hints != self._saved and self._store.save(list(self._hints.values())):
             self._saved = dict(self._hints)

@@ -10,7 +10,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,9 @@ from sar_agent.install.changes import TableChanges
 from sar_agent.install.plan import Plan
 from sar_agent.quality import Measures
 from sar_agent.util.problem_log import ProblemLog
-from sar_agent.util.sqlite_file import HISTORY, SqliteFile, add_columns, columns_of
+from sar_agent.util.sqlite_file import HISTORY, SqliteTable
 
-KEPT = 100_000
+MOST_ROWS = 100_000
 """Rows; the oldest are deleted first. With a reroute every half minute, more than a month."""
 
 _SHOWN = (
@@ -81,37 +81,26 @@ class Row:
     """SL2VL tables that OpenSM sent to switches for the install; None where nobody counts them."""
 
 
-_COLUMNS = [column.name for column in fields(Row)]
-_JSON = [column.name for column in fields(Row) if column.type.startswith("dict[")]
-_TEXT = [column.name for column in fields(Row) if column.default == ""]
-"""NULL in the rows of an agent that did not have them."""
-
-
 def summary(measures: Measures | None) -> dict[str, Any] | None:
     """The measures that a row keeps. Phase contention, where not yet known, is computed here, once
     the routes are in force: 70 ms with 11,664 hosts in jobs, 32 phases of large ones."""
     return None if measures is None else {name: getattr(measures, name) for name in _SHOWN}
 
 
-class History(SqliteFile):
+class History(SqliteTable[Row]):
     """`history.sqlite` in a folder. Raises `SarError` where the disk does not take or give it."""
 
     def __init__(self, folder: Path, name: str = HISTORY) -> None:
-        super().__init__(folder / name)
+        super().__init__(folder / name, "decisions", Row, "(id INTEGER PRIMARY KEY, %s)")
 
     def add(self, *rows: Row) -> None:
-        """Add rows, and delete the oldest past `KEPT`."""
-        values = [
-            [json.dumps(v) if k in _JSON else v for k, v in asdict(row).items()] for row in rows
-        ]
-        marks = ", ".join("?" * len(_COLUMNS))
-        columns = ", ".join(_COLUMNS)
+        """Add rows, and delete the oldest past `MOST_ROWS`."""
 
         def insert(base: sqlite3.Connection) -> None:
-            _add_columns(base)
-            base.executemany(f"INSERT INTO decisions ({columns}) VALUES ({marks})", values)
+            self.put(base, rows)
             base.execute(
-                "DELETE FROM decisions WHERE id <= (SELECT max(id) FROM decisions) - ?", (KEPT,)
+                "DELETE FROM decisions WHERE id <= (SELECT max(id) FROM decisions) - ?",
+                (MOST_ROWS,),
             )
 
         self.write(insert)
@@ -124,7 +113,7 @@ class History(SqliteFile):
             return
 
         def update(base: sqlite3.Connection) -> None:
-            _add_columns(base)
+            base.execute(self.create)
             base.execute(
                 f"UPDATE decisions SET {names} WHERE id = (SELECT max(id) FROM decisions "
                 f"WHERE generation = ? AND result = 'installed') AND {empty}",
@@ -135,32 +124,16 @@ class History(SqliteFile):
 
     def last(self, count: int) -> list[Row]:
         """The newest `count` rows, newest first; empty where nothing was ever decided."""
-        return self._select("ORDER BY id DESC LIMIT ?", count)
+        return self.select("ORDER BY id DESC LIMIT ?", count)
 
     def after(self, at: float, count: int) -> list[Row]:
         """The oldest `count` rows of decisions made after `at` (Unix seconds), oldest first."""
-        return self._select("WHERE at > ? ORDER BY at, id LIMIT ?", at, count)
+        return self.select("WHERE at > ? ORDER BY at, id LIMIT ?", at, count)
 
     def newest_at(self, now: float) -> float:
         """When the newest decision was made that is not ahead of `now`; 0 where there is none."""
-        return next(
-            (row.at for row in self._select("WHERE at <= ? ORDER BY at DESC LIMIT 1", now)), 0
-        )
-
-    def _select(self, rest: str, *values: float) -> list[Row]:
-        if not self.path.exists():
-            return []
-        with self.open(write=False) as base:
-            known = columns_of(base, "decisions")  # a table of an older agent has fewer
-            columns = [name for name in _COLUMNS if name in known]
-            if not columns:
-                return []
-            found = base.execute(
-                f"SELECT {', '.join(columns)} FROM decisions {rest}", values
-            ).fetchall()
-        none = dict.fromkeys(_COLUMNS)
-        rows = [none | dict(zip(columns, values, strict=True)) for values in found]
-        return [Row(**_read(row)) for row in rows]
+        newest = self.select("WHERE at <= ? ORDER BY at DESC LIMIT 1", now)
+        return newest[0].at if newest else 0.0
 
 
 @dataclass(frozen=True)
@@ -237,25 +210,3 @@ class DecisionLog:
             return False
         self.problems.problem("history", "", "the history can be written again")
         return True
-
-
-def _read(row: dict[str, Any]) -> dict[str, Any]:
-    return (
-        row | {name: _json(row[name]) for name in _JSON} | {name: row[name] or "" for name in _TEXT}
-    )
-
-
-def _json(text: str | None) -> Any:
-    """None, too, for a text that is damaged."""
-    try:
-        return json.loads(text or "null")
-    except ValueError:
-        return None
-
-
-def _add_columns(base: sqlite3.Connection) -> None:
-    """The table, with the columns that an older agent did not have."""
-    base.execute(
-        f"CREATE TABLE IF NOT EXISTS decisions (id INTEGER PRIMARY KEY, {', '.join(_COLUMNS)})"
-    )
-    add_columns(base, "decisions", _COLUMNS)

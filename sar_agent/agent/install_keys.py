@@ -3,7 +3,7 @@
 The engine's routes stay as they are, so a key costs none of a reroute's time. Keys are served in
 the agent's loop, between passes, so that two installs never run at once. A request that has to wait
 (its job is not in the queue yet, OpenSM has just started) waits here for at most
-`patience_seconds`. After that, and after any failure, the job is answered in a sentence that it
+`REQUEST_PATIENCE`. After that, and after any failure, the job is answered in a sentence that it
 goes on with LID offset 0.
 
 Users decide how many requests there are, so a turn is bounded: one poll of the queue for all
@@ -45,6 +45,8 @@ from sar_agent.util.pace import Pace
 from sar_agent.util.unexpected_errors import UnexpectedErrors
 
 log = logging.getLogger(__name__)
+REQUEST_PATIENCE = 10.0
+"""Seconds for which a request waits for its job to be in the queue, and for OpenSM to be ready."""
 LOCK_PATIENCE = 0.2
 """Seconds to wait for the lock; while a person's rollback takes longer, keys wait."""
 BUDGET = 0.5
@@ -184,7 +186,7 @@ class KeyInstaller:
         """Leave the tickets for a later turn, but not for ever: then they are answered `why`."""
         self.pool.requests.later(OWED_PAUSE)
         for ticket in tickets:
-            if self.pool.requests.age(ticket) >= self.config.keys.request_timeout_seconds:
+            if self.pool.requests.age(ticket) >= REQUEST_PATIENCE:
                 self.pool.requests.answer(ticket, none(why))
 
     def _draft(
@@ -192,7 +194,7 @@ class KeyInstaller:
     ) -> KeyDraft | None:
         requests = self.pool.requests
         if record is None:
-            if requests.age(ticket) < self.config.keys.request_timeout_seconds:
+            if requests.age(ticket) < REQUEST_PATIENCE:
                 return None
             if self._polled >= self.clock() - requests.age(ticket):
                 requests.answer(ticket, {"ok": False, "error": f"no job {ticket.job} is running"})

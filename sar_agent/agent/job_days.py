@@ -6,14 +6,13 @@ Jobs of one host send nothing into the fabric and have no rows. A day is one of 
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from sar_agent.util.sqlite_file import HISTORY, SqliteFile, add_columns, columns_of
+from sar_agent.util.sqlite_file import HISTORY, SqliteTable
 
 DAYS = 30
 MOST_BYTES = 1 << 29
@@ -65,7 +64,7 @@ class JobDay:
         """The job was `seconds` under `tables`, with these times."""
         sums = self.sums.setdefault(tables, [0.0, 0.0, 0.0])
         for i, value in enumerate((1.0, at_once, phases)):
-            sums[i] += seconds * value
+            sums[i] = round(sums[i] + seconds * value, 3)
 
     def mean(self, tables: Tables) -> tuple[float, float] | None:
         """Mean times, all messages at once and one at a time; None where they are not known."""
@@ -73,30 +72,22 @@ class JobDay:
         return (at_once / seconds, phases / seconds) if seconds else None
 
 
-_COLUMNS = [column.name for column in fields(JobDay)]
 _KEY = ("day", "job", "start", "ours")
-_JSON = ("leaves", "sums", "shared")
 
 
-class JobDays(SqliteFile):
+class JobDays(SqliteTable[JobDay]):
     """The rows, in `history.sqlite` of a folder. Raises `SarError` where the disk does not take or
     give them."""
 
     def __init__(self, folder: Path, name: str = HISTORY) -> None:
-        super().__init__(folder / name)
+        form = f"(%s, PRIMARY KEY ({', '.join(_KEY)})) WITHOUT ROWID"
+        super().__init__(folder / name, "job_days", JobDay, form)
 
-    def put(self, rows: Iterable[JobDay]) -> None:
+    def keep(self, rows: Iterable[JobDay]) -> None:
         """Writes rows, in place of those with the same key, and deletes what is too old."""
-        values = [[_written(name, value) for name, value in asdict(row).items()] for row in rows]
-        columns, marks = ", ".join(_COLUMNS), ", ".join("?" * len(_COLUMNS))
 
         def replace(base: sqlite3.Connection) -> None:
-            base.execute(
-                f"CREATE TABLE IF NOT EXISTS job_days ({columns}, PRIMARY KEY ({', '.join(_KEY)})) "
-                "WITHOUT ROWID"
-            )
-            add_columns(base, "job_days", _COLUMNS)
-            base.executemany(f"REPLACE INTO job_days ({columns}) VALUES ({marks})", values)
+            self.put(base, rows)
             _forget(base)
 
         self.write(replace)
@@ -104,52 +95,20 @@ class JobDays(SqliteFile):
     def get(self, day: int, job: str, start: int, ours: bool) -> JobDay | None:
         """One row; None where there is none."""
         rest = " AND ".join(f"{name} = ?" for name in _KEY)
-        return next(iter(self._select(f"WHERE {rest}", day, job, start, ours)), None)
+        return next(iter(self.select(f"WHERE {rest}", day, job, start, ours)), None)
 
     def of_job(self, job: str) -> list[JobDay]:
         """All rows of a job, the oldest first."""
-        return self._select("WHERE job = ? ORDER BY first", job)
+        return self.select("WHERE job = ? ORDER BY first", job)
 
     def newest(self, day: int) -> float:
         """When a row of that day was written last, Unix seconds; 0 where there is none."""
-        last = self._select("WHERE day = ? ORDER BY last DESC LIMIT 1", day)
+        last = self.select("WHERE day = ? ORDER BY last DESC LIMIT 1", day)
         return last[0].last if last else 0.0
 
     def all(self) -> list[JobDay]:
         """All rows, the oldest day first."""
-        return self._select("ORDER BY day, job")
-
-    def _select(self, rest: str, *values: object) -> list[JobDay]:
-        if not self.path.exists():
-            return []
-        with self.open(write=False) as base:
-            known = columns_of(base, "job_days")
-            columns = [name for name in _COLUMNS if name in known]
-            if not columns:
-                return []
-            found = base.execute(f"SELECT {', '.join(columns)} FROM job_days {rest}", values)
-            rows = [dict(zip(columns, each, strict=True)) for each in found]
-        return [JobDay(**{name: _read(name, value) for name, value in row.items()}) for row in rows]
-
-
-def _written(name: str, value: Any) -> Any:
-    if name not in _JSON:
-        return round(value, 3) if isinstance(value, float) else value
-    if name == "sums":
-        value = {tables: [round(each, 1) for each in sums] for tables, sums in value.items()}
-    return json.dumps(value, separators=(",", ":"))
-
-
-def _read(name: str, value: Any) -> Any:
-    """A damaged text is as an empty one."""
-    if name == "ours":
-        return bool(value)
-    if name not in _JSON:
-        return value
-    try:
-        return json.loads(value)
-    except (TypeError, ValueError):
-        return [] if name == "shared" else {}
+        return self.select("ORDER BY day, job")
 
 
 def _forget(base: sqlite3.Connection) -> None:

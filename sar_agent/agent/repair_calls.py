@@ -16,7 +16,7 @@ from sar_agent.errors import SarError
 from sar_agent.install.subnet_manager import SubnetManager
 
 log = logging.getLogger(__name__)
-AGAIN = 1.0
+RETRY_SECONDS = 1.0
 """Seconds until the manager is asked again after it did not answer."""
 
 
@@ -61,11 +61,11 @@ class RepairCalls:
             try:
                 call = self.manager.wait_for_call(heard)
             except SarError:
-                self._ended.wait(AGAIN)
+                self._ended.wait(RETRY_SECONDS)
                 continue
             except Exception:
                 log.exception("listening for calls of %s", self.manager.name)
-                self._ended.wait(AGAIN)
+                self._ended.wait(RETRY_SECONDS)
                 continue
             if call and not self._ended.is_set():
                 log.info("%s cannot repair the routes itself, and waits", self.manager.name)

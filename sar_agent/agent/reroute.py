@@ -22,7 +22,7 @@ from sar_agent.errors import CheckFailed, SarError
 from sar_agent.install.changes import table_changes
 from sar_agent.install.plan import Plan
 from sar_agent.install.subnet_manager import NotYet, SmRefused
-from sar_agent.install.transit import NotSafe, transition_to
+from sar_agent.install.transit import PLAN_ATTEMPTS, NotSafe, transition_to
 from sar_agent.jobs.filter import host_sets
 from sar_agent.quality import Measures
 from sar_agent.routing.routes import Routes
@@ -82,7 +82,7 @@ def _install(
     """Where other tables are in force meanwhile, or the fabric has changed since it was read, that
     is read again and planned for at once, a few times. Raises `SarError`; then nothing is
     installed, and the routes in force stay."""
-    left = parts.config.agent.plan_attempts
+    left = PLAN_ATTEMPTS
     while True:
         try:
             return _steps(parts, entry, site, current)

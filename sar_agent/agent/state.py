@@ -11,9 +11,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from pydantic import BaseModel, ConfigDict, field_serializer, model_validator
+from pydantic import BaseModel, ConfigDict, field_serializer
 
 from sar_agent.install.plan import Plan
 from sar_agent.jobs.filter import HostSets
@@ -29,12 +28,6 @@ class SavedHold(BaseModel):
 
     until: float | None = None
     ends: tuple[float, str] | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_an_older_agent(cls, data: Any) -> Any:
-        """Holds used to end when the jobs changed, and named them."""
-        return {k: v for k, v in data.items() if k != "jobs"} if isinstance(data, dict) else data
 
     @classmethod
     def lasting(cls, seconds: float) -> SavedHold:
@@ -70,14 +63,6 @@ class State(BaseModel):
     hold: SavedHold | None = None
     identity: str
     """Identity of the tables, as the subnet manager reported it."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_an_older_agent(cls, data: Any) -> Any:
-        """Files without an identity are of agents that only knew OpenSM's plugin."""
-        if isinstance(data, dict) and "identity" not in data and "generation" in data:
-            return data | {"identity": str(data["generation"])}
-        return data
 
     @classmethod
     def before_install(

@@ -19,7 +19,7 @@ import typer
 
 from sar_agent.commands.announce import note
 from sar_agent.commands.host_options import load_given, with_host_options
-from sar_agent.commands.inputs import FabricOption, JsonOption, print_json
+from sar_agent.commands.inputs import FabricOption, JsonOption, print_answer
 
 if TYPE_CHECKING:
     from sar_agent.fabric import Fabric
@@ -107,17 +107,9 @@ def anonymize(
         ]
         write_text(out / "topology.conf", "\n".join(lines) + "\n")
         files.append("topology.conf")
-    if as_json:
-        print_json(
-            {
-                "files": files,
-                "hosts": len(network.hosts),
-                "switches": network.switches,
-                "jobs": len(records),
-            }
-        )
-        return
-    typer.echo(f"{out}: {', '.join(files)}")
+    answer = {"files": files, "hosts": len(network.hosts), "switches": network.switches}
+    answer["jobs"] = len(records)
+    print_answer(answer, f"{out}: {', '.join(files)}", as_json=as_json)
     if not key:
         note("the key was random: another run gives other names (--key)")
 

@@ -135,11 +135,9 @@ def _gain(before: dict[str, Any] | None, after: dict[str, Any] | None) -> str:
         now = format(after[name], form)
         return f"{format(before[name], form)} → {now}" if before else now
 
-    phases = "phase_contention_mean"
-    old = phases not in after or (before is not None and phases not in before)  # of an older agent
     return (
         f", dark fiber {change('dark_fiber_ratio', '.1%')}, "
         f"effective EFI max {change('effective_efi_max', 'd')}, "
-        f"largest load {change('load_max', '.2f')}"
-        + ("" if old else f", one message at a time {change(phases, '.2f')} times as long")
+        f"largest load {change('load_max', '.2f')}, "
+        f"one message at a time {change('phase_contention_mean', '.2f')} times as long"
     )

@@ -6,14 +6,11 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from sar_agent.commands.inputs import (
     CONFIG_PATH,
     ConfigOption,
     JsonOption,
     print_answer,
-    print_json,
 )
 from sar_agent.commands.program import Program
 
@@ -68,16 +65,15 @@ def show(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> Non
 
     use_defaults = config == CONFIG_PATH and not config.exists()
     settings = Config() if use_defaults else load_config(config)
-    if as_json:
-        print_json({"settings": settings.model_dump(mode="json")})
-        return
-    changed = set(_changed(settings))
+    changed, lines = set(_changed(settings)), list[str]()
     for section, model in settings:
-        typer.echo(f"[{section}]")
+        lines.append(f"[{section}]")
         for key, value in model:
             mark = "  # changed" if f"{section}.{key}" in changed else ""
-            typer.echo(f"{key} = {value_text(value)}{mark}")
-        typer.echo()
+            lines.append(f"{key} = {value_text(value)}{mark}")
+        lines.append("")
+    answer = {"settings": settings.model_dump(mode="json")}
+    print_answer(answer, "\n".join(lines), as_json=as_json)
 
 
 def _problems(settings: Config) -> list[str]:
@@ -101,7 +97,6 @@ def _problems(settings: Config) -> list[str]:
         "agent.ib_partitions_file": settings.agent.ib_partitions_file,
         "fabric.file": settings.fabric.file,
         "opensm.lfts_dump": settings.opensm.lfts_dump,
-        "slurm.slurmrestd_jwt_file": settings.slurm.slurmrestd_jwt_file,
     }
     for key, name in files.items():
         if name and not Path(name).exists():

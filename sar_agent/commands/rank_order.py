@@ -9,7 +9,7 @@ import typer
 
 from sar_agent.commands.announce import note
 from sar_agent.commands.host_options import load_given, with_host_options
-from sar_agent.commands.inputs import CONFIG_PATH, ConfigOption, JsonOption, print_json
+from sar_agent.commands.inputs import CONFIG_PATH, ConfigOption, JsonOption, print_answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -55,13 +55,12 @@ def rank_order(
     if record is None:
         raise InputError(f"no job {job} is running", remedy="list the running jobs with squeue")
     known, unknown = in_switch_order(network, record.hosts)
-    if as_json:
-        hosts = [{"host": host, "switch": switch} for host, switch in known]
-        print_json({"job": record.id, "hosts": hosts, "unknown_hosts": unknown})
-        return
-    if unknown:
+    if unknown and not as_json:
         note(f"{len(unknown)} hosts are not in the fabric and come last: {', '.join(unknown[:5])}")
-    typer.echo("\n".join(_lines([*(host for host, _ in known), *unknown], form, tasks)))
+    hosts = [{"host": host, "switch": switch} for host, switch in known]
+    answer = {"job": record.id, "hosts": hosts, "unknown_hosts": unknown}
+    words = "\n".join(_lines([*(host for host, _ in known), *unknown], form, tasks))
+    print_answer(answer, words, as_json=as_json)
 
 
 def _lines(hosts: list[str], form: str, tasks: int) -> Iterable[str]:

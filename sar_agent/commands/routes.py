@@ -19,6 +19,7 @@ from sar_agent.commands.inputs import (
     PartitionsOption,
     TrafficOption,
     peak_rss_mb,
+    print_answer,
     print_json,
     read_fabric,
     read_mix,
@@ -86,11 +87,7 @@ def route(
     mix = read_mix(jobs, network)
     options = replace(options, partitions=read_partitions(partitions, network, mix))
     if is_source_routed(chosen) and out is None:
-        report, sentence = chosen.describe(network, mix, options)
-        if as_json:
-            print_json(report)
-        else:
-            typer.echo(sentence)
+        print_answer(*chosen.describe(network, mix, options), as_json=as_json)
         return
     if as_json:
         # `seconds` is the time of routing with compiled kernels: the first call loads or compiles
@@ -174,11 +171,8 @@ def measure(
         from sar_agent.reports.adaptive import adaptive_report
 
         report = adaptive_report(measures.traffic, [*map(read_adaptive_dump, adaptive)])
-    if as_json:
-        print_json(measures.json() | ({"adaptive": report.json()} if report else {}))
-        return
     bounds = measures.lower_bounds
-    typer.echo(
+    words = (
         f"{measures.jobs} multi-switch jobs on {measures.terminals} terminals, "
         f"{measures.switches} switches, {measures.channels} channels\n"
         f"dark fiber             {measures.dark_fiber_ratio:.1%} "
@@ -195,6 +189,8 @@ def measure(
         "bounds: no routes over shortest paths can be lower"
         + (f"\n{report.words()}" if report else "")
     )
+    answer = measures.json() | ({"adaptive": report.json()} if report else {})
+    print_answer(answer, words, as_json=as_json)
 
 
 @with_host_options

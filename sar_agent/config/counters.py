@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from sar_agent.config.types import Deadline, Section
+from sar_agent.config.types import Section
 
 Source = Literal["off", "plugin", "prometheus", "files"]
 Series = Literal["infiniband_exporter", "ufm"]
@@ -42,7 +42,6 @@ class CountersConfig(Section, frozen=True):
         description="length of a window of prometheus. PerfMgr's is its perfmgr_sweep_time_s, and "
         "that of files the time between two files",
     )
-    deadline_seconds: Deadline = Field(default=10.0, description="time for an answer of Prometheus")
     hot_load: Annotated[float, Field(gt=0, le=1)] = Field(
         default=0.3,
         description="share of its speed from which a link counts as hot. A hot link that carried "
@@ -50,14 +49,6 @@ class CountersConfig(Section, frozen=True):
     )
     hot_factor: Annotated[float, Field(gt=1, le=1000)] = Field(
         default=2.0, description="see hot_load"
-    )
-    weights: Literal["off", "observe"] = Field(
-        default="off",
-        description="observe measures how much of their full speed the ports of each job send, and "
-        "shows it in `sar-agent counters`",
-    )
-    weights_smoothing_seconds: Annotated[float, Field(ge=1, le=86400)] = Field(
-        default=600.0, description="time over which the measured weights are averaged"
     )
 
     @model_validator(mode="after")

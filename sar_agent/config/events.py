@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field, field_validator
 
-from sar_agent.config.types import Address, Deadline, Section, Word, host_port
+from sar_agent.config.types import Address, Section, Word, host_port
 
 _NAME = r"^[A-Za-z_][A-Za-z0-9_]{0,63}$"
 _VALUE = r"^[A-Za-z0-9_.,:=+\-/@%]{0,255}$"
@@ -32,11 +32,6 @@ class EventsConfig(Section, frozen=True):
     )
     munge_socket: str = Field(
         default="", description='socket of munged. "" is the one that libmunge was built for'
-    )
-    line_timeout_seconds: Deadline = Field(
-        default=0.5,
-        description="time after which a connection without a complete line is closed. The clients "
-        "of sar-agent take 0.1 s at most",
     )
     environment: dict[
         Annotated[str, Field(pattern=_NAME)], Annotated[str, Field(pattern=_VALUE)]

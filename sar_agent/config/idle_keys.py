@@ -14,7 +14,6 @@ def idle_keys(config: Config, changed: Collection[str]) -> list[str]:
     stale = agent.max_staleness_seconds > agent.min_install_interval_seconds
     rules = (  # beginnings of keys, whether they act, and why not
         ("slurm.squeue", slurm.source == "squeue", "slurm.source is not squeue"),
-        ("slurm.slurmrestd_", slurm.source == "slurmrestd", "slurm.source is not slurmrestd"),
         (
             "fabric.command fabric.deadline_seconds fabric.environment",
             not config.fabric.file,

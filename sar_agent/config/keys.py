@@ -21,14 +21,6 @@ class KeysConfig(Section, frozen=True):
         description="lifetime of a key that an application requests, unless it is renewed. A key "
         "of --sar-traffic lasts as long as its job",
     )
-    lease_max_seconds: Annotated[float, Field(gt=0, le=86400 * 365)] = Field(
-        default=86400.0, description="longest lifetime that an application may request at once"
-    )
-    request_timeout_seconds: Deadline = Field(
-        default=10.0,
-        description="time that a request waits for its job to appear in the queue and for OpenSM "
-        "to be ready",
-    )
     variables: list[Annotated[str, Field(pattern=_NAME)]] = Field(
         default=["UCX_IB_LID_PATH_BITS"],
         description="environment variables of tasks that are set to the LID offset of the job's "

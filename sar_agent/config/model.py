@@ -109,15 +109,6 @@ class AgentConfig(Section, EngineSettings, frozen=True):
         description="routes for other jobs are installed after this time, however small the gain. "
         "After this time without any multi-switch job, routes without exceptions are installed",
     )
-    plan_attempts: int = Field(
-        default=3,
-        ge=1,
-        le=10,
-        description="plans to make in one pass if the fabric changes while a plan is being loaded",
-    )
-    backoff_max_seconds: Seconds = Field(
-        default=600.0, description="longest pause after the same reroute has failed repeatedly"
-    )
     reoptimise_seconds: Seconds = Field(
         default=60.0,
         description="time after which routes that OpenSM's plugin has repaired are replaced by a "

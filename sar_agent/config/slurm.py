@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from pydantic import Field, field_validator
 
-from sar_agent.config.types import Absolute, Command, Deadline, Section, Word
+from sar_agent.config.types import Command, Deadline, Section, Word
 from sar_agent.jobs.source import source_names
 from sar_agent.slurm.states import RUNNING_STATES, STATES
 
@@ -16,24 +14,12 @@ class SlurmConfig(Section, frozen=True):
 
     source: Word = Field(
         default="squeue",
-        description=f"how the queue is read: {', '.join(source_names())}. slurmrestd takes ten "
-        "times the work and is for machines without squeue; pyslurm takes the least and requires "
+        description=f"how the queue is read: {', '.join(source_names())}. pyslurm takes the "
+        "least work and requires "
         "`pip install 'sar-agent[pyslurm]'` in your Slurm's major.minor version",
     )
     squeue: Command = Field(
         default=["squeue"], description="command line of squeue, to which the agent adds options"
-    )
-    slurmrestd_socket: Absolute = Field(
-        default=Path("/run/slurmrestd/slurmrestd.sock"), description="Unix socket of slurmrestd"
-    )
-    slurmrestd_user: str = Field(
-        default="",
-        description='user of the JWT. "" means the user that the agent runs as',
-    )
-    slurmrestd_jwt_file: str = Field(
-        default="",
-        description='file that holds the JWT, read for each request. "" means that slurmrestd '
-        "identifies the agent by its socket (rest_auth/local)",
     )
     deadline_seconds: Deadline = Field(
         default=10.0, description="time for one reading of the queue, including retries"

@@ -7,7 +7,6 @@ load that the busier links carried (`SCALE_QUANTILE` of the ratios).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -142,10 +141,9 @@ def compare(
     *,
     hot_load: float = 0.3,
     hot_factor: float = 2.0,
-    weights: Mapping[str, float] | None = None,
 ) -> Comparison:
     """Compares float64[C] loads, `predicted` for the time of the window, with the window. `traffic`
-    has the jobs of now and their links; `weights` the measured weights of jobs, by their ids."""
+    has the jobs of now and their links."""
     known = np.flatnonzero(window.known)
     load, counted = predicted[known], window.share[known]
     scale = fitted_scale(load, counted)
@@ -173,7 +171,7 @@ def compare(
         scale=scale,
         hot=named,
         hot_links=len(hot),
-        jobs=compare_jobs(fabric, window, predicted, traffic, weights) if traffic else (),
+        jobs=compare_jobs(fabric, window, predicted, traffic) if traffic else (),
         notes=window.notes,
     )
 
@@ -194,12 +192,12 @@ def compare_jobs(
     window: CounterWindow | None,
     predicted: F64,
     traffic: Traffic,
-    weights: Mapping[str, float] | None = None,
 ) -> tuple[JobCompared, ...]:
     """The jobs of `traffic` with their links; without a window, nothing of them is counted."""
     share = window.share if window else np.zeros(fabric.channels)
     known = window.known if window else np.zeros(fabric.channels, np.bool_)
     waits = window.waits if window else np.full(fabric.channels, np.nan)
+    weights = job_shares(traffic.mix, window) if window else {}
     all_waits = float(np.nansum(waits))
     found = []
     offset = traffic.lists.offset
@@ -222,7 +220,7 @@ def compare_jobs(
                 hottest_link=fabric.channel_name(hottest) if hottest >= 0 else "",
                 hottest=float(share[hottest]) if hottest >= 0 else None,
                 waits_share=float(np.nansum(own)) / all_waits if waited else None,
-                weight=(weights or {}).get(job.id),
+                weight=weights.get(job.id),
             )
         )
     return tuple(found)

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import struct
-import zlib
 from pathlib import Path
 
 import numpy as np
 
 from sar_agent.counters.readings import MOST_PORTS, WORD, PortReadings
 from sar_agent.errors import InputError
-from sar_agent.fabric.opensm_file import AGAIN, read_plugin_file
+from sar_agent.fabric.opensm_file import AGAIN, HEADER, read_plugin_file, sealed_counts
 
-_HEADER = struct.Struct("<8sIIQIIIIQQII")
 _PORT_BYTES = 66
 _DATA, _WAITS, _STUCK = 1, 2, 4
 
 
 def read_counters_file(path: str | Path) -> PortReadings:
     """The readings of a file. Raises `InputError` where it is missing, unreadable or damaged."""
-    most = _HEADER.size + _PORT_BYTES * MOST_PORTS
+    most = HEADER.size + _PORT_BYTES * MOST_PORTS
     return decode_counters(read_plugin_file(Path(path), most, "counters"), str(path))
 
 
 def decode_counters(image: bytes, name: str = "OpenSM's counters") -> PortReadings:
     """The readings of a file's bytes; `name` is for messages. Raises `InputError`."""
-    ports = _sizes(image, name)
-    at = _HEADER.size
+    at = HEADER.size
+    kind = "a file of counters of OpenSM's plugin"
+    ports, *_ = sealed_counts(image, b"SARCOUNT", kind, lambda c: at + _PORT_BYTES * c[0], name)
     wide = np.frombuffer(image, "<u8", 6 * ports, at).reshape(6, ports)
     narrow = np.frombuffer(image, "<u4", 4 * ports, at + 48 * ports).reshape(4, ports)
     small = np.frombuffer(image, np.uint8, 2 * ports, at + 64 * ports).reshape(2, ports)
@@ -63,26 +61,3 @@ def decode_counters(image: bytes, name: str = "OpenSM's counters") -> PortReadin
         stuck=(flags & _STUCK) > 0,
         went_back=np.zeros(ports, np.bool_),
     )
-
-
-def _sizes(image: bytes, name: str) -> int:
-    """The number of ports, from a header that fits the file. Raises `InputError`."""
-    if len(image) < _HEADER.size:
-        raise InputError(f"damaged: {len(image)} bytes, no header", file=name, remedy=AGAIN)
-    magic, version, header, size, ports, _, _, _, _, zero, payload_crc, header_crc = (
-        _HEADER.unpack_from(image)
-    )
-    if magic != b"SARCOUNT":
-        raise InputError("is not a file of counters", file=name, remedy=AGAIN)
-    if version != 1:
-        raise InputError(
-            f"has version {version}, this agent reads version 1",
-            file=name,
-            remedy="install agent and plugin from one release",
-        )
-    whole = _HEADER.size + _PORT_BYTES * ports
-    if header != _HEADER.size or size != whole or len(image) != whole or zero:
-        raise InputError(f"damaged: {len(image)} of {whole} bytes", file=name, remedy=AGAIN)
-    if zlib.crc32(image[:60]) != header_crc or zlib.crc32(image[_HEADER.size :]) != payload_crc:
-        raise InputError("damaged: a checksum is wrong", file=name, remedy=AGAIN)
-    return int(ports)

@@ -21,7 +21,7 @@ from sar_agent.config.counters import Series
 from sar_agent.counters.readings import MOST_PORTS, WORD, PortReadings, PortTotals, difference
 from sar_agent.errors import Unavailable
 
-LONGEST = 256 * 2**20
+MOST_BYTES = 256 * 2**20
 """The most bytes of an answer; 70,000 ports are some 20 MB."""
 
 
@@ -73,7 +73,7 @@ Port = tuple[int, int]
 class PrometheusCounters:
     """The source `prometheus`."""
 
-    def __init__(self, url: str, series: Series, window: float, deadline: float) -> None:
+    def __init__(self, url: str, series: Series, window: float, deadline: float = 10.0) -> None:
         """`window` and `deadline` (of a whole reading) in seconds."""
         self.url, self.names = url.rstrip("/"), SERIES[series]
         self.series, self.window, self.deadline = series, window, deadline
@@ -141,9 +141,9 @@ class PrometheusCounters:
         form = urllib.parse.urlencode({"query": query, "time": f"{at:.3f}"}).encode()
         try:
             with _open(f"{self.url}/api/v1/query", form, timeout=left) as answer:
-                text = answer.read(LONGEST + 1)
-            if len(text) > LONGEST:
-                raise Unavailable(f"{self.url}: the answer is longer than {LONGEST >> 20} MiB")
+                text = answer.read(MOST_BYTES + 1)
+            if len(text) > MOST_BYTES:
+                raise Unavailable(f"{self.url}: the answer is longer than {MOST_BYTES >> 20} MiB")
             body = json.loads(text)
             result = body["data"]["result"]
             for entry in result:

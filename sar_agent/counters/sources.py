@@ -11,7 +11,6 @@ from sar_agent.counters.counter_files import FileCounters
 from sar_agent.counters.plugin_file import read_counters_file
 from sar_agent.counters.prometheus import PrometheusCounters
 from sar_agent.counters.readings import PortReadings, WindowLeftOut
-from sar_agent.errors import SarError, Unavailable
 from sar_agent.opensm.plugin_client import PluginClient
 
 
@@ -37,15 +36,7 @@ class PluginCounters:
         if self._last is not None and self._last[0] == identity:
             _, then, readings = self._last
             return replace(readings, age=readings.age + (now - then))
-        try:
-            answer = self.client.counters()
-        except SarError as error:
-            if "unknown request" not in str(error):
-                raise
-            raise Unavailable(
-                f"{self.client.socket_path}: OpenSM's plugin is of an older release that does not "
-                "count; install both from one release"
-            ) from error
+        answer = self.client.counters()
         if not answer.ports:
             raise WindowLeftOut("OpenSM's PerfMgr has read no port yet; wait for its first sweeps")
         readings = read_counters_file(answer.path)
@@ -70,7 +61,6 @@ def counter_source(config: Config) -> CounterSource | None:
                 counters.prometheus_url,
                 counters.prometheus_series,
                 counters.window_seconds,
-                counters.deadline_seconds,
             )
         case "files":
             return FileCounters(counters.files)

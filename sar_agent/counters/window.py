@@ -20,9 +20,9 @@ MISSING = 1 / 3
 """Share of live links without a counter from which a window is left out."""
 WRONG = 1 / 20
 """The same for links whose counter is wrong in one way."""
-OLD = 3.0
+OLD_AFTER_LENGTHS = 3.0
 """A window that ended more than this many of its lengths ago (and a minute) is left out."""
-SLACK = 0.05
+EXCESS_SHARE = 0.05
 """A port may count this much more than it can carry: windows are not exact."""
 UNLIKE = 0.5
 """The ends of a cable count unlike each other if one has less than this share of the other."""
@@ -93,7 +93,7 @@ def align(fabric: Fabric, readings: PortReadings) -> CounterWindow:
     leave_out(up & readings.stuck[mine], "a counter of 32 bits stood at its maximum")
     leave_out(up & readings.counted[mine] & ~fits[mine], "the counter is of another window")
     with np.errstate(invalid="ignore"):
-        above = readings.sent[mine] > (1 + SLACK) * room + rate
+        above = readings.sent[mine] > (1 + EXCESS_SHARE) * room + rate
     leave_out(known & above, "the counter jumped by more than the link can carry")
     leave_out(_unlike(fabric, readings, row, known, room), "the two ends of a cable count unlike")
     absent = len(live) - int(known.sum())
@@ -130,7 +130,7 @@ def _window(readings: PortReadings) -> tuple[float, float]:
             f"{readings.source}: the window ends {-age:.0f} s in the future; the clocks of the two "
             "machines differ, the window is left out"
         )
-    if age > max(60.0, OLD * seconds):
+    if age > max(60.0, OLD_AFTER_LENGTHS * seconds):
         raise WindowLeftOut(
             f"{readings.source}: the last counters are {age:.0f} s old; nobody reads them any "
             "more, or the clocks differ"
@@ -199,7 +199,7 @@ def _terminal_share(fabric: Fabric, readings: PortReadings, fits: Bool) -> F64:
         safe = np.maximum(rows, 0)
         good = (rows >= 0) & fabric.terminal_up & readings.counted[safe] & fits[safe]
         room = rate * readings.seconds[safe]
-        good &= ~readings.stuck[safe] & (sent[safe] <= (1 + SLACK) * room + rate)
+        good &= ~readings.stuck[safe] & (sent[safe] <= (1 + EXCESS_SHARE) * room + rate)
         if sent is readings.received and not sent.any():
             continue
         np.divide(sent[safe], room, out=share, where=good)

@@ -57,8 +57,7 @@ class EventIntake:
         listeners = self._listeners()
         dispatcher = Dispatcher(self._decoder(), jobs, self.counters, self.handlers, self.status)
         if listeners:
-            patience = self.config.line_timeout_seconds
-            self._server = MessageServer(dispatcher, listeners, patience=patience)
+            self._server = MessageServer(dispatcher, listeners)
             self._server.start()
 
     def stop(self) -> None:

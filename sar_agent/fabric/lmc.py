@@ -15,7 +15,7 @@ from sar_agent.errors import InputError
 from sar_agent.fabric.cabling import MAX_LID
 from sar_agent.fabric.model import Fabric
 
-MOST = 7
+LARGEST_LMC = 7
 """The largest LMC of the InfiniBand specification: it has three bits."""
 FIRST_KEY = 2
 """The first LID offset of routing keys: offset 0 holds the engine's routes, 1 the shelter."""
@@ -53,8 +53,8 @@ class LmcPlan:
         raise InputError(
             f"LMC {self.lmc} takes {self.lids:,} LIDs for {self.ports:,} ports and "
             f"{self.switches:,} switches, and a subnet has {MAX_LID:,}"
-            if self.lmc <= MOST
-            else f"LMC {self.lmc} is more than the {MOST} that InfiniBand knows",
+            if self.lmc <= LARGEST_LMC
+            else f"LMC {self.lmc} is more than the {LARGEST_LMC} that InfiniBand knows",
             remedy=f"the largest that fits is {self.largest}, {_keys(1 << max(0, self.largest))}"
             if self.largest >= 0
             else "no LMC fits; split the fabric into two subnets",
@@ -81,7 +81,9 @@ def lmc_plan(fabric: Fabric, lmc: int | None = None) -> LmcPlan:
 
 def lmc_plan_of(ports: int, switches: int, lmc: int | None = None) -> LmcPlan:
     """The plan where only these counts are known."""
-    largest = max((bits for bits in range(MOST + 1) if _fits(ports, switches, bits)), default=-1)
+    largest = max(
+        (bits for bits in range(LARGEST_LMC + 1) if _fits(ports, switches, bits)), default=-1
+    )
     return LmcPlan(ports, switches, max(0, largest) if lmc is None else lmc, largest)
 
 

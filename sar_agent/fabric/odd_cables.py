@@ -21,7 +21,7 @@ from sar_agent.fabric.levels import levels_of
 from sar_agent.fabric.model import Fabric, Kind
 from sar_agent.fabric.rates import speed_words
 
-FEW = 0.25
+ODD_SHARE = 0.25
 """The largest share of its like that may be odd."""
 
 
@@ -138,7 +138,9 @@ def _below_most(values: NDArray[np.generic]) -> tuple[float, NDArray[np.bool_]]:
         return 0.0, np.zeros(0, np.bool_)
     usual = found[np.argmax(count)]
     odd = values < usual
-    return float(usual), odd if odd.sum() <= FEW * len(values) else np.zeros(len(values), np.bool_)
+    return float(usual), odd if odd.sum() <= ODD_SHARE * len(values) else np.zeros(
+        len(values), np.bool_
+    )
 
 
 def cable_name(fabric: Fabric, c: int) -> str:

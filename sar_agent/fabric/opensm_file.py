@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -29,7 +29,7 @@ AGAIN = "ask the plugin again"
 MOST_BYTES = 1 << 28
 """The largest file that is read; a subnet with all 49,151 LIDs has 20 MB."""
 
-_HEADER = struct.Struct("<8sIIQIIIIQQII")
+HEADER = struct.Struct("<8sIIQIIIIQQII")
 _CA, _SWITCH, _ROUTER = 1, 2, 3
 _LETTER = {_CA: "H", _SWITCH: "S", _ROUTER: "R"}
 _UNHEALTHY = 0x80
@@ -50,7 +50,7 @@ class _Sizes(NamedTuple):
 
     @property
     def file(self) -> int:
-        return _HEADER.size + 11 * self.nodes + 19 * self.ports + 8 * self.links + self.names
+        return HEADER.size + 11 * self.nodes + 19 * self.ports + 8 * self.links + self.names
 
 
 @dataclass(frozen=True)
@@ -152,32 +152,39 @@ def _file_arrays(image: bytes, name: str) -> _FileArrays:
 
 
 def _sizes(image: bytes, name: str) -> _Sizes:
-    if len(image) < _HEADER.size or not image.startswith(b"SARFABRI"):
-        raise InputError("is not a fabric file of OpenSM's plugin", file=name, remedy=AGAIN)
-    _, version, header, size, *counts, _made_at, _digest, payload_crc, header_crc = _HEADER.unpack(
-        image[: _HEADER.size]
-    )
-    if zlib.crc32(image[: _HEADER.size - 4]) != header_crc:
+    kind = "a fabric file of OpenSM's plugin"
+    return _Sizes(*sealed_counts(image, b"SARFABRI", kind, lambda c: _Sizes(*c).file, name))
+
+
+def sealed_counts(
+    image: bytes, magic: bytes, kind: str, size_of: Callable[[tuple[int, ...]], int], name: str
+) -> tuple[int, ...]:
+    """The four counts in the header of a file that the plugin sealed (`sealed_file.c`); `size_of`
+    them is the file's size. Raises `InputError` where header or checksums are wrong."""
+    if len(image) < HEADER.size or not image.startswith(magic):
+        raise InputError(f"is not {kind}", file=name, remedy=AGAIN)
+    _, version, header, size, *counts, _, _, payload_crc, header_crc = HEADER.unpack_from(image)
+    if zlib.crc32(image[: HEADER.size - 4]) != header_crc:
         raise InputError("damaged: bad header checksum", file=name, remedy=AGAIN)
-    if version != 1 or header != _HEADER.size:
+    if version != 1 or header != HEADER.size:
         raise InputError(
             f"is of version {version}, and this agent reads version 1",
             file=name, remedy="install plugin and agent from one release",
         )  # fmt: skip
-    sizes = _Sizes(*counts)
-    if not size == len(image) == sizes.file:
+    if not size == len(image) == size_of(tuple(counts)):
+        whole = size_of(tuple(counts))
         raise InputError(
-            f"has {len(image)} bytes and not {sizes.file}: cut short", file=name, remedy=AGAIN
+            f"has {len(image)} bytes and not {whole}: cut short", file=name, remedy=AGAIN
         )
-    if zlib.crc32(image[_HEADER.size :]) != payload_crc:
+    if zlib.crc32(image[HEADER.size :]) != payload_crc:
         raise InputError("damaged: bad payload checksum", file=name, remedy=AGAIN)
-    return sizes
+    return tuple(counts)
 
 
 def _arrays(image: bytes, sizes: _Sizes) -> Iterator[NDArray[np.uint64]]:
     """The arrays in the order of the file, without the names."""
     nodes, ports, links, _ = sizes
-    at = _HEADER.size
+    at = HEADER.size
     for count, dtype in (
         (nodes, "<u8"), (ports, "<u8"), (ports, "<u4"), (links, "<u4"), (links, "<u4"),
         (ports, "<u2"), *[(nodes, "u1")] * 3, *[(ports, "u1")] * 5,

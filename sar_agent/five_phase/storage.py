@@ -21,12 +21,11 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from sar_agent.errors import InputError
 from sar_agent.five_phase.messages import Phase
 from sar_agent.five_phase.protocol import CoordinatorState, Member
 from sar_agent.util.owned_files import PRIVATE
 from sar_agent.util.store import JsonStore
-from sar_agent.util.text_files import write_text
+from sar_agent.util.text_files import unwritable, write_text
 
 log = logging.getLogger(__name__)
 FORMER_LINES = 4096
@@ -109,7 +108,7 @@ class CoordinatorStorage:
             try:
                 os.fdatasync(file)
             except OSError as error:
-                raise _unwritable(self.members, error) from error
+                raise unwritable(self.members, error) from error
             self._synced = size
 
     def _append(self, lines: list[str], after: CoordinatorState) -> None:
@@ -123,7 +122,7 @@ class CoordinatorStorage:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
             self._cut_partial_line()
-            raise _unwritable(self.members, error) from error
+            raise unwritable(self.members, error) from error
         self._size += len(data)
         self._lines += len(lines)
 
@@ -143,7 +142,7 @@ class CoordinatorStorage:
                 self._file = os.open(self.members, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
                 self._size = self._synced = os.fstat(self._file).st_size
             except OSError as error:
-                raise _unwritable(self.members, error) from error
+                raise unwritable(self.members, error) from error
         self._lines = len(lines)
 
     def _close(self) -> None:
@@ -187,12 +186,4 @@ def _came(name: str, member: Member) -> str:
 def _run(state: CoordinatorState) -> SavedRun:
     return SavedRun(
         phase=state.phase, update=state.update, generation=state.generation, why=state.why
-    )
-
-
-def _unwritable(path: Path, error: OSError) -> InputError:
-    return InputError(
-        f"cannot be written ({error.strerror})",
-        file=path,
-        remedy="check the folder and its free space",
     )

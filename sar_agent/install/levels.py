@@ -3,8 +3,8 @@
 A connection keeps the level of the path record that it asked for once. So with lanes by path, every
 set of levels that was in force since the oldest job began takes part in deadlocks. Each set is an
 era: it ends when other levels come into force, and is forgotten once no job runs that began before
-its end. Up to `MOST` eras are kept, on disk before a host can be assigned their levels; past that
-the two oldest are merged, which claims more levels than were assigned, never fewer.
+its end. Up to `MOST_ERAS` eras are kept, on disk before a host can be assigned their levels; past
+that the two oldest are merged, which claims more levels than were assigned, never fewer.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from sar_agent.util.owned_files import PRIVATE
 from sar_agent.util.text_files import write_bytes
 
 log = logging.getLogger(__name__)
-MOST = 4
+MOST_ERAS = 4
 LARGEST_FILE = 1 << 30
 """Bytes of a file's arrays."""
 
@@ -156,7 +156,7 @@ class AssignedLevels:
 
     def _save(self) -> None:
         self._eras.sort(key=lambda era: era.until)
-        while len(self._eras) > MOST:
+        while len(self._eras) > MOST_ERAS:
             self._eras[:2] = [_both(*self._eras[:2])]
         arrays: dict[str, Any] = {}
         for number, era in enumerate(self._eras):

@@ -32,6 +32,8 @@ from sar_agent.routing.routes import Routes
 from sar_agent.util.stages import stage
 
 log = logging.getLogger(__name__)
+PLAN_ATTEMPTS = 3
+"""Plans in one pass, if the tables or the fabric change while one is being loaded."""
 NO_LIMIT = (
     "packets sent by earlier tables would have to be gone first, and OpenSM sets no limit to how "
     "long they wait (head_of_queue_lifetime)"
@@ -110,7 +112,7 @@ class Transit:
         self,
         manager: SubnetManager,
         levels: AssignedLevels,
-        tries: int = 3,
+        tries: int = PLAN_ATTEMPTS,
         recent: RecentTables | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:

@@ -33,6 +33,8 @@ from sar_agent.routing.routes import Routes
 from sar_agent.util.steady_clock import steady_time
 
 log = logging.getLogger(__name__)
+LONGEST_LEASE = 86400.0
+"""Seconds that an application may request at once."""
 MOST_OF_A_JOB = 126
 """Leases of one job: as many as there may be LID offsets for keys."""
 MOST_RANKS_OF_A_UID = 1 << 18
@@ -57,7 +59,7 @@ class KeyPool:
 
     def __init__(self, config: KeysConfig, folder: Path, requests: KeyRequests) -> None:
         self.config, self.leases, self.requests = config, Leases(folder), requests
-        most = steady_time() + config.lease_max_seconds  # a clock that was ahead has no say
+        most = steady_time() + LONGEST_LEASE  # a clock that was ahead has no say
         self.leases.put(
             lease.model_copy(update={"ends": most})
             for lease in self.leases
@@ -304,7 +306,7 @@ class KeyPool:
         return self._made.get(key)
 
     def _seconds(self, wanted: float | None) -> float:
-        return min(wanted or self.config.lease_seconds, self.config.lease_max_seconds)
+        return min(wanted or self.config.lease_seconds, LONGEST_LEASE)
 
     def _room_for(self, ticket: Ticket, owner: int | None) -> None:
         others = [x for x in self.leases if x.key != (ticket.job, ticket.phase)]

@@ -26,9 +26,7 @@ def state_answer(page: PageSnapshot, traffic: Traffic | None) -> dict[str, Any]:
     jobs: list[dict[str, Any]] = []
     measures = _fields(page.measures, MEASURES)
     if page.fabric is not None and page.load is not None and traffic is not None:
-        weights = page.comparison.jobs if page.comparison else ()
-        known = {job.job: job.weight for job in weights if job.weight is not None}
-        compared = compare_jobs(page.fabric, page.window, page.load, traffic, known)
+        compared = compare_jobs(page.fabric, page.window, page.load, traffic)
         sizes = {job.id: len(job.terminals) for job in traffic.mix.jobs}
         leaves = dict(zip(sizes, traffic.job_switches.tolist(), strict=True))
         phases = dict(zip(sizes, traffic.phase_contention.tolist(), strict=True))

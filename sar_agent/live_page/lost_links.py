@@ -15,7 +15,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U64, Bool
 from sar_agent.live_page.snapshot import Trouble
 
-MOST = 1000
+MOST_LOST = 1000
 """Lost links that are remembered."""
 MOST_NAMED = 3
 
@@ -46,7 +46,7 @@ class LostLinks:
         before, index, is_host = _places(last)
         for i in np.flatnonzero(~np.isin(before, places)).tolist():
             name = _lost_name(last, int(index[i]), bool(is_host[i]), dead)
-            if name and len(self._links) < MOST:
+            if name and len(self._links) < MOST_LOST:
                 self._links[int(before[i])] = name, now
         up = set(np.intersect1d(np.array([*self._links], np.uint64), places).tolist())
         self._links = {place: what for place, what in self._links.items() if place not in up}

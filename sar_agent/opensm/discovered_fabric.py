@@ -5,7 +5,6 @@ While nothing changes, each reading returns the same object and costs only OpenS
 
 from __future__ import annotations
 
-from sar_agent.errors import SarError, Unavailable
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.opensm_file import OpensmFabric, read_opensm_fabric
@@ -22,16 +21,7 @@ class DiscoveredFabric:
     def read(self) -> Fabric:
         """The subnet as OpenSM knows it now. Raises `SarError` where the plugin does not answer or
         refuses, where its release does not know the request, and where its file is damaged."""
-        try:
-            answer = self.client.fabric()
-        except SarError as error:
-            if "unknown request" not in str(error):
-                raise
-            raise Unavailable(
-                f"{self.client.socket_path}: OpenSM's plugin is of an older release that cannot "
-                "report the fabric; install both from one release, or set opensm.fabric_source = "
-                '"ibnetdiscover"'
-            ) from error
+        answer = self.client.fabric()
         if self._last is None or self._last.digest != answer.digest:
             self._last = read_opensm_fabric(answer.path, self.mapper)
         return self._last.fabric

@@ -17,8 +17,8 @@ from sar_agent.errors import InputError
 
 SUFFIX_SINCE = (23, 11)
 """The first version that takes `n[1-2]-ib`."""
-MOST = 1 << 16
-"""The most names of a range, and of the brackets before the last (`MAX_RANGE`)."""
+MAX_RANGE = 1 << 16
+"""The most names of a range, and of the brackets before the last; Slurm's name."""
 _DIGITS = 18
 _TOKEN = re.compile(r"(?:\[[^\]]*\]|[^\t ,])+")
 _BRACKETS = re.compile(r"\[([^\]]*)\]")
@@ -41,10 +41,10 @@ def read_list(text: str) -> tuple[tuple[str, ...], str]:
             continue
         suffixed = suffixed or (token if rest[-1] else "")
         spans = [_numbers(inside) for inside in rest[::2]]
-        most = MOST * MOST
+        most = MAX_RANGE * MAX_RANGE
         for span in spans:
             most //= max(1, len(span))
-        if not most or len(names) > MOST:
+        if not most or len(names) > MAX_RANGE:
             raise InputError(f"{token[:60]!r} names too many for Slurm")
         for numbers in product(*spans):
             pairs = zip(numbers, rest[1::2], strict=True)
@@ -57,7 +57,7 @@ def _numbers(inside: str) -> list[str]:
     for item in inside.split(","):
         match = _SPAN.fullmatch(item)
         low, high = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
-        if match is None or not low <= high < low + MOST or len(found) > MOST:
+        if match is None or not low <= high < low + MAX_RANGE or len(found) > MAX_RANGE:
             raise InputError(f"[{inside[:60]}] is not a range of a Slurm host list")
         found += (f"{number:0{len(match[1])}d}" for number in range(low, high + 1))
     return found
@@ -91,7 +91,7 @@ def _folded(prefix: str, numbers: list[tuple[int, str]]) -> str:
     for value, digits in sorted(numbers, key=lambda one: (one[0], len(one[1]))):
         if spans:
             low, last = spans[-1]
-            if f"{last + 1:0{len(low)}d}" == digits and value - int(low) < MOST:
+            if f"{last + 1:0{len(low)}d}" == digits and value - int(low) < MAX_RANGE:
                 spans[-1] = low, value
                 continue
         spans.append((digits, value))

@@ -18,7 +18,7 @@ from sar_agent.util.text_files import read_text
 def read_jobs_file(
     path: str | Path, states: Collection[str] = RUNNING_STATES
 ) -> tuple[JobRecord, ...]:
-    """The running jobs of `path`: JSON of squeue or slurmrestd, squeue's pipe text or a
+    """The running jobs of `path`: JSON of squeue, its pipe text or a
     job-to-terminal map. The content decides which; gzip is undone.
 
     An empty file holds no jobs. Raises `InputError` with the file and the line, if any.

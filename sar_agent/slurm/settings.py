@@ -5,7 +5,6 @@ The configuration imports Slurm's states from this room, so the room cannot impo
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Protocol
 
 
@@ -13,8 +12,5 @@ class SlurmSettings(Protocol):
     """`config.SlurmConfig`, which describes each key."""
 
     squeue: list[str]
-    slurmrestd_socket: Path
-    slurmrestd_user: str
-    slurmrestd_jwt_file: str
     deadline_seconds: float
     states: list[str]

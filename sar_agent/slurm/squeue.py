@@ -20,10 +20,10 @@ from sar_agent.errors import InputError, Unavailable
 from sar_agent.jobs.source import Poll, PollFailed, kept_of_queue, retrying
 from sar_agent.slurm.settings import SlurmSettings
 from sar_agent.slurm.squeue_text import LIVE, LIVE_FORMAT, parse_line
-from sar_agent.slurm.states import RUNNING_STATES, STATES
+from sar_agent.slurm.states import RUNNING_STATES
 from sar_agent.util.programs import ProgramFailed, ProgramTimedOut, run_program
 
-MOST = 64 * 2**20
+MOST_BYTES = 64 * 2**20
 """The most bytes that squeue may print; 5,000 jobs are 1 MB."""
 
 
@@ -31,8 +31,8 @@ class SqueueSource:
     """Slurm's queue, read by the command `command` (default `squeue`, found in PATH).
 
     `deadline` in seconds holds for a whole poll, retries included. `states` are those that count
-    as running, see `RUNNING_STATES`; an unknown state raises `InputError`. With PrivateData=jobs
-    Slurm shows all jobs only to root, SlurmUser and operators: run the agent as one of them.
+    as running, see `RUNNING_STATES`. With PrivateData=jobs Slurm shows all jobs only to root,
+    SlurmUser and operators: run the agent as one of them.
     """
 
     def __init__(
@@ -44,11 +44,6 @@ class SqueueSource:
         self.command = tuple(command)
         self.deadline = deadline
         self.states = frozenset(states)
-        if unknown := self.states - STATES:
-            raise InputError(
-                f"{', '.join(sorted(unknown))}: no Slurm job state",
-                remedy=f"the states are {', '.join(sorted(STATES))}",
-            )
 
     @classmethod
     def configured(cls, settings: SlurmSettings) -> SqueueSource:
@@ -84,7 +79,7 @@ class SqueueSource:
             return run_program(
                 (*self.command, *options),
                 deadline=timeout,
-                most=MOST,
+                most=MOST_BYTES,
                 remedy="install Slurm's client commands or name squeue in the configuration",
                 # Everybody can read a program's arguments, and nobody else its environment.
                 environment=_environment() | {"SQUEUE_FORMAT": f"{mark}|{LIVE_FORMAT}"},

@@ -1,7 +1,7 @@
-"""The JSON of `squeue --json` and of slurmrestd's `/jobs`, Slurm 21.08 and later.
+"""The JSON of `squeue --json`, Slurm 21.08 and later.
 
 It contains more than the pipe format (the admin comment) but takes twenty times as long to print
-and read, so it is read from files and slurmrestd, and squeue is never polled for it.
+and read, so it is read from files, and squeue is never polled for it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from sar_agent.errors import InputError
 from sar_agent.jobs.record import JobRecord, traffic_hint
-from sar_agent.jobs.source import Poll, jobs_of_file, kept
+from sar_agent.jobs.source import jobs_of_file, kept
 from sar_agent.slurm.hostlist import expand
 from sar_agent.slurm.states import RUNNING_STATES, state_of_flags
 
@@ -29,11 +29,6 @@ def parse_squeue_json(
     that are not a job are passed over and logged. Raises InputError with `source` if this is not
     JSON or not a list of jobs, or half of them cannot be read.
     """
-    return jobs_of_file(poll_of_json(text, source, states))
-
-
-def poll_of_json(text: str, source: str | Path | None, states: Collection[str]) -> Poll:
-    """The same, with what was passed over."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:  # ValueError: of a number, too
@@ -61,7 +56,7 @@ def poll_of_json(text: str, source: str | Path | None, states: Collection[str]) 
             bad.append(InputError(f"{what}: {error.what}", file=source))
         else:
             records += [record] if record else []
-    return kept(records, bad, len(jobs))
+    return jobs_of_file(kept(records, bad, len(jobs)))
 
 
 def _is_cut(text: str, error: json.JSONDecodeError) -> bool:

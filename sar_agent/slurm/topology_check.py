@@ -9,7 +9,7 @@ from sar_agent.fabric.notes import name_notes
 from sar_agent.slurm.topology import SlurmTopology, Version
 from sar_agent.slurm.topology_reach import compare_reach
 
-_SHOWN = 5
+NAMES_SHOWN = 5
 
 
 def check_topology(
@@ -74,4 +74,4 @@ def _hosts(names: list[str], rest: str) -> str:
 
 
 def _list(names: list[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+    return ", ".join(names[:NAMES_SHOWN]) + (", …" if len(names) > NAMES_SHOWN else "")

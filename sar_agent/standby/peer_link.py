@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sar_agent.agent.history import KEPT, History
+from sar_agent.agent.history import MOST_ROWS, History
 from sar_agent.agent.state import StateStore
 from sar_agent.config.model import Config
 from sar_agent.errors import SarError
@@ -228,7 +228,7 @@ class PeerLink:
             return
         # A row from a clock that was ahead must not hide those that come after it.
         after = max(0.0, self.history.newest_at(time.time()) - OVERLAP)
-        known = {row.at for row in self.history.after(after, KEPT)}
+        known = {row.at for row in self.history.after(after, MOST_ROWS)}
         while rows := self.client.rows(after):
             if new := [row for row in rows if row.at not in known]:
                 self.history.add(*new)

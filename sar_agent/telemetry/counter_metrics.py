@@ -48,8 +48,7 @@ class CounterMetrics(MetricGroup):
     )
     job_weight_mean = gauge(
         "measured_job_weight_mean",
-        "Mean over jobs of the share of full speed at which their ports send; none while "
-        "counters.weights is off.",
+        "Mean over jobs of the share of full speed at which their ports send.",
         source=(),
     )
 

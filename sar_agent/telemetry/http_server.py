@@ -28,7 +28,7 @@ WAITING = 128
 """Connections that wait for their clients."""
 ANSWERING = 8
 """Answers that are being made; further requests wait."""
-KEPT = 2
+KEPT_FOR_METRICS = 2
 """Of these, for /metrics."""
 HEAD = 5.0
 """Seconds for a whole request."""
@@ -96,7 +96,9 @@ class PageServer(ThreadingMixIn, WSGIServer):
         self._waiting: dict[socket.socket, str] = {}
         """Connections that wait for their clients, with the addresses; the longest first."""
         self._clients = Quota[str](WAITING, WAITING // 2)
-        self._answering = Quota[str](ANSWERING, ANSWERING // 2, kept=KEPT, trusted=set(apps))
+        self._answering = Quota[str](
+            ANSWERING, ANSWERING // 2, kept=KEPT_FOR_METRICS, trusted=set(apps)
+        )
         super().__init__(address, PageHandler)
         self.set_app(self._answer)
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 Which = Literal["in_force", "planned", "baseline"]
 ERROR_PLACES = (
     "pass", "keys", "status", "counters", "events", "waiting", "server", "peer", "page", "baseline",
+    "job_days",
     "look at Slurm", "look at the fabric", "look at the topology",
 )  # fmt: skip
 """Parts of the agent that catch unexpected errors."""

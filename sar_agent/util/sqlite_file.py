@@ -5,16 +5,22 @@ Nothing is decided from such a file, so losing one costs explanations only.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
+from dataclasses import MISSING, asdict, fields
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from sar_agent.errors import SarError
 from sar_agent.util.owned_files import open_owned
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 log = logging.getLogger(__name__)
 HISTORY = "history.sqlite"
@@ -78,14 +84,48 @@ class SqliteFile:
         )
 
 
-def columns_of(base: sqlite3.Connection, table: str) -> set[str]:
-    """Names of the columns that a table has; empty where there is no such table."""
-    return {name for _, name, *_ in base.execute(f"PRAGMA table_info({table})")}
+Row = TypeVar("Row", bound="DataclassInstance")
 
 
-def add_columns(base: sqlite3.Connection, table: str, wanted: Collection[str]) -> None:
-    """Gives a table those of the columns `wanted` that an older agent did not have."""
-    known = columns_of(base, table)
-    for name in wanted:
-        if name not in known:
-            base.execute(f"ALTER TABLE {table} ADD COLUMN {name}")
+class SqliteTable(SqliteFile, Generic[Row]):
+    """The table `table`, a column for each field of the dataclass `kind`; fields of lists and
+    dictionaries are JSON. `form` is SQL behind the table's name, `%s` stands for the columns."""
+
+    def __init__(self, path: Path, table: str, kind: type[Row], form: str) -> None:
+        super().__init__(path)
+        self.table, self.kind = table, kind
+        self._fields = {column.name: column for column in fields(kind)}
+        self._json = {name for name, column in self._fields.items() if "[" in str(column.type)}
+        self._columns = ", ".join(self._fields)
+        self.create = f"CREATE TABLE IF NOT EXISTS {table} {form % self._columns}"
+
+    def put(self, base: sqlite3.Connection, rows: Iterable[Row]) -> None:
+        """Writes rows, in place of those with the same primary key."""
+        base.execute(self.create)
+        marks = ", ".join("?" * len(self._fields))
+        values = (
+            [json.dumps(v) if k in self._json else v for k, v in asdict(row).items()]
+            for row in rows
+        )
+        base.executemany(f"REPLACE INTO {self.table} ({self._columns}) VALUES ({marks})", values)
+
+    def select(self, rest: str, *values: object) -> list[Row]:
+        """The rows that `rest` of an SQL query chooses; none where nothing was written yet. Damaged
+        JSON is the field's default."""
+        if not self.path.exists():
+            return []
+        with self.open(write=False) as base:
+            known = "SELECT 1 FROM sqlite_master WHERE name = ?"
+            if not base.execute(known, (self.table,)).fetchone():
+                return []
+            query = f"SELECT {self._columns} FROM {self.table} {rest}"
+            found = base.execute(query, values).fetchall()
+        return [self.kind(*map(self._read, self._fields, each)) for each in found]
+
+    def _read(self, name: str, value: Any) -> Any:
+        column = self._fields[name]
+        if name not in self._json:
+            return bool(value) if column.type == "bool" else value
+        with suppress(TypeError, ValueError):
+            return json.loads(value)
+        return None if column.default_factory is MISSING else column.default_factory()

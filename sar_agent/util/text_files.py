@@ -137,11 +137,16 @@ def write_bytes(path: Path, data: bytes, mode: int | None = None) -> None:
     except OSError as error:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
-        raise InputError(
-            f"cannot be written ({error.strerror})",
-            file=path,
-            remedy="check the folder and its free space",
-        ) from error
+        raise unwritable(path, error) from error
+
+
+def unwritable(path: Path, error: OSError) -> InputError:
+    """The error of a file that the folder or the disk refuses."""
+    return InputError(
+        f"cannot be written ({error.strerror})",
+        file=path,
+        remedy="check the folder and its free space",
+    )
 
 
 def normal_lines(text: str) -> str:

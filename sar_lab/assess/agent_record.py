@@ -14,7 +14,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sar_agent.agent.history import KEPT, History, Row
+from sar_agent.agent.history import MOST_ROWS, History, Row
 from sar_agent.agent.job_days import JobDay, JobDays
 from sar_agent.errors import InputError
 from sar_agent.util.sqlite_file import HISTORY
@@ -117,7 +117,7 @@ def record_path(path: Path) -> Path | None:
 def summarise_record(path: Path) -> AgentRecord:
     """Raises `InputError` where the record has no job with both times."""
     rows = JobDays(path.parent, path.name).all()
-    decisions = History(path.parent, path.name).after(0, KEPT)
+    decisions = History(path.parent, path.name).after(0, MOST_ROWS)
     live = any(row.ours for row in rows if row.day == rows[-1].day)
     now = [row for row in rows if row.ours is live]
     wide = [row for row in now if row.leaf_count > 1]

@@ -59,11 +59,7 @@ def test_counted_as_predicted_then_one_link_more_while_jobs_come_and_go(
     tmp_path: Path, cluster: SlurmCluster
 ) -> None:
     with loop_site(tmp_path, cluster, options=PERFMGR) as site:
-        site.settings["counters"] = {
-            "source": "plugin",
-            "weights": "observe",
-            "weights_smoothing_seconds": 1,
-        }
+        site.settings["counters"] = {"source": "plugin"}
         fabric = load_fabric(FABRIC)
         counters = Counters(site, fabric)
         jobs: dict[str, list[int]] = {}

@@ -52,7 +52,6 @@ from sar_agent.keys.requests import KeyRequests
 from sar_agent.opensm.plugin_client import PluginClient
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.slurm.hostlist import expand
-from sar_agent.slurm.slurmrestd import SlurmrestdSource
 from sar_agent.slurm.squeue import parse_poll
 from sar_agent.slurm.squeue_json import parse_squeue_json
 from sar_agent.slurm.squeue_text import parse_squeue_pipe
@@ -158,20 +157,7 @@ def _fabrics(folder: Path) -> Iterator[Reader]:
 
 
 def _slurm(folder: Path) -> Iterator[Reader]:
-    class Rest(SlurmrestdSource):
-        def _jobs(self, end: float) -> str:
-            return self.said
-
-        said = ""
-
-    rest = Rest(folder / "no.sock")
-
-    def slurmrestd(content: str) -> object:
-        rest.said = content
-        return rest.poll()
-
     yield Reader("squeue JSON", text.SQUEUE_JSON, _text(parse_squeue_json))
-    yield Reader("slurmrestd JSON", text.SQUEUE_JSON, _text(slurmrestd))
     yield Reader("squeue text", text.SQUEUE_TEXT, _text(parse_squeue_pipe))
     yield Reader("squeue, polled", text.SQUEUE_LIVE, _text(lambda c: parse_poll(c, "mark")))
     yield Reader("sacct history", text.HISTORIES, _file(folder / "history", read_history))

@@ -36,7 +36,7 @@ NAMES = [
         "routes file",
         "routes file, sums right",
     ),
-    *("sacct history", "settings", "settings, file", "slurmrestd JSON", "slvl", "squeue JSON"),
+    *("sacct history", "settings", "settings, file", "slvl", "squeue JSON"),
     *("squeue text", "squeue, polled", "state.json", "subnet.lst", "subscribers.json"),
     *("topology.conf", "topology.yaml", "traffic words", "update.json"),
 ]

@@ -41,7 +41,7 @@ def decision(day: int, reason: str, entries: int | None, result: str = "planned"
 
 @pytest.fixture
 def week(tmp_path: Path) -> Path:
-    JobDays(tmp_path).put(
+    JobDays(tmp_path).keep(
         [
             row("1", before=(2.0, 1.5), after=(1.5, 1.2)),
             row("1", before=(2.0, 1.5), after=(1.5, 1.2), day=1),
@@ -94,14 +94,14 @@ def test_days_sizes_users_and_changes_are_added_up(week: Path) -> None:
 def test_the_sentence_begins_with_what_gets_slower(
     after: tuple[float, float], ours: bool, sentence: str, tmp_path: Path
 ) -> None:
-    JobDays(tmp_path).put([row("1", before=(2.0, 1.5), after=after, ours=ours)])
+    JobDays(tmp_path).keep([row("1", before=(2.0, 1.5), after=after, ours=ours)])
     found = summarise_record(tmp_path / "history.sqlite")
     assert found.sentence == sentence
     assert sentence in " ".join(Strict(render(found, "sar-agent assess")).text.split())
 
 
 def test_after_going_live_only_those_days_count(week: Path) -> None:
-    JobDays(week).put([row("9", before=(2.0, 2.0), after=(1.0, 1.0), ours=True, day=2)])
+    JobDays(week).keep([row("9", before=(2.0, 2.0), after=(1.0, 1.0), ours=True, day=2)])
     found = summarise_record(week / "history.sqlite")
     assert found.live and found.total.jobs == 1 and found.other_days == 2
     assert "2 days before the agent went live are left out" in render(found, "")
@@ -122,7 +122,7 @@ def test_the_command_needs_no_fabric_and_says_the_same_everywhere(
 
 
 def test_a_record_without_both_times_is_one_sentence(tmp_path: Path) -> None:
-    JobDays(tmp_path).put([JobDay(MONDAY, "1", 0, False, hosts=4, leaf_count=2)])
+    JobDays(tmp_path).keep([JobDay(MONDAY, "1", 0, False, hosts=4, leaf_count=2)])
     done = sar_agent("assess", "--history", tmp_path, "--out", tmp_path / "out")
     assert done.returncode == 2
     assert "has recorded 1 jobs of several hosts, but of none" in done.stderr

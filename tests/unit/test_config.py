@@ -60,14 +60,14 @@ def test_options_of_engines_are_those_of_the_engines() -> None:
 
 def test_every_error_at_once_with_its_key_value_and_remedy() -> None:
     found = problems(
-        '[agent]\nmode = "instal"\ninterval = 3\nplan_attempts = 0\nstate_dir = "here"\n'
+        '[agent]\nmode = "instal"\ninterval = 3\ngenerations_kept = 0\nstate_dir = "here"\n'
         '[slurm]\nstates = ["R"]\nsqueue = "squeue"\n'
         '[fabric]\nhost_pattern = "("\nenvironment = { a = 1 }\n[foo]\n'
     )
     expected = [
         ("agent.mode = 'instal'", "'observe' or 'install'"),
         ("agent.interval: no such key", "did you mean interval_seconds?"),
-        ("agent.plan_attempts = 0", "greater than or equal to 1"),
+        ("agent.generations_kept = 0", "greater than or equal to 2"),
         ("agent.state_dir = 'here'", "absolute path"),
         ("slurm.states = ['R']", "there are BOOT_FAIL"),
         ("slurm.squeue = 'squeue'", "array"),

@@ -343,7 +343,7 @@ def test_damaged_files_of_the_plugin(image: bytes) -> None:
         with pytest.raises(InputError):
             decode_counters(bytes(broken))
     for end in (0, 10, 63, 64, len(image) - 1):
-        with pytest.raises(InputError, match="damaged"):
+        with pytest.raises(InputError, match=r"is not a file of counters|cut short"):
             decode_counters(image[:end])
 
 
@@ -372,7 +372,7 @@ def test_the_agent_compares_each_window_once(
     current: Any = SimpleNamespace(measures=SimpleNamespace(channel_load=found.load), state=None)
     problems = ProblemLog(logging.getLogger("x"))
     source = Source(Unavailable("no answer"))
-    config = parse_config('[counters]\nweights = "observe"\n')
+    config = parse_config("")
     counted = LastWindow()
     decisions = DecisionLog(History(Path("no folder")), "agent", problems)
     parts: Any = SimpleNamespace(

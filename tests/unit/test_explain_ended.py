@@ -32,7 +32,7 @@ def config(folder: Path, more: str = "") -> Config:
 
 
 def test_it_says_when_with_whom_and_what_other_tables_would_have_done(tmp_path: Path) -> None:
-    JobDays(tmp_path).put([ROW, OTHER])
+    JobDays(tmp_path).keep([ROW, OTHER])
     assert ended_job(config(tmp_path), "4711").words().splitlines() == [
         "job 4711 of alice does not run any more: 16 hosts on 2 leaf switches, watched for "
         "2 h 10 min from 2026-11-25 14:02 to 2026-11-25 16:12",
@@ -49,7 +49,7 @@ def test_it_says_when_with_whom_and_what_other_tables_would_have_done(tmp_path: 
 
 
 def test_other_users_are_named_where_the_site_allows_it(tmp_path: Path) -> None:
-    JobDays(tmp_path).put([ROW, OTHER])
+    JobDays(tmp_path).keep([ROW, OTHER])
     silent = ended_job(config(tmp_path), "4711")
     assert "bob" not in silent.words() and "bob" not in json.dumps(silent.json())
     open_ = ended_job(config(tmp_path, "explain_names_users = true"), "4711")
@@ -68,13 +68,13 @@ def test_other_users_are_named_where_the_site_allows_it(tmp_path: Path) -> None:
     ],
 )
 def test_what_else_may_have_been(row: JobDay, said: str, tmp_path: Path) -> None:
-    JobDays(tmp_path).put([row])
+    JobDays(tmp_path).keep([row])
     assert said in ended_job(config(tmp_path), "4711").words()
 
 
 def test_of_a_job_that_ran_again_the_last_run_counts(tmp_path: Path) -> None:
     again = replace(ROW, start=START + 9000, first=START + 9000, last=START + 9600, seconds=600)
-    JobDays(tmp_path).put([ROW, again, replace(again, day=DAY + 1, first=START + 40000)])
+    JobDays(tmp_path).keep([ROW, again, replace(again, day=DAY + 1, first=START + 40000)])
     found = ended_job(config(tmp_path), "4711")
     assert [row.seconds for row in found.days] == [600, 600]
 

@@ -38,9 +38,9 @@ def test_an_unknown_name_is_refused_with_all_known_ones(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         parse_config(SETTINGS)
     assert caught.value.problems == [
-        "slurm.source = 'flux': no such job source; there are pyslurm, slurmrestd, squeue"
+        "slurm.source = 'flux': no such job source; there are pyslurm, squeue"
     ]
-    with source_installed(tmp_path), pytest.raises(ConfigError, match="flux, pyslurm, slurmrestd"):
+    with source_installed(tmp_path), pytest.raises(ConfigError, match="flux, pyslurm, squeue"):
         parse_config('[slurm]\nsource = "pbs"\n')
 
 

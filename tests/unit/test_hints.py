@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sar_agent.agent.hints import MOST, MOST_UNSEEN, PATIENCE, Hints
+from sar_agent.agent.hints import MOST_UNSEEN_HINTS, MOST_UNSEEN_OF_A_UID, SECONDS_UNSEEN, Hints
 from sar_agent.events.inbox import JobReport
 from sar_agent.events.message import RefusalReason
 from sar_agent.jobs.record import JobRecord, merge_components
@@ -48,7 +48,7 @@ def test_from_the_event_until_the_job_ends(world: World) -> None:
     for _ in range(100):
         world.now += 50
         assert world.look(job("7"))["7"] == "weight=0.2", "as long as it runs"
-    world.now += PATIENCE + 1
+    world.now += SECONDS_UNSEEN + 1
     world.look(job("8"))
     assert world.look(job("7"))["7"] is None, "a new job with an old number"
 
@@ -110,10 +110,10 @@ def test_hints_on_jobs_that_nobody_has_seen_are_few(world: World) -> None:
     own = [JobReport(str(n), ALICE, "ring") for n in range(500)]
     root = [JobReport(str(20_000 + n), ROOT, "ring") for n in range(500)]
     world.hints.add([*mallory, *own, *root])
-    assert len(world.refused) == 400 - MOST_UNSEEN
-    assert len(world.hints._hints) == MOST_UNSEEN + 1000
+    assert len(world.refused) == 400 - MOST_UNSEEN_OF_A_UID
+    assert len(world.hints._hints) == MOST_UNSEEN_OF_A_UID + 1000
     many = [JobReport(str(30_000 + n), 5000 + n % 100, "ring") for n in range(25_000)]
     world.hints.add(many)
-    assert len(world.hints._hints) == MOST + 1000, "of all users"
+    assert len(world.hints._hints) == MOST_UNSEEN_HINTS + 1000, "of all users"
     world.hints.add([JobReport("50000", ROOT, "ring")])
-    assert len(world.hints._hints) == MOST + 1001
+    assert len(world.hints._hints) == MOST_UNSEEN_HINTS + 1001

@@ -111,7 +111,7 @@ def test_a_clock_that_jumps_counts_no_time_and_deletes_nothing(
     world = World(tmp_path)
     days = table(world)
     days.path.parent.mkdir(parents=True, exist_ok=True)
-    days.put([JobDay(TODAY - back, "old", 0, False) for back in range(5)])
+    days.keep([JobDay(TODAY - back, "old", 0, False) for back in range(5)])
     world.once()
     for jump in (-10 * 86400, 20 * 86400, 100 * 365 * 86400, -120 * 365 * 86400):
         clocks.wall += jump
@@ -136,11 +136,11 @@ def test_old_days_go_and_the_file_stays_bounded(
 ) -> None:
     days = JobDays(tmp_path)
     for day in range(2 * DAYS):
-        days.put([JobDay(TODAY + day, str(i), 0, False) for i in range(3)])
+        days.keep([JobDay(TODAY + day, str(i), 0, False) for i in range(3)])
     kept = {row.day for row in days.all()}
     assert kept == {TODAY + day for day in range(DAYS, 2 * DAYS)}
     monkeypatch.setattr(job_days, "MOST_BYTES", 1)
-    days.put([])
+    days.keep([])
     assert {row.day for row in days.all()} == kept - {min(kept)}
 
 
@@ -175,7 +175,7 @@ def test_a_disk_that_takes_nothing_is_said_once(
 
 def test_damaged_texts_are_empty_ones(tmp_path: Path) -> None:
     days = JobDays(tmp_path)
-    days.put([JobDay(TODAY, "1", 0, False, leaves={"a": 2}, shared=["2"])])
+    days.keep([JobDay(TODAY, "1", 0, False, leaves={"a": 2}, shared=["2"])])
     with sqlite3.connect(days.path) as base:
         base.execute("UPDATE job_days SET leaves = '{\"', shared = NULL, sums = '[1,'")
     [row] = days.all()

@@ -8,7 +8,7 @@ import pytest
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.cabling import MAX_LID
-from sar_agent.fabric.lmc import MOST, LmcPlan, _fits, lmc_plan
+from sar_agent.fabric.lmc import LARGEST_LMC, LmcPlan, _fits, lmc_plan
 from sar_agent.fabric.spec import load_fabric
 
 
@@ -49,5 +49,5 @@ def test_the_largest_is_said_and_more_is_refused_with_why() -> None:
     with pytest.raises(InputError, match="LMC 9 is more than the 7"):
         lmc_plan(fabric, 9).require()
     assert lmc_plan(fabric, 1).require().keys == 0
-    assert lmc_plan(load_fabric("xgft:2;4,4;1,2")).largest == MOST
+    assert lmc_plan(load_fabric("xgft:2;4,4;1,2")).largest == LARGEST_LMC
     assert LmcPlan(60000, 1, 0, -1).json()["fits"] is False

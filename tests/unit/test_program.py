@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import socketserver
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from sar_agent.errors import Unavailable
 from sar_agent.slurm import squeue
-from sar_agent.slurm.slurmrestd import SlurmrestdSource
 from sar_agent.util.programs import (
     ProgramFailed,
     ProgramTimedOut,
@@ -102,39 +97,4 @@ def test_an_endless_squeue_is_one_sentence_and_little_memory(tmp_path: Path) -> 
     assert sentence.endswith(
         "printed more than 64 MiB and was killed; run it by hand to see its output"
     )
-    assert int(peak) * 1024 < 8 * squeue.MOST
-
-
-class Endless(socketserver.BaseRequestHandler):
-    """A slurmrestd whose answer does not end: `fast`, or a byte now and then."""
-
-    fast = True
-
-    def handle(self) -> None:
-        self.request.recv(65536)
-        try:
-            self.request.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
-            while True:
-                self.request.sendall(b" " * 65536 if self.fast else b" ")
-                if not self.fast:
-                    time.sleep(0.02)
-        except OSError:
-            pass
-
-
-@pytest.fixture
-def rest(tmp_path: Path) -> Iterator[Path]:
-    path = tmp_path / "rest.sock"
-    with socketserver.ThreadingUnixStreamServer(str(path), Endless) as server:
-        server.daemon_threads = True
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield path
-        server.shutdown()
-
-
-def test_a_slurmrestd_that_drips_has_the_same_deadline(
-    rest: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Endless, "fast", False)
-    with pytest.raises(Unavailable, match="gave no answer within 1 s"):
-        SlurmrestdSource(rest, deadline=1.0).poll()
+    assert int(peak) * 1024 < 8 * squeue.MOST_BYTES

@@ -38,7 +38,7 @@ class Manager:
 
 
 def listening(manager: Any, monkeypatch: Any) -> tuple[RepairCalls, threading.Event]:
-    monkeypatch.setattr("sar_agent.agent.repair_calls.AGAIN", 0.001)
+    monkeypatch.setattr("sar_agent.agent.repair_calls.RETRY_SECONDS", 0.001)
     woken = threading.Event()
     calls = RepairCalls(manager, woken.set)
     calls.start()

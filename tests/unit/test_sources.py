@@ -1,4 +1,4 @@
-"""slurmrestd and pyslurm against stand-ins; tests/live/test_sources.py has the real slurmrestd.
+"""pyslurm against a stand-in.
 
 No pyslurm can be installed where this project is tested (it demands the exact libslurm), so the
 module here is a fake: it holds the source to what pyslurm 25.11's `Jobs.load()` is documented to
@@ -7,12 +7,7 @@ give, its quirk of None for 0 included. It is no proof that a real one works.
 
 from __future__ import annotations
 
-import json
-import socketserver
 import sys
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -24,9 +19,7 @@ from sar_agent.errors import InputError, Unavailable
 from sar_agent.jobs.record import JobRecord
 from sar_agent.jobs.source import job_source
 from sar_agent.slurm.pyslurm_source import PyslurmSource
-from sar_agent.slurm.slurmrestd import SlurmrestdSource
 from sar_agent.slurm.squeue import SqueueSource
-from sar_agent.slurm.squeue_json import parse_squeue_json
 
 
 class PyslurmError(Exception):
@@ -122,91 +115,9 @@ def test_no_pyslurm_or_an_old_one_is_one_sentence(
         PyslurmSource()
 
 
-class Rest:
-    """A slurmrestd that serves v0.0.38 only, or fails as told."""
-
-    def __init__(self, folder: Path) -> None:
-        self.path, self.status, self.body = folder / "rest.sock", 200, b'{"jobs": []}'
-        self.asked: list[tuple[str, str | None, str | None]] = []
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                get = self.headers.get
-                outer.asked.append((self.path, get("X-SLURM-USER-NAME"), get("X-SLURM-USER-TOKEN")))
-                known = self.path == "/slurm/v0.0.38/jobs"
-                self.send_response(outer.status if known else 404)
-                self.end_headers()
-                if known:
-                    self.wfile.write(outer.body)
-
-            def address_string(self) -> str:
-                return "unix"
-
-            def log_message(self, *words: object) -> None:
-                pass
-
-        self.server = socketserver.ThreadingUnixStreamServer(str(self.path), Handler)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-
-@pytest.fixture
-def rest(tmp_path: Path) -> Iterator[Rest]:
-    made = Rest(tmp_path)
-    yield made
-    made.server.shutdown()
-    made.server.server_close()
-
-
-JOBS = json.dumps({"jobs": [{"job_id": 7, "job_state": "RUNNING", "nodes": "n[1-2]"}]}).encode()
-
-
-def test_slurmrestd_s_newest_version_is_found_once(rest: Rest) -> None:
-    rest.body = JOBS
-    source = SlurmrestdSource(rest.path)
-    assert source.poll().records == parse_squeue_json(JOBS.decode())
-    tried = len(rest.asked)
-    assert tried > 1 and rest.asked[-1] == ("/slurm/v0.0.38/jobs", None, None)
-    source.poll()
-    assert len(rest.asked) == tried + 1
-
-
-def test_a_token_is_read_at_each_poll(rest: Rest, tmp_path: Path) -> None:
-    token = tmp_path / "token"
-    source = SlurmrestdSource(rest.path, "sar", token)
-    with pytest.raises(Unavailable, match="JWT cannot be read"):
-        source.poll()
-    token.write_text("SLURM_JWT=first\n")
-    source.poll()
-    assert rest.asked[-1][1:] == ("sar", "first")
-    token.write_text("second")
-    source.poll()
-    assert rest.asked[-1][1:] == ("sar", "second")
-
-
-def test_slurmrestd_in_trouble_is_one_sentence(rest: Rest, tmp_path: Path) -> None:
-    rest.status = 401
-    with pytest.raises(Unavailable, match=r"does not authenticate the agent .*jwt_file"):
-        SlurmrestdSource(rest.path).poll()
-    rest.status, rest.body = 500, b"<html>slurmctld is away"
-    with pytest.raises(Unavailable, match="HTTP 500: <html>slurmctld is away"):
-        SlurmrestdSource(rest.path, deadline=0.5).poll()
-    rest.status = 404
-    with pytest.raises(Unavailable, match=r"no /jobs of v0\.0\.36 to"):
-        SlurmrestdSource(rest.path, deadline=0.5).poll()
-    rest.status, rest.body = 200, b"no JSON"
-    with pytest.raises(Unavailable, match="not JSON"):
-        SlurmrestdSource(rest.path).poll()
-    with pytest.raises(Unavailable, match="does not answer"):
-        SlurmrestdSource(tmp_path / "none", deadline=0.5).poll()
-
-
-def test_the_settings_name_the_source(rest: Rest, queue: dict[int, Any]) -> None:
+def test_the_settings_name_the_source(queue: dict[int, Any]) -> None:
     def source(text: str) -> Any:
         return job_source(parse_config(f"[slurm]\n{text}").slurm)
 
     assert isinstance(source(""), SqueueSource)
     assert isinstance(source('source = "pyslurm"'), PyslurmSource)
-    found = source(f'source = "slurmrestd"\nslurmrestd_socket = "{rest.path}"\n')
-    assert isinstance(found, SlurmrestdSource)
-    assert (found.path, found.jwt_file) == (rest.path, None)

@@ -59,13 +59,5 @@ def test_a_reserved_state_needs_no_more_room(
     assert StateStore(tmp_path).load() == later
 
 
-def test_the_file_of_an_older_agent_has_the_plugin_s_identity(tmp_path: Path) -> None:
-    (tmp_path / "state.json").write_text(
-        '{"generation": 7, "engine": "sar", "jobs": [], "fabric_digest": "", "installed_at": 1}'
-    )
-    state = StateStore(tmp_path).load()
-    assert state is not None and state.identity == "7"
-
-
 def full_disk(path: Path, *rest: object) -> None:
     raise InputError("cannot be written (No space left on device)", file=path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sar_agent.agent.history import History
 from sar_agent.check.transition import Way
 from sar_agent.errors import Unavailable
 from sar_agent.fabric.spec import load_fabric
@@ -21,7 +19,6 @@ from sar_agent.install.transit import NotKnown, NotSafe, transition_to
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.lanes import routed
-from tests.worlds.agent_world import ROW
 from tests.worlds.rings import around, ring
 from tests.worlds.transit_place import MIXED, NEW, OLD, Place
 
@@ -187,14 +184,3 @@ def test_a_fallback_that_was_not_asked_for_counts_as_a_table_before(
     place.fake.built_at = time.time() + ago
     place.go(place.plan(around(place.fabric, NEW)))
     assert bool(place.slept) is waits and place.slept in ([3 * HOQ], [])
-
-
-def test_a_history_of_an_older_agent_is_read_and_gone_on_with(tmp_path: Path) -> None:
-    history = History(tmp_path)
-    history.add(ROW)
-    with sqlite3.connect(history.path) as base:
-        for column in ("transition", "blocks_changed", "sl2vl_tables"):
-            base.execute(f"ALTER TABLE decisions DROP COLUMN {column}")
-    assert history.last(1) == [ROW]
-    history.add(ROW)
-    assert history.last(9) == [ROW, ROW]

@@ -103,5 +103,10 @@ ROW = Row(
 )
 SAVED_JOBS = frozenset({frozenset({"n1", "n5"}), frozenset({"n2", "n6"})})
 STATE = State(
-    generation=7, engine="sar", jobs=SAVED_JOBS, fabric_digest="ab" * 32, installed_at=1.5
+    generation=7,
+    engine="sar",
+    jobs=SAVED_JOBS,
+    fabric_digest="ab" * 32,
+    identity="7",
+    installed_at=1.5,
 )

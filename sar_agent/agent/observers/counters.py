@@ -19,7 +19,6 @@ from sar_agent.agent.outcome import Report, Result
 from sar_agent.agent.parts import Parts
 from sar_agent.agent.state import State
 from sar_agent.counters import Comparison, CounterWindow, align, compare
-from sar_agent.counters.job_weights import JobWeights
 from sar_agent.counters.last_window import LastWindow, hot_words
 from sar_agent.counters.predicted import PredictedLoads
 from sar_agent.counters.sources import CounterSource, counter_source
@@ -40,7 +39,6 @@ class CountedTraffic:
         self.source: CounterSource | None = counter_source(parts.config)
         self.after = CountedAfter(parts.committer.decisions)
         self.loads = PredictedLoads()
-        self.weights = JobWeights(self.settings.weights_smoothing_seconds)
         self._state: State | None = None
         """The state after the last pass."""
         self._identity = ""
@@ -99,7 +97,6 @@ class CountedTraffic:
         predicted = self.loads.over(end - window.seconds, end, site.fabric.digest)
         if site.in_force is not None:
             self._traffic = traffic_of(site.fabric, site.mix, site.in_force.routes)
-        observing = self.settings.weights != "off"
         return compare(
             site.fabric,
             window,
@@ -107,7 +104,6 @@ class CountedTraffic:
             self._traffic if site.in_force is not None else None,
             hot_load=self.settings.hot_load,
             hot_factor=self.settings.hot_factor,
-            weights=self.weights.measured(site.mix, window) if observing else None,
         )
 
 

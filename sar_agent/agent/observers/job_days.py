@@ -25,7 +25,7 @@ from sar_agent.quality.channel_traffic import I64, Traffic
 from sar_agent.quality.worst_links import users_of, worst_channels
 
 WRITE_SECONDS = 300.0
-LONGEST = 900.0
+LONGEST_PASS_SECONDS = 900.0
 """Seconds that a pass may stand for, where passes are not configured to be farther apart: the agent
 may have been stopped since the pass before."""
 MOST_WAITING = 10_000
@@ -56,7 +56,7 @@ class JobDaysWatch:
         daemon = self.parts.pacing.patient
         due = not daemon or time.monotonic() - self._written >= WRITE_SECONDS
         rows = [*self._ended, *self._rows.values()] if due else self._ended
-        if rows and self.log.write(lambda: self.table.put(rows)):
+        if rows and self.log.write(lambda: self.table.keep(rows)):
             self._ended = []
             self._written = time.monotonic() if due else self._written
         self._ended = self._ended[-MOST_WAITING:]
@@ -139,7 +139,10 @@ class JobDaysWatch:
         if last is None:
             with suppress(SarError):
                 passed = now - (self.table.newest(today) or now)
-        return min(max(0.0, passed), max(LONGEST, 2 * self.parts.config.agent.interval_seconds))
+        return min(
+            max(0.0, passed),
+            max(LONGEST_PASS_SECONDS, 2 * self.parts.config.agent.interval_seconds),
+        )
 
 
 def _start(record: JobRecord) -> int:
