@@ -85,8 +85,9 @@ class SarPlus:
                 enough = max(enough, min(plain))
         else:
             tables, started = self._followed(before, template, mix, options)
-            enough = tables.most
-            if started or tables.peak() > WORTH * enough:  # loads only fall when a job ends
+            # When a job ends, loads only fall, and the bound with them.
+            enough = tables.most if started else max(tables.most, options.target)
+            if started or tables.peak() > WORTH * enough:
                 tables.cool()
             if started and options.objective == "load" and not tables.large:
                 usual = _least_contention(tables, templates_of(fabric))
