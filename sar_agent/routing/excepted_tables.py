@@ -56,14 +56,8 @@ class ExceptedTables:
     @property
     def most(self) -> float:
         """The load up to which no exception is made."""
-        return float(self.limit().max(initial=0.0))
-
-    def limit(self) -> F64:
-        """float64[C]: the load up to which each channel has no price, by the larger bound of its
-        two switches."""
-        fabric, least = self.loads.fabric, self.options.target * self.loads.least_loads()
-        own = np.maximum(least[fabric.channel_source], least[fabric.channel_target])
-        return np.maximum(own, 1.0 if self.loads.objective == "load" else 0.0)
+        most = self.options.target * self.loads.least_peak()
+        return max(1.0, most) if self.loads.objective == "load" else most
 
     def peak(self) -> float:
         """The largest load (routes with objective `routes`)."""
@@ -96,7 +90,7 @@ class ExceptedTables:
         sizes = np.diff(mix.offset) * (1 if self.loads.objective == "load" else -1)
         keys = self._by_guids()[some], sizes[some], -work.unit[some]
         order = some[np.lexsort(keys)].astype(np.uint32)
-        limits = self.limit(), self.most if most is None else most, EXCEPTION, farthest
+        limits = self.most if most is None else most, EXCEPTION, farthest
         parts = self.loads.paths, work, self.scratch(), order
         return except_paths(*parts, *limits, self.template.egress, self.egress)
 
@@ -106,7 +100,7 @@ class ExceptedTables:
             return
         loads, source = self.loads, self.loads.fabric.channel_source.astype(np.uint32)
         parts = loads.paths, loads.work, self.scratch(), source, loads.terminals
-        cool(*parts, self.limit(), EXCEPTION, self.template.egress, self.egress)
+        cool(*parts, self.most, EXCEPTION, self.template.egress, self.egress)
 
     def keep_one_lane(self) -> None:
         """Entries that would need a second lane, where the template needs none, return to it."""

@@ -79,10 +79,10 @@ class JobLoads:
         of the fullest channel of each, at least 1."""
         return float(_job_peaks(self.paths, self.work, egress).mean())
 
-    def least_loads(self) -> F64:
-        """float64[S]: a lower bound of the largest load at each switch. All traffic between a
-        leaf's terminals and other leaves must cross the leaf's own channels, and traffic to one
-        terminal crosses only one of them, as at other switches."""
+    def least_peak(self) -> float:
+        """A lower bound of the largest load. All traffic between a leaf's terminals and other
+        leaves must cross the leaf's own channels, and traffic to one terminal crosses only one of
+        them."""
         work, fabric = self.work, self.fabric
         leaving = np.bincount(work.leaf, work.item * work.elsewhere, fabric.switches)
         live = fabric.channel_up
@@ -90,8 +90,7 @@ class JobLoads:
         capacity = np.bincount(fabric.channel_source[live], 1.0 / share, fabric.switches)
         loads = np.divide(leaving, capacity, out=np.zeros(fabric.switches), where=capacity > 0)
         item = float(work.item[work.elsewhere > 0].max(initial=0)) * float(share.min(initial=1))
-        least: F64 = np.maximum(loads, item)
-        return least
+        return max(item, float(loads.max(initial=0.0)))
 
 
 @kernel_part
