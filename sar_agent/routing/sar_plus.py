@@ -84,10 +84,12 @@ class SarPlus:
                 plain = [_plain(each, mix, options).peak() for each in templates_of(fabric)]
                 enough = max(enough, min(plain))
         else:
-            tables = self._followed(before, template, mix, options)
-            tables.cool()
-            enough = tables.most
-            if mix.jobs and options.objective == "load" and not tables.large:
+            tables, started = self._followed(before, template, mix, options)
+            # When a job ends, loads only fall, and the bound with them.
+            enough = tables.most if started else max(tables.most, options.target)
+            if started or tables.peak() > WORTH * enough:
+                tables.cool()
+            if started and options.objective == "load" and not tables.large:
                 usual = _least_contention(tables, templates_of(fabric))
                 tables.weigh_phases(usual, max(tables.peak(), WORTH * enough))
             tables.keep_one_lane()
@@ -99,8 +101,8 @@ class SarPlus:
 
     def _followed(
         self, before: PreviousRoutes, template: Template, mix: JobMix, options: Options
-    ) -> ExceptedTables:
-        """The tables of earlier routes after jobs started and ended."""
+    ) -> tuple[ExceptedTables, bool]:
+        """The tables of earlier routes after jobs started and ended; whether any started."""
         last, self._last = self._last, None  # it is about to change
         egress = before.routes.egress[0].copy()
         if (
@@ -124,7 +126,7 @@ class SarPlus:
         if freed.any():
             back = could_go_back(loads.paths, loads.work, freed, *parts)
             tables.move_paths(np.flatnonzero(back), BACK)
-        return tables
+        return tables, len(started) > 0
 
     def _keep(self, tables: ExceptedTables, began: float) -> Routes:
         fabric = tables.template.fabric

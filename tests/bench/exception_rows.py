@@ -25,6 +25,7 @@ from sar_agent.quality.bounds import bounds_of
 from sar_agent.quality.channel_traffic import traffic_of
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import with_lanes
+from sar_agent.routing.template import templates_of
 from tests.bench.bench_fabrics import available, fabric_of
 from tests.bench.phase_times import PhaseTimes, phase_times
 from tests.bench.quality import ROUNDS
@@ -73,8 +74,8 @@ class Measured(NamedTuple):
     entries: int
     """Of live hosts' rows, those that differ from the template."""
     nearest: int
-    """The same, from the nearer one of dmodc and dfsssp without jobs: an engine may choose
-    otherwise where both are about as good."""
+    """The same, from the nearest of dmodc, dfsssp without jobs and the engine's own templates, of
+    which it may choose another."""
     lanes: int
     """That close no credit loop; 0 where no number of lanes does."""
     seconds: float
@@ -183,6 +184,7 @@ def measured(name: str, mix_name: str, engine_name: str) -> Measured:
         routes = engine.route(fabric, mix, Options())
     egress = routes.egress[0]
     bases = [base.egress[0] for e in ("dmodc", STAND_IN) if (base := oblivious(name, e))]
+    bases += [base.egress for base in templates_of(fabric)]
     return Measured(
         phase_times(fabric, mix, routes),
         differing(fabric, egress, template(name)),

@@ -5,8 +5,8 @@ python -m tests.bench exceptions [--only FABRIC / MIX] [--engine NAME] [--out DI
 Each row is a fabric and a mix, compared with the better of ftree and dmodc in the same run, and
 with sar-plus of commit fcf8f3f by a file of its numbers (`exception_rows.BASELINE`). `--only`
 takes rows whose name contains the text (`--only dgx-ndr`, `--only "xgft:2;12,24;1,12 / mix:2"`),
-or one of the parts `changes`, `fig8` and `large`; `--out DIR` keeps the references' simulated
-times, so that an engine under work is judged in seconds. Its own results are never kept.
+or one of the parts `changes`, `fig8`, `large` and `packets`; `--out DIR` keeps the references'
+simulated times, so that an engine under work is judged in seconds. Its own results are never kept.
 
 The baseline was made by `python -m tests.bench.exceptions`, at fcf8f3f with this benchmark on it.
 """
@@ -30,6 +30,7 @@ from tests.bench.exception_changes import (
     large_table,
 )
 from tests.bench.exception_fig8 import fig8_table
+from tests.bench.exception_packets import packets_table
 from tests.bench.exception_rows import (
     BASELINE,
     MIXES,
@@ -52,7 +53,7 @@ PHASES, PHASES_EVER, OFTEN = 1.00, 1.03, 0.95
 WORST, ALL_AT_ONCE, ALONE = 1.05, 1.05, 0.9
 LOAD_TREES, LOAD_OTHERS = 1.05, 1.10
 ENTRIES = 0.05
-PARTS = ("changes", "fig8", "large")
+PARTS = ("changes", "fig8", "large", "packets")
 ONLY = "of `exceptions`: rows with this in `FABRIC / MIX`, or one of " + ", ".join(PARTS)
 
 
@@ -116,7 +117,8 @@ better of `ftree` and `dmodc` (`dfsssp` where both refuse: {off}). All at once: 
 on the tables of sar-plus at commit fcf8f3f. Load: the largest over the larger of 1 and the bound.
 Alone: shift of each job with no other on the tables of the mix, mean job, over the same reference.
 Entries: hosts' entries that differ from the template (`dmodc`, or `dfsssp` without jobs where that
-refuses or loads more before any job; in brackets, from the other of the two if that is nearer),
+refuses or loads more before any job; in brackets, from the nearest of these and of the engine's own
+templates, if another is nearer),
 and those of today's. `mix:1` and `mix:2` scatter jobs over
 random hosts, the worst case of fat-tree routes; `placed=tree` places them as Slurm's topology/tree
 does. ~: more than 60,000 pairs; shifts go through a sample of their phases, and all at once is
@@ -135,6 +137,8 @@ def tables(
         yield from change_tables(engine, before["changes"])
     if only in ("", "fig8"):
         yield fig8_table(engine)
+    if only == "packets" or (full and not only):
+        yield packets_table(engine)
     if only == "large" or (full and not only):
         yield large_table(engine, before["large"])
 
@@ -232,6 +236,8 @@ def _goals(found: Sequence[Row]) -> Iterator[str]:
     if ratios := [max(r.entries, 0.5) / r.entries_before for r in found if r.entries_before]:
         yield goal("entries, geometric mean (0 counts as 0.5)", geometric_mean(ratios), ENTRIES, "")
         yield goal("entries, largest of a row", max(ratios), ENTRIES_EVER, "")
+        near = max(r.nearest / r.entries_before for r in found if r.entries_before)
+        yield f"entries from the nearest template, largest of a row: {near:.3g}"
     yield f"rows that no number of lanes serves: {sum(row.lanes == 0 for row in found)}"
     yield f"rows whose second call gave other tables: {sum(not row.repeatable for row in found)}"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from random import Random
 
@@ -31,6 +31,7 @@ from sar_agent.routing.job_loads import JobLoads
 from sar_agent.routing.sar_plus import WORTH, SarPlus
 from sar_agent.routing.template import Template, nearest_template, template_of
 from tests.bench.phase_times import phase_times
+from tests.bench.queue import Queue
 from tests.examples import examples
 from tests.worlds.job_histories import job_history
 from tests.worlds.networks import fabrics, networks
@@ -307,3 +308,32 @@ def test_all_hops_are_those_of_networkx(fabric: Fabric) -> None:
     for root in range(fabric.switches):
         for s in range(fabric.switches):
             assert hops[root, s] == lengths[root].get(s, FAR)
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_when_a_job_ends_entries_only_return(seed: int) -> None:
+    """On whole trees, whose bound does not fall."""
+    fabric = xgft_fabric("xgft:2;12,24;1,12")
+    queue, engine, template = Queue(fabric, seed), SarPlus(), template_of(fabric).egress
+    before = PreviousRoutes(fabric, queue.mix, engine.route(fabric, queue.mix, Options()))
+    ends = 0
+    for mix in islice(queue.changes(), 30):
+        routes = engine.reroute(before, fabric, mix, Options())
+        if len(mix.jobs) < len(before.mix.jobs):
+            ends += 1
+            changed = routes.egress[0] != before.routes.egress[0]
+            assert (routes.egress[0] == template)[changed].all()
+        before = PreviousRoutes(fabric, mix, routes)
+    assert ends > 10
+
+
+def test_a_leaf_with_few_messages_is_not_loaded_as_the_fullest() -> None:
+    """A small job's channels carry no more than it needs, although a large job elsewhere must load
+    its own twice as much."""
+    fabric = xgft_fabric("xgft:2;18,16;1,6")
+    mix = synthetic_mix(fabric, 1)
+    routes = SarPlus().route(fabric, mix, Options())
+    tables = ExceptedTables.of(template_of(fabric), mix, Options(), routes.egress[0])
+    plain = ExceptedTables.of(template_of(fabric), mix, Options(), template_of(fabric).egress)
+    above = [np.maximum(0, each.loads.paths.load - each.limit()).sum() for each in (tables, plain)]
+    assert 10 * above[0] < above[1]
