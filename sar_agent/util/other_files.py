@@ -15,7 +15,10 @@ _KNOWN = tuple(
         ("an error of Slurm", r"^(?:slurm_load_\w+|squeue:|sinfo:|scontrol:|sacct:) error:"),
         ("an error of a shell", r"^\S+: (?:.*: )?command not found$"),
         ("iblinkinfo's output", r"^(?:CA|Switch|Router): .*:\n.*==>"),
-        ("ibswitches' or ibhosts' output", r"^(?:Ca|Switch|Router)\s*: 0x[0-9a-f]+ ports \d+ "),
+        (
+            "a list of nodes without cables (ibnetdiscover -l, ibswitches, ibhosts)",
+            r"^(?:Ca|Switch|Router)\s*: 0x[0-9a-f]+ ports \d+ ",
+        ),
         ("ibstat's output", r"^CA '[^']*'$"),
         ("a dump of forwarding tables", r"^Unicast lids \["),
         (

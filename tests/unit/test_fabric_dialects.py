@@ -55,8 +55,8 @@ def port_list(fabric: Fabric) -> str:
         rows.append(f"{near} {rate(float(f.channel_rate[c]))} - {far} {names}")
     for t in range(f.terminals):
         s, port = f.terminal_switch[t], int(f.terminal_switch_port[t])
-        node, number = int(f.terminal_node_guid[t]), int(f.terminal_port_number[t])
-        host, near = side("CA", int(f.terminal_lid[t]), number, node), switch(s, port)
+        guid, number = int(f.terminal_guid[t]), int(f.terminal_port_number[t])
+        host, near = side("CA", int(f.terminal_lid[t]), number, guid), switch(s, port)
         name, leaf, speed = f.terminal_description[t], f.switch_name[s], rate(f.terminal_rate[t])
         rows.append(f"{near} {speed} - {host} ( '{leaf}' - '{name}' )")
         rows.append(f"{host} {speed} - {near} ( '{name}' - '{leaf}' )")
@@ -66,14 +66,9 @@ def port_list(fabric: Fabric) -> str:
 
 def test_the_list_of_ports() -> None:
     found = parse_fabric(port_list(WHOLE), "ports")
-    odd = {"switch_ports", "terminal_guid", "switch_position", "terminal_position"}
+    odd = {"switch_ports", "terminal_node_guid", "switch_position", "terminal_position"}
     assert set(differences(in_order_of_guids(found), in_order_of_guids(WHOLE))) <= odd
-    assert sorted(found.terminal_guid.tolist()) == [
-        guid + port - 1
-        for guid, port in zip(
-            WHOLE.terminal_node_guid.tolist(), WHOLE.terminal_port_number.tolist(), strict=True
-        )
-    ]
+    assert found.digest == WHOLE.digest
     assert any("1 line was not understood" in note for note in found.notes)
 
 
