@@ -64,8 +64,8 @@ def test_slurmctld_takes_what_generate_writes(name: str, tmp_path: Path) -> None
 @pytest.mark.parametrize("name", [*DUMPS, "xgft:3;4,4,4;1,2,2", "odd 0", "odd 1"])
 def test_slurmctld_takes_blocks(name: str) -> None:
     """From 24.05 on; the blocks in its memory are the leaf switches with their nodes."""
-    find_program("scontrol", "slurm-wlm")
-    said = subprocess.run(["scontrol", "--version"], capture_output=True, text=True).stdout
+    program = find_program("slurmctld", "slurm-wlm")
+    said = subprocess.run([program, "-V"], capture_output=True, text=True).stdout
     major, minor = map(int, said.split()[-1].split(".")[:2])
     if (major, minor) < FORMS["block"][0]:
         pytest.skip(f"{said.strip()} has no topology/block")
