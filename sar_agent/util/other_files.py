@@ -28,7 +28,7 @@ _KNOWN = tuple(
         ("Slurm's topology.conf", r"^[ \t]*SwitchName="),
         ("scontrol's output", r"^(?:NodeName=\S+|JobId=\d+) "),
         ("sinfo's output", r"^[ \t]*(?:PARTITION +AVAIL|NODELIST +NODES)\b"),
-        ("sacct's table, which cuts columns short", r"^[ \t]*JobID +JobName\b"),
+        ("sacct's table, which cuts columns short", r"^[ \t]*JobID(?:Raw)? +[A-Z]\w+\b"),
         ("squeue's default table, which cuts columns short", r"^[ \t]*JOBID +PARTITION\b"),
         ("squeue's output", r"^\d[^|\n]*\|(?:RUNNING|PENDING|COMPLETING|[A-Z_]+)\|"),
         (
