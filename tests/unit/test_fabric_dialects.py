@@ -84,3 +84,19 @@ def test_planes_that_meet_in_adapters_only_are_one_sentence() -> None:
     fabric = parse_fabric("\n\n".join(blocks) + "\n", "planes")
     with pytest.raises(InputError, match="4 planes that meet only in hosts' adapters"):
         require_connected(fabric)
+
+
+def test_later_and_rare_forms_of_lines() -> None:
+    """More numbers behind the speed; a node of a type that ibnetdiscover does not list; no speed of
+    any cable."""
+    more = re.sub(r"(?m)( \d+x\w+)$", r"\1 s=4 w=2 v=4 e=8 f=0", TEXT)
+    assert differences(parse_fabric(more, "more"), WHOLE) == []
+    first = TEXT.index("[1]", TEXT.index("Switch\t"))
+    odd = '[40]\t"?-00000000000000aa"[1](aa) \t\t# "odd" lid 9 4xSDR\n'
+    large = re.sub(r"Switch\t\d+", "Switch\t40", TEXT[:first] + odd + TEXT[first:])
+    found = parse_fabric(large, "odd")
+    assert found.digest == WHOLE.digest
+    assert any("is a node of an unknown type: left out" in note for note in found.notes)
+    silent = parse_fabric(re.sub(r"(?m) \d+x\w+$", " ????" + "?", TEXT), "silent")
+    assert len(set(silent.channel_rate.tolist())) == 1
+    assert "are taken to be as fast as each other, 2 Gbit/s" in silent.notes[0]
