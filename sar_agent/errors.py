@@ -6,7 +6,16 @@ exits with its code. Any other exception is a bug and keeps its traceback.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+
+_ENDS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_LONG = re.compile(r"(\S{100})\S{100,}")
+
+
+def _in_one_line(what: str) -> str:
+    """Names from files, which may hold line ends and have any length, as a sentence can."""
+    return _LONG.sub(r"\1…", _ENDS.sub("?", what))[:1000]
 
 
 class SarError(Exception):
@@ -28,6 +37,7 @@ class InputError(SarError):
         line: int | None = None,
         remedy: str = "",
     ) -> None:
+        what = _in_one_line(what)
         self.what, self.file, self.line, self.remedy = what, file, line, remedy
         place = "" if file is None else f"{file}: " if line is None else f"{file}:{line}: "
         super().__init__(f"{place}{what}" + (f"; {remedy}" if remedy else ""))

@@ -60,6 +60,8 @@ _NAMES = {
     "PortXmitData": "sent",
     "PortRcvData": "received",
     "PortXmitWait": "waits",
+    **dict.fromkeys(("XmtData", "XmtBytes"), "sent"),  # perfquery of OFED 1
+    **dict.fromkeys(("RcvData", "RcvBytes"), "received"),
     "port_xmit_data": "sent",
     "port_rcv_data": "received",
     "port_xmit_wait": "waits",

@@ -26,13 +26,14 @@ from sar_agent.fabric.csv_sections import SEEN, read_sections
 from sar_agent.util.text_files import first_readable, passed_over, read_text
 
 ERRORS = {
-    "link_downed": ("LinkDownedCounter", "link_down_counter"),
-    "link_recoveries": ("LinkErrorRecoveryCounter", "link_error_recovery_counter"),
-    "symbol_errors": ("SymbolErrorCounter", "symbol_error_counter"),
-    "receive_errors": ("PortRcvErrors", "port_rcv_errors"),
-    "discards": ("PortXmitDiscards", "port_xmit_discard"),
+    "link_downed": ("LinkDownedCounter", "link_down_counter", "LinkDowned"),
+    "link_recoveries": ("LinkErrorRecoveryCounter", "link_error_recovery_counter", "LinkRecovers"),
+    "symbol_errors": ("SymbolErrorCounter", "symbol_error_counter", "SymbolErrors"),
+    "receive_errors": ("PortRcvErrors", "port_rcv_errors", "RcvErrors"),
+    "discards": ("PortXmitDiscards", "port_xmit_discard", "XmtDiscards"),
 }
-"""Our name, the worst first, to perfquery's (also db_csv's) and to that of `ibdiagnet2.pm`."""
+"""Our name, the worst first, to perfquery's (also db_csv's), to that of `ibdiagnet2.pm` and to
+that of perfquery in OFED 1."""
 _NAMES = {theirs: ours for ours, names in ERRORS.items() for theirs in names}
 _SECTIONS = {"PM_INFO": ("NODEGUID", "PORTNUMBER", *(names[0] for names in ERRORS.values()))}
 

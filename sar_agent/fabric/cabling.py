@@ -31,6 +31,7 @@ class _CableReader:
     ) -> None:
         self.file, self.remedy = file, remedy
         known = [end.rate for node in nodes for end in node.ends if end.rate is not None]
+        self.any_known = bool(known)
         self.default_rate = max(known, default=_SLOWEST) if default_rate is None else default_rate
         self.nodes: dict[str, NodeRecord] = {}
         self.one_sided: list[int] = []
@@ -61,6 +62,11 @@ class _CableReader:
         cables = []
         for (ident, port), end in self.ends.items():
             peer = self.nodes.get(end.peer)
+            if peer is None and end.peer.startswith("?-"):  # ibnetdiscover has no lines of these
+                self.odd.append(
+                    f'"{end.peer}" at line {end.line} is a node of an unknown type: left out'
+                )
+                continue
             if peer is None:
                 raise self.error(
                     f'"{end.peer}" is cabled here but has no lines of its own: '
@@ -151,8 +157,9 @@ def assemble(
     if (lines := cables.unread) and default_rate is None:
         builder.notes.append(
             f"{_count_of_cables(len(lines), 'has', 'have')} {UNREAD} and "
-            f"{'is' if len(lines) == 1 else 'are'} taken to be as fast as the fastest, "
-            f"{cables.default_rate:g} Gbit/s; the first at line {min(lines)}"
+            f"{'is' if len(lines) == 1 else 'are'} taken to be as fast as "
+            + ("the fastest" if cables.any_known else "each other")
+            + f", {cables.default_rate:g} Gbit/s; the first at line {min(lines)}"
         )
     builder.notes += cables.odd
     builder.notes += twins

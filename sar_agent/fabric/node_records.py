@@ -36,7 +36,7 @@ _PORT_HEAD = (
 )
 _PORT_TAIL = (
     r'#\s*(?:lid (\d{1,9}) lmc ([0-7])\s*)?".*"\s*lid (\d{1,9}) (\S+)'
-    r"(?: s=\d+ w=\d+ v=\d+)?(?: slot \d+| \(scp\))?\s*"
+    r"(?: \w=\d+)*(?: slot \d+| \(scp\))?\s*"
 )
 _WHOLE_PORT = re.compile(_PORT_HEAD + _PORT_TAIL)
 _PORT = re.compile(_PORT_HEAD + "(.*)")

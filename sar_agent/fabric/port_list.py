@@ -2,11 +2,11 @@
 
 `CA   101  1 0x1070fd0300000010 4x HDR - SW     1  1 0x0cc47a0300000100 ( 'n001 H1' - 'leaf1' )`:
 type, LID, port and GUID of a node, width and speed, and the same of the other end; a port without a
-cable has only its own node. The grammar is that of `dump_ports` in infiniband-diags'
-ibnetdiscover.c. The GUIDs are those of nodes.
+cable has only its own node. The grammar is that of `dump_ports_report` in rdma-core's
+ibnetdiscover.c. The GUIDs are those of ports; all ports of a switch have one.
 
-**Weak spot:** GUIDs of ports are not printed. Port n of a host is taken to have the node's GUID
-plus n - 1, as Mellanox' adapters have it.
+**Weak spot:** GUIDs of nodes are not printed. A host's node is taken to have the GUID of its port
+1, as Mellanox' adapters do since ConnectX-4; ports of one description with such GUIDs are a node.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def read_port_list(text: str, name: str, mapper: HostMapper | None = None) -> Fa
         port, far_port = int(own[2]), int(far[2])
         node.ends.append(
             PortRecord(
-                port, _guid(node, port), int(own[1]), 0, peer.id, far_port, _guid(peer, far_port),
-                int(far[1]), rate, True, number,
+                port, _guid(own), int(own[1]), 0, peer.id, far_port, _guid(far), int(far[1]), rate,
+                True, number,
             )
         )  # fmt: skip
     if not any(node.ends for node in nodes.values()):
@@ -80,15 +80,17 @@ def _node(
     nodes: dict[str, NodeRecord], side: tuple[str, ...], description: str, line: int
 ) -> NodeRecord:
     kind, lid, port, guid = side
-    letter = _LETTER[kind]
-    ident = f"{letter}-{guid.lower()}"
+    letter, own = _LETTER[kind], int(guid, 16)
+    first = own if letter == "S" else max(1, own - int(port) + 1)
+    ident = f"{letter}-{first:016x}" + (f" {description}" if letter != "S" else "")
     node = nodes.get(ident)
     if node is None:
         lids = int(lid) if letter == "S" else 0
-        node = nodes[ident] = NodeRecord(letter, ident, 1, int(guid, 16), description, lids, line)
+        node = nodes[ident] = NodeRecord(letter, ident, 1, first, description, lids, line)
     node.ports = max(node.ports, int(port))
     return node
 
 
-def _guid(node: NodeRecord, port: int) -> int:
-    return 0 if node.kind == "S" else node.guid + port - 1
+def _guid(side: tuple[str, ...]) -> int:
+    """The GUID of a host's port; a switch's ports have none of their own."""
+    return 0 if _LETTER[side[0]] == "S" else int(side[3], 16)

@@ -49,7 +49,7 @@ _REMEDIES = {
     "another file of ibdiagnet": f"give its folder, or {', '.join(FOLDER_FILES[:3])}",
 }
 """For files that are given by mistake; for all others, `_REMEDY`."""
-_REMEDY = "save what ibnetdiscover prints"
+_REMEDY = "save what ibnetdiscover prints without options"
 
 _SPEC = re.compile(r"([a-z]+):.*")
 

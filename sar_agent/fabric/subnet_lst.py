@@ -30,7 +30,7 @@ _SIDE = (
     r"\{(.*)\} LID:([0-9a-fA-F]{1,4}) PN:([0-9a-fA-F]{1,2}) \}"
 )
 _FIRST_SIDE = re.compile(r"^\s*\{\s*(?:CA|SW|R[Tt]|\*\*)(?:-SM)?\s+Ports:", re.MULTILINE)
-_LINE = re.compile(rf"{_SIDE} {_SIDE} PHY=(\S+) LOG=(\w+)(?: SPD=(\S+))?")
+_LINE = re.compile(rf"{_SIDE} {_SIDE} PHY=(\S+) LOG=(\w+)(?: SPD=(\S+))?(?: [A-Za-z_]+=\S*)*")
 _SPEED = {"2.5": "SDR", "5": "DDR", "10": "QDR", "14": "FDR", "25": "EDR", "50": "HDR"}
 _SPEED |= {"100": "NDR", "200": "XDR"}
 _SPEED |= {"FDR10": "FDR10"}  # ibdiagnet

@@ -34,7 +34,7 @@ _COLUMNS = (
     "NODEGUID", "E", "by_sl_en", "enable_by_sl_mask", "by_transport_disable", "by_sl_hbf_en",
     "enable_by_sl_mask_hbf",
 )  # fmt: skip
-_GROUP = re.compile(r"(\d+)\s+\d+\s+\d+(?:\s+([\d, ]*))?$")
+_GROUP = re.compile(r"(\d{1,9})\s+\d+\s+\d+(?:\s+([\d, ]*))?$")
 
 
 class SwitchSettings(NamedTuple):
@@ -121,11 +121,11 @@ def _of_far(text: str, found: AdaptiveDump, bad: list[tuple[int, str]]) -> None:
             groups = found.groups.setdefault(int(switch[1], 16), {})
             entries = found.entries.setdefault(int(switch[1], 16), {})
         elif group := _GROUP.match(line):
-            ports = {int(port) for port in re.findall(r"\d+", group[2] or "")}
+            ports = {int(port) for port in re.findall(r"\b\d{1,9}\b", group[2] or "")}
             groups.setdefault(int(group[1]), set()).update(ports)
         elif (entry := ENTRY.match(line)) and entry[4] not in (None, "Static"):
             last = line.split()[-1]
-            if last.isdecimal():
+            if len(last) < 9 and last.isdecimal():
                 entries[int(entry[1], 16)] = int(entry[3]), int(last)
             else:
                 bad.append((number, f"{line[:60]!r} names no group"))

@@ -31,7 +31,7 @@ from sar_agent.formats.lfts_dump import SAME_TIME, join_lids
 from sar_agent.routing.routes import NO_ROUTE, Routes
 from sar_agent.util.text_files import passed_over, read_text
 
-SWITCH = re.compile(r"(?:\w+: )?Switch (0x[0-9a-fA-F]{1,16})\b")
+SWITCH = re.compile(r"(?:\b\w{1,40}: )?Switch (0x[0-9a-fA-F]{1,16})\b")
 ENTRY = re.compile(
     r"(0x[0-9a-fA-F]{1,4})(?:\s*:\s*(?:(\d{1,3})\s*:.*|UNREACHABLE)|\s+(\d{1,3})\s+([A-Za-z]\w*)\b.*)$"
 )

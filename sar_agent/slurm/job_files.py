@@ -12,7 +12,7 @@ from sar_agent.slurm.squeue_json import parse_squeue_json
 from sar_agent.slurm.squeue_text import FORMAT, parse_squeue_pipe
 from sar_agent.slurm.states import RUNNING_STATES
 from sar_agent.util.other_files import other_file
-from sar_agent.util.text_files import read_text
+from sar_agent.util.text_files import json_part, read_text
 
 
 def read_jobs_file(
@@ -25,8 +25,8 @@ def read_jobs_file(
     """
     path = Path(path)
     text = read_text(path, may_be_empty=True)
-    if text.lstrip().startswith(("{", "[")):
-        return parse_squeue_json(text, path, states)
+    if json := json_part(text):
+        return parse_squeue_json(json, path, states)
     head = [line for line in map(str.strip, text.splitlines()) if line][:5]
     first = head[0] if head else ""
     if "|" in first or any(line.count("|") > 1 for line in head):  # after a word of -M, a warning

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from sar_agent.errors import InputError
 from sar_agent.slurm.hostlist import expand
 from sar_agent.util.programs import run_program
-from sar_agent.util.text_files import read_text
+from sar_agent.util.text_files import json_part, read_text
 
 FORMAT = "%N|%T|%P"
 COMMAND = f"sinfo -h -N -o '{FORMAT}'"
@@ -27,7 +27,8 @@ _FREE, _PLANNED = ("idle", "planned", "plnd"), ("planned", "plnd")
 _WAITS = "~#-"
 """Marks of a state in text that leave the node free: powered down, powering up, planned."""
 _FREE_FLAGS = {"POWERED_DOWN", "POWERING_UP", "POWER_UP", "PLANNED", "CLOUD", "DYNAMIC_NORM"}
-_STATE = re.compile(r"[A-Za-z_]+[*~#!%$@^+-]*$")
+_STATE = re.compile(r"[A-Za-z_]+(?:\+[A-Za-z_]+)*[*~#!%$@^+-]*$")
+"""`idle~`, and with flags, `IDLE+PLANNED`, as sinfo's StateComplete has it."""
 _SECONDS, _MOST = 10.0, 64 * 2**20
 
 
@@ -60,7 +61,8 @@ def parse_sinfo(text: str, source: Path | None, partition: str | None = None) ->
     """The nodes in a text of `sinfo`. Raises `InputError` where it is none, or where no node is in
     the partition."""
     bad: list[str] = []
-    rows = [*(_of_json if text.lstrip().startswith("{") else _of_lines)(text, bad)]
+    json = json_part(text)
+    rows = [*(_of_json(json, bad) if json else _of_lines(text, bad))]
     if not rows or len(bad) > len(rows):
         why = f" ({bad[0]})" if bad else ""
         raise InputError(
@@ -86,7 +88,11 @@ def _of_lines(text: str, bad: list[str]) -> Iterator[_Row]:
     lines = [(n, line) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
     for place, (_, line) in enumerate(lines[:5]):
         header = [name.upper() for name in _columns(line)]
-        if {"NODELIST", "STATE"} <= {*header}:
+        header = ["STATE" if name == "STATECOMPLETE" else name for name in header]
+        if "NODELIST" in header and "STATE" not in header:
+            bad += [f"no column STATE beside NODELIST: {line[:60]!r}"] * 2
+            return
+        if "NODELIST" in header:
             layout = {name: at for at, name in reversed([*enumerate(header)])}
             lines = lines[place + 1 :]
             break
@@ -100,10 +106,12 @@ def _of_lines(text: str, bad: list[str]) -> Iterator[_Row]:
         if not _STATE.match(state):
             bad.append(f"line {number}: {line[:60]!r}")
             continue
-        word = state.rstrip("*~#!%$@^+-").lower()
-        marks = set(state[len(word) :])
-        free = word in _FREE and marks <= {*_WAITS}
-        yield names, _kinds(free, word in _PLANNED or "-" in marks), partition.rstrip("*")
+        words = state.rstrip("*~#!%$@^+-")
+        marks = set(state[len(words) :])
+        word, *flags = words.lower().split("+")
+        free = word in _FREE and marks <= {*_WAITS} and {f.upper() for f in flags} <= _FREE_FLAGS
+        planned = word in _PLANNED or "planned" in flags or "-" in marks
+        yield names, _kinds(free, planned), partition.rstrip("*")
 
 
 def _columns(line: str) -> list[str]:
@@ -114,7 +122,7 @@ def _of_json(text: str, bad: list[str]) -> Iterator[_Row]:
     try:
         document = json.loads(text)
         entries = document.get("nodes") or document.get("sinfo") or []
-    except (ValueError, RecursionError) as error:
+    except (AttributeError, ValueError, RecursionError) as error:
         bad.append(f"no JSON: {str(error)[:100]}")
         return
     for place, entry in enumerate(entries if isinstance(entries, list) else (), 1):

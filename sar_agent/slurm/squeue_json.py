@@ -40,7 +40,7 @@ def parse_squeue_json(
             line=line,
             remedy="save it again with: squeue --json" * cut,
         ) from error
-    jobs = document.get("jobs") if isinstance(document, dict) else None
+    jobs = document.get("jobs") if isinstance(document, dict) else document or None
     if not isinstance(jobs, list) or (jobs and not any(isinstance(job, dict) for job in jobs)):
         raise InputError(
             'JSON without a list "jobs"', file=source, remedy="save it with: squeue --json"
@@ -51,7 +51,8 @@ def parse_squeue_json(
         try:
             record = _record(job, states)
         except _NO_JOB as error:
-            bad.append(InputError(f"{what} is broken ({error!r:.200})", file=source))
+            why = f"lacks {error}" if isinstance(error, KeyError) else "has a value of another kind"
+            bad.append(InputError(f"{what} {why}", file=source))
         except InputError as error:
             bad.append(InputError(f"{what}: {error.what}", file=source))
         else:
@@ -81,7 +82,7 @@ def _record(job: dict[str, Any], states: Collection[str]) -> JobRecord | None:
         float(start) if start else None,
         traffic_hint(_text(job.get("admin_comment")), _text(job.get("comment"))),
         _number(job.get("user_id")),
-        (str(_number(job["job_id"])),),
+        (str(_whole(job["job_id"])),),
     )
 
 
@@ -93,7 +94,15 @@ def _identity(job: dict[str, Any]) -> str:
     array, task = _number(job.get("array_job_id")), _number(job.get("array_task_id"))
     if array and task is not None:
         return f"{array}_{task}"
-    return str(int(job["job_id"]))
+    return str(_whole(job["job_id"]))
+
+
+def _whole(value: Any) -> int:
+    """A number that must be there."""
+    number = _number(value)
+    if number is None:
+        raise ValueError("no number")
+    return number
 
 
 def _number(value: Any) -> int | None:

@@ -40,6 +40,8 @@ _NO_TIME = ("", "N/A", "Unknown", "(null)", "None", "0")
 _ID = re.compile(r"\d{1,18}(?:_(?:\d{1,18}|\[[^\]]*\]?)|\+\d{1,18})?")
 _WHOLE = re.compile(r"\d{1,18}")
 _SAVE = f"save it with: squeue -h -o '{FORMAT}'"
+_CLUSTER = re.compile(r"CLUSTER: [^|]*")
+"""What squeue -M prints above the jobs of each cluster."""
 _HEAD = 5
 """Lines among which the header is."""
 
@@ -86,10 +88,14 @@ def parse_squeue_pipe(
     `InputError` with `source` and the line for the first line that is not a job line, where half of
     the lines are none.
     """
-    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    lines = [
+        (number, line)
+        for number, line in enumerate(text.splitlines(), 1)
+        if line.strip() and not _CLUSTER.fullmatch(line.strip())
+    ]
     layout = _OURS
     heads = [place for place, (_, line) in enumerate(lines[:_HEAD]) if _names_columns(line)]
-    if heads:  # with -M, after the name of a cluster, and again for each
+    if heads:  # with -M again for each cluster
         number, header = lines[heads[0]]
         layout = _layout(_columns(header))
         if not {"STATE", "NODELIST"} <= layout.places.keys():

@@ -18,11 +18,11 @@ from pathlib import Path
 from sar_agent.errors import InputError
 from sar_agent.slurm.conf_lists import SUFFIX_SINCE, read_list
 from sar_agent.slurm.topology import (
-    NO_FILE,
     Refusal,
     SlurmSwitch,
     SlurmTopology,
     topology_of,
+    topology_text,
 )
 
 _PAIR = re.compile(r'\s*([A-Za-z0-9_.]+)\s*[-*+/]?=\s*("[^"]*"|\S+)(?=\s|$)')
@@ -66,13 +66,10 @@ class _Reading:
     def file(self, path: Path, within: tuple[Path, ...]) -> None:
         """Read `path`; `within` are the files that include it, outermost first."""
         self.files.append(path)
-        try:
-            text = path.read_text(errors="replace")
-        except OSError as error:
-            raise InputError(
-                f"cannot be read ({error.strerror})", file=path, remedy=NO_FILE
-            ) from error
-        for number, line in _logical_lines(text):
+        lines = [*_logical_lines(topology_text(path))]
+        if any(_SHOWN.fullmatch(line) for _, line in lines):  # and a terminal's prompts
+            lines = [each for each in lines if _SHOWN.fullmatch(each[1])]
+        for number, line in lines:
             try:
                 if include := _INCLUDE.fullmatch(line):
                     self._include(path, number, include[1], include[2], within)

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from sar_agent.errors import InputError
 from sar_agent.slurm.conf_lists import read_list
-from sar_agent.slurm.topology import NO_FILE, SlurmSwitch, SlurmTopology, topology_of
+from sar_agent.slurm.topology import SlurmSwitch, SlurmTopology, topology_of, topology_text
 
 KINDS = ("tree", "block", "flat", "ring", "torus3d")
 _REMEDY = "a tree is `- topology: NAME` with `tree: {switches: [{switch: …, nodes: …}, …]}`"
@@ -33,9 +33,7 @@ def read_topology_yaml(
 
     file = Path(path)
     try:
-        root = yaml.compose(file.read_text(errors="replace"), Loader=yaml.SafeLoader)
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", file=file, remedy=NO_FILE) from error
+        root = yaml.compose(topology_text(file), Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         raise InputError(f"is not YAML: {error.problem}", file=file, line=line) from error
@@ -44,7 +42,8 @@ def read_topology_yaml(
             "is not a topology: its lists are nested without end", file=file
         ) from error
     except yaml.YAMLError as error:
-        raise InputError(f"is not YAML: {error}", file=file) from error
+        what = str(error).partition("\n")[0]
+        raise InputError(f"is not YAML: {what}", file=file) from error
     reading = _Reading(file)
     switches, problems = reading.switches(reading.tree(root, tree))
     return topology_of(switches, problems, [file], strict=strict)

@@ -15,7 +15,10 @@ _KNOWN = tuple(
         ("an error of Slurm", r"^(?:slurm_load_\w+|squeue:|sinfo:|scontrol:|sacct:) error:"),
         ("an error of a shell", r"^\S+: (?:.*: )?command not found$"),
         ("iblinkinfo's output", r"^(?:CA|Switch|Router): .*:\n.*==>"),
-        ("ibswitches' or ibhosts' output", r"^(?:Ca|Switch|Router)\s*: 0x[0-9a-f]+ ports \d+ "),
+        (
+            "a list of nodes without cables (ibnetdiscover -l, ibswitches, ibhosts)",
+            r"^(?:Ca|Switch|Router)\s*: 0x[0-9a-f]+ ports \d+ ",
+        ),
         ("ibstat's output", r"^CA '[^']*'$"),
         ("a dump of forwarding tables", r"^Unicast lids \["),
         (
@@ -25,7 +28,7 @@ _KNOWN = tuple(
         ("Slurm's topology.conf", r"^[ \t]*SwitchName="),
         ("scontrol's output", r"^(?:NodeName=\S+|JobId=\d+) "),
         ("sinfo's output", r"^[ \t]*(?:PARTITION +AVAIL|NODELIST +NODES)\b"),
-        ("sacct's table, which cuts columns short", r"^[ \t]*JobID +JobName\b"),
+        ("sacct's table, which cuts columns short", r"^[ \t]*JobID(?:Raw)? +[A-Z]\w+\b"),
         ("squeue's default table, which cuts columns short", r"^[ \t]*JOBID +PARTITION\b"),
         ("squeue's output", r"^\d[^|\n]*\|(?:RUNNING|PENDING|COMPLETING|[A-Z_]+)\|"),
         (

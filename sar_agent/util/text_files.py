@@ -22,6 +22,8 @@ LARGEST_FILE = 2**30
 READ_INSTEAD = "was read instead of"
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_=>])")
 """Control sequences of terminals: colours, moves of the cursor, titles of windows."""
+_JSON = re.compile(r"\s*(?:\{|\[\s*(?:[{\]]|$))")
+"""The first line of JSON, as opposed to a terminal's prompt."""
 _MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
 
@@ -100,6 +102,19 @@ def first_readable(
     if refused:
         raise refused[0][1]
     return None
+
+
+def json_part(text: str) -> str:
+    """The JSON in a text, which may begin a few lines below a warning; "" where there is none."""
+    text = text.lstrip()
+    at = 0
+    for line in text.split("\n", 6)[:6]:
+        if _JSON.match(line):
+            return text[at:]
+        if "|" in line:
+            break
+        at += len(line) + 1
+    return ""
 
 
 def passed_over(bad: Sequence[tuple[int, str]]) -> list[str]:

@@ -20,7 +20,7 @@ def parse_sacct_json(text: str, source: str | Path) -> JobHistory:
     records = AccountingRecords(str(source))
     try:
         document = json.loads(text)
-        jobs = document["jobs"] if isinstance(document, dict) else None
+        jobs = document["jobs"] if isinstance(document, dict) else document  # jq .jobs
         if not isinstance(jobs, list):
             raise InputError('the file has no list "jobs"', file=source, remedy=_REMEDY)
     except RecursionError as error:

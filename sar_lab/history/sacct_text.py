@@ -31,7 +31,7 @@ def parse_sacct_text(text: str, source: str | Path) -> JobHistory:
     """Truncated lines are left out and counted. Raises `InputError` with file and line where the
     columns are unknown, or no job is left."""
     lines = text.splitlines()
-    columns, first = _columns(lines, source)
+    columns, first, bar = _columns(lines, source)
     at = [columns.index(name) for name in WANTED]
     state = columns.index("State") if "State" in columns else None
     # The last column (a job's name) may contain bars.
@@ -39,7 +39,9 @@ def parse_sacct_text(text: str, source: str | Path) -> JobHistory:
     for number, line in enumerate(lines[first:], first + 1):
         if not line.strip():
             continue
-        words = line.split("|")
+        words = line.split(bar)
+        if words[:least] == columns:
+            continue  # the header again
         try:
             if len(words) < least:
                 raise ValueError
@@ -58,18 +60,25 @@ def parse_sacct_text(text: str, source: str | Path) -> JobHistory:
 
 def looks_like_sacct(first: str) -> bool:
     """Whether the first line is a header, or has XDMoD's number of columns."""
-    words = first.split("|")
-    return set(WANTED) <= set(words) or len(words) == len(XDMOD)
+    return set(WANTED) <= set(first.split(_bar(first))) or first.count("|") == len(XDMOD) - 1
 
 
-def _columns(lines: list[str], source: str | Path) -> tuple[list[str], int]:
+def _bar(header: str) -> str:
+    """What stands between columns: a bar, or what `sacct --delimiter` was given; no commas, which
+    are in lists of nodes."""
+    return next((bar for bar in ";\t" if set(WANTED) <= set(header.split(bar))), "|")
+
+
+def _columns(lines: list[str], source: str | Path) -> tuple[list[str], int, str]:
+    """The names of columns, the first line below them, and what stands between columns."""
     heads = [i for i, line in enumerate(lines[:HEAD]) if looks_like_sacct(line.strip())]
     first = next(iter(heads or (i for i, line in enumerate(lines) if line.strip())), 0)
-    words = lines[first].strip().split("|") if lines else []
+    bar = _bar(lines[first].strip()) if lines else "|"
+    words = lines[first].strip().split(bar) if lines else []
     if set(WANTED) <= set(words):
-        return (words[:-1] if words[-1] == "" else words), first + 1  # -p ends with a bar
+        return (words[:-1] if words[-1] == "" else words), first + 1, bar  # -p ends with a bar
     if len(words) == len(XDMOD) and words[XDMOD.index("Start")][4:5] == "-":
-        return XDMOD, first
+        return XDMOD, first, bar
     missing = [name for name in WANTED if name not in words]
     raise InputError(
         f"no columns {', '.join(missing)} in the first line" if words else "is empty",

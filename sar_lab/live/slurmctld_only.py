@@ -33,7 +33,7 @@ ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/none
 SelectType=select/cons_tres
-TopologyPlugin=topology/tree
+TopologyPlugin=topology/{plugin}
 PartitionName=batch Nodes=ALL Default=YES State=UP
 """
 
@@ -48,13 +48,13 @@ class Heard:
     shown: str
 
 
-def slurmctld_reads(topology: str, nodes: Sequence[str]) -> Heard:
-    """Starts slurmctld with the text as topology.conf, and stops it again. Raises SarError where
-    Slurm is not installed."""
+def slurmctld_reads(topology: str, nodes: Sequence[str], plugin: str = "tree") -> Heard:
+    """Starts slurmctld with the text as topology.conf of a plugin `topology/…`, and stops it again.
+    Raises SarError where Slurm is not installed."""
     require("slurm-wlm", "slurmctld", "scontrol")
     with tempfile.TemporaryDirectory(prefix="sar-slurmctld-") as name:
         folder = Path(name)
-        conf = _CONF.format(port=free_port(), user=getpass.getuser(), folder=folder)
+        conf = _CONF.format(port=free_port(), user=getpass.getuser(), folder=folder, plugin=plugin)
         conf += "".join(
             f"NodeName={write_list([node])} NodeHostname=localhost NodeAddr=127.0.0.1 Port={port}\n"
             for port, node in enumerate(nodes, 33000)  # nothing is bound to these

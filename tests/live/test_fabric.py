@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sar_agent.errors import SarError
+from sar_agent.errors import InputError, SarError
 from sar_agent.fabric import Fabric, Kind
 from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.ibsim_net import net_ids, write_ibsim_net
 from sar_agent.fabric.opensm_file import decode_opensm_fabric, read_opensm_fabric
-from sar_agent.fabric.spec import load_fabric
+from sar_agent.fabric.spec import load_fabric, parse_fabric
 from sar_agent.opensm.plugin_client import FabricAnswer, PluginClient
 from sar_lab.live.ibsim import Ibsim
 from sar_lab.live.opensm import OpenSM
@@ -199,3 +199,43 @@ def test_a_standby_says_that_it_is_none_to_ask(tmp_path: Path) -> None:
         with pytest.raises(SarError, match=r"this OpenSM is not the master .* ask the master"):
             second.bridge.fabric()
         # Not its takeover: under ibsim that may take for ever, without our plugin, too.
+
+
+TWO_PORTS = """\
+Switch 8 "S1"
+[1] "H1"[1]
+[2] "H2"[1]
+[3] "S2"[3]
+
+Switch 8 "S2"
+[1] "H1"[2]
+[2] "H2"[2]
+[3] "S1"[3]
+
+Hca 2 "H1"
+[1] "S1"[1]
+[2] "S2"[1]
+
+Hca 2 "H2"
+[1] "S1"[2]
+[2] "S2"[2]
+"""
+
+
+def test_each_option_of_ibnetdiscover_says_the_same_fabric(tmp_path: Path) -> None:
+    """Hosts have two ports; `-p` prints the GUIDs of ports, and the others those of nodes, too."""
+    net = tmp_path / "two.net"
+    net.write_text(TWO_PORTS)
+    with Ibsim(net) as ibsim:
+        told = {
+            options: ibsim.run("ibnetdiscover", *options.split(), host="H1").stdout
+            for options in ("", "-f", "-g", "-s", "-m", "-p", "-l", "-H", "-S")
+        }
+    whole = read_ibnetdiscover(told[""])
+    for options in ("-f", "-g", "-s", "-m", "-p"):
+        found = parse_fabric(told[options], options)
+        assert found.digest == whole.digest, options
+        assert len(set(found.terminal_node_guid.tolist())) == 2, options
+    for options in ("-l", "-H", "-S"):
+        with pytest.raises(InputError, match="without cables"):
+            parse_fabric(told[options], options)

@@ -6,6 +6,7 @@ scontrol then shows the same switches and nodes, and `topology check` of its out
 from __future__ import annotations
 
 import random
+import re
 import subprocess
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from sar_agent.slurm.conf_lists import read_list, write_list
 from sar_agent.slurm.topology_check import check_topology
 from sar_agent.slurm.topology_conf import read_topology_conf
 from sar_agent.slurm.topology_generate import generate_topology
-from sar_agent.slurm.topology_write import topology_conf
+from sar_agent.slurm.topology_write import FORMS, topology_conf, topology_text
 from sar_lab.live.process import find_program
 from sar_lab.live.slurmctld_only import slurmctld_reads
 from tests.worlds.named_fabrics import fabric_of
@@ -58,6 +59,27 @@ def test_slurmctld_takes_what_generate_writes(name: str, tmp_path: Path) -> None
     differences = check_topology(fabric, topology)
     assert all("not in Slurm's topology" in one for one in differences), differences
     assert bool(differences) == bool(tree.notes)
+
+
+@pytest.mark.parametrize("name", [*DUMPS, "xgft:3;4,4,4;1,2,2", "odd 0", "odd 1"])
+def test_slurmctld_takes_blocks(name: str) -> None:
+    """From 24.05 on; the blocks in its memory are the leaf switches with their nodes."""
+    program = find_program("slurmctld", "slurm-wlm")
+    said = subprocess.run([program, "-V"], capture_output=True, text=True).stdout
+    major, minor = map(int, said.split()[-1].split(".")[:2])
+    if (major, minor) < FORMS["block"][0]:
+        pytest.skip(f"{said.strip()} has no topology/block")
+    try:
+        tree = generate_topology(fabric_of(name))
+    except InputError as error:
+        pytest.skip(str(error))
+    leaves = {switch.name: set(switch.nodes) for switch in tree.switches if switch.nodes}
+    text = topology_text([(name, tree)], "block", (major, minor))
+    heard = slurmctld_reads(text, sorted(set().union(*leaves.values())), "block")
+    assert not heard.refused
+    assert not heard.complaints
+    shown = re.findall(r"BlockName=(\S+) BlockIndex=\d+ Nodes=(\S+)", heard.shown)
+    assert {block: set(read_list(nodes)[0]) for block, nodes in shown} == leaves
 
 
 @pytest.mark.parametrize("seed", range(4))

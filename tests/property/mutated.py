@@ -20,13 +20,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from sar_agent.config.model import ConfigError
 from sar_agent.errors import SarError
 from tests.property.mutator import mutated
 from tests.property.readers import Reader, readers
 
-SLOW = ("host list", "topology.conf", "topology.yaml", "psl", "slvl")
+SLOW = ("host list", "topology.conf", "topology.yaml", "psl", "slvl", "history by hour")
 """They take ten times as long as the others (a host list may name a million), and get a quarter of
 their share."""
+LONGEST_SENTENCE = 1500
+"""Characters of what a user is told of an input."""
 TRACED = 200
 """One input of so many has its memory traced, which makes it slow."""
 
@@ -101,8 +104,11 @@ def _one(reader: Reader, data: bytes, number: int, figures: Figures, patience: f
             signal.setitimer(signal.ITIMER_PROF, patience)
         reader.read(data)
         figures.taken += 1
-    except SarError:
-        pass
+    except ConfigError:
+        pass  # a sentence for each key, each in a line
+    except SarError as error:
+        if len(str(error).splitlines()) != 1 or len(str(error)) > LONGEST_SENTENCE:
+            _defect(figures, ValueError(f"not one sentence: {error}"), number, data)
     except (Exception, Endless) as error:
         _defect(figures, error, number, data)
     finally:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 import re
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 LONGEST = 65536
 """Bytes of what comes out; a little more where a seed is longer."""
@@ -126,6 +128,59 @@ def _lines(data: bytes, chance: random.Random, seeds: Sequence[bytes]) -> bytes:
     return b"\n".join(lines)
 
 
+_BETWEEN = re.compile(rb"[|,;=:\t\[\]()\"']| +")
+
+
+def _split(line: bytes) -> list[bytes]:
+    """Fields with what ends them."""
+    ends = [0, *(match.end() for match in _BETWEEN.finditer(line)), len(line)]
+    return [line[begin:end] for begin, end in pairwise(ends)]
+
+
+def _fields(data: bytes, chance: random.Random, seeds: Sequence[bytes]) -> bytes:
+    """Fields of a line, which all grammars here have: one is dropped, said twice, emptied,
+    exchanged with another of the line, or taken from the same place of another line."""
+    lines = data.split(b"\n")
+    at, other = chance.randrange(len(lines)), _split(chance.choice(lines))
+    fields = _split(lines[at])
+    place, how = chance.randrange(len(fields)), chance.randrange(5)
+    if how == 0:
+        del fields[place]
+    elif how == 1:
+        fields.insert(place, fields[place])
+    elif how == 2:
+        end = _BETWEEN.search(fields[place])
+        fields[place] = end[0] if end else b""
+    elif how == 3:
+        swap = chance.randrange(len(fields))
+        fields[place], fields[swap] = fields[swap], fields[place]
+    else:
+        fields[place] = other[min(place, len(other) - 1)]
+    lines[at] = b"".join(fields)
+    return b"\n".join(lines)
+
+
+_SPELLINGS: tuple[Callable[[bytes], bytes], ...] = (
+    lambda text: text.replace(b"\n", b"\r\n"),
+    lambda text: text.replace(b"\n", b"\r"),
+    lambda text: text.replace(b"\t", b"    "),
+    lambda text: text.replace(b" ", b"\t"),
+    lambda text: text.replace(b"\n", b"\n   "),
+    lambda text: b"\xef\xbb\xbf" + text,
+    lambda text: text.decode(errors="replace").encode("utf-16"),
+    lambda text: text.replace(b"n", b"\xf1"),  # latin-1
+    lambda text: text.replace(b"n", "ñ".encode()),
+    lambda text: gzip.compress(text, mtime=0),
+    bytes.upper,
+    bytes.lower,
+)
+
+
+def _spelling(data: bytes, chance: random.Random, seeds: Sequence[bytes]) -> bytes:
+    """The whole text as another system shows it: line ends, tabs, marks, indents, case."""
+    return chance.choice(_SPELLINGS)(data)
+
+
 def _splice(data: bytes, chance: random.Random, seeds: Sequence[bytes]) -> bytes:
     other = chance.choice(seeds)
     return data[: chance.randrange(len(data) + 1)] + other[chance.randrange(len(other) + 1) :]
@@ -143,5 +198,6 @@ def _bytes(data: bytes, chance: random.Random, seeds: Sequence[bytes]) -> bytes:
 _NUMBERS = _replace(_NUMBER, NUMBERS)
 _CHANGES = (
     *(_flip, _drop, _cut, _repeat, _insert, _lines, _splice, _bytes),
+    *(_fields, _fields, _fields, _spelling),
     *(_NUMBERS, _NUMBERS, _NUMBERS, _replace(_WORD, WORDS)),
 )

@@ -21,6 +21,7 @@ from sar_agent.config.model import load_config, parse_config
 from sar_agent.counters import PortReadings, align
 from sar_agent.counters.counter_files import decode_counter_text, read_growth
 from sar_agent.counters.plugin_file import decode_counters
+from sar_agent.counters.port_errors import read_port_errors
 from sar_agent.counters.readings import difference
 from sar_agent.events.answers import decode_answer
 from sar_agent.events.authority import Authority
@@ -38,6 +39,7 @@ from sar_agent.five_phase.coordinator import Coordinator
 from sar_agent.five_phase.protocol import LeaseRules
 from sar_agent.five_phase.storage import CoordinatorStorage
 from sar_agent.five_phase.subscribers import Subscribers
+from sar_agent.formats.adaptive_dumps import read_adaptive_dump
 from sar_agent.formats.conversion import routes_to_file
 from sar_agent.formats.export import export_routes
 from sar_agent.formats.read_tables import read_tables
@@ -50,14 +52,19 @@ from sar_agent.jobs.traffic import is_traffic
 from sar_agent.keys.leases import Leases
 from sar_agent.keys.requests import KeyRequests
 from sar_agent.opensm.plugin_client import PluginClient
+from sar_agent.quality.channel_traffic import traffic_of
+from sar_agent.reports.adaptive import adaptive_report
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.slurm.hostlist import expand
+from sar_agent.slurm.sinfo import parse_sinfo
 from sar_agent.slurm.squeue import parse_poll
 from sar_agent.slurm.squeue_json import parse_squeue_json
 from sar_agent.slurm.squeue_text import parse_squeue_pipe
 from sar_agent.slurm.topology_files import read_topology
 from sar_agent.telemetry.metrics import Metrics
+from sar_lab.history.by_hour import by_hour
 from sar_lab.history.files import read_history
+from sar_lab.history.placed_history import place_history
 from tests.property import seeds as text
 from tests.worlds.counted_fabric import counters_image
 from tests.worlds.db_csv_text import counted, db_csv_of, tables_of, written
@@ -122,6 +129,9 @@ def _counters(folder: Path) -> Iterator[Reader]:
     csv = written(tables).encode()
     yield Reader("counter files", (text.PERFQUERY, text.IBDIAGNET_PM, csv), _text(window))
     yield Reader("counter growth", (csv,), _file(folder / "growth", read_growth))
+    tables["PM_INFO"] = counted("LinkDownedCounter,PortRcvErrors", [[1 << 60, 1, 7, 8]])
+    errors = (text.PERFQUERY, text.IBDIAGNET_PM, written(tables).encode())
+    yield Reader("port errors", errors, _file(folder / "errors", read_port_errors))
 
 
 def _counted(data: bytes) -> PortReadings:
@@ -153,6 +163,11 @@ def _fabrics(folder: Path) -> Iterator[Reader]:
     yield Reader(
         "topology.yaml", text.TOPOLOGY_YAML, _file(yaml, lambda p: read_topology(p, strict=False))
     )
+    home = folder / "ibdiagnet"
+    home.mkdir()
+    (home / "ibdiagnet2.lst").write_bytes(subnet)
+    first = _file(home / "ibdiagnet2.ibnetdiscover", lambda p: load_fabric(p.parent))
+    yield Reader("folder of ibdiagnet", (small,), first)
     yield Reader("host list", text.HOST_LISTS, _text(lambda content: expand(content.strip())))
 
 
@@ -161,6 +176,20 @@ def _slurm(folder: Path) -> Iterator[Reader]:
     yield Reader("squeue text", text.SQUEUE_TEXT, _text(parse_squeue_pipe))
     yield Reader("squeue, polled", text.SQUEUE_LIVE, _text(lambda c: parse_poll(c, "mark")))
     yield Reader("sacct history", text.HISTORIES, _file(folder / "history", read_history))
+    hosts, routes = TREE.terminal_host, load_engine("minhop").route(TREE, JobMix.of([]), Options())
+
+    def hours(path: Path) -> object:
+        placed = place_history(read_history(path), TREE)
+        begin, end = placed.history.span
+        return by_hour(placed, routes, None) if end - begin < 2 * 86400 else placed
+
+    rows = [
+        f'{n},{1767607200 + 900 * n},{1767610800 + 900 * n},"{hosts[n]},{hosts[-n]}"\n'
+        for n in range(8)
+    ]
+    trace = "".join(["job,start,end,nodelist\n", *rows]).encode()
+    yield Reader("history by hour", (trace,), _file(folder / "hours", hours))
+    yield Reader("sinfo", text.SINFO, _text(lambda c: parse_sinfo(c, None)))
     yield Reader("job map", text.JOB_MAPS, _text(parse_jobmap))
     yield Reader("traffic words", text.TRAFFIC, _text(lambda c: is_traffic(c.strip())))
     yield Reader("phases of ranks", text.PHASES, _text(lambda c: read_phases(c, 16)))
@@ -220,6 +249,12 @@ def _tables(folder: Path) -> Iterator[Reader]:
             seeds = (as_far(plain_text).encode(), as_ibdiagnet(plain_text).encode())
             far = folder / "far/ibdiagnet2.far"
             yield Reader("far", seeds, _file(far, lambda p: _tables_of(p.parent, RING)))
+            yield Reader("adaptive routing", (*text.ADAPTIVE, seeds[0]), _adaptive(folder, made[0]))
+
+
+def _adaptive(folder: Path, routes: Routes) -> Callable[[bytes], object]:
+    traffic = traffic_of(RING, JobMix.of([]), routes)
+    return _file(folder / "ar", lambda path: adaptive_report(traffic, [read_adaptive_dump(path)]))
 
 
 def _tables_of(folder: Path, fabric: Fabric) -> object:

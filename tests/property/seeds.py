@@ -159,6 +159,34 @@ MESSAGES = (
     b"status",
 )
 
+SINFO = (
+    b"n001|idle|batch*\nn002|idle~|batch*\nn[003-004]|drained*|batch*\nn005|mixed-|gpu\n",
+    b"PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\n"
+    b"batch*       up   infinite      2   idle n[001-002]\n"
+    b"gpu          up 1-00:00:00      1   plnd n003\n",
+    json.dumps(
+        {"nodes": [{"name": "n001", "state": "idle", "state_flags": [], "partitions": ["batch"]}]}
+    ).encode(),
+    json.dumps(
+        {
+            "sinfo": [
+                {
+                    "node": {"state": ["IDLE", "PLANNED"]},
+                    "nodes": {"nodes": ["n001", "n002"]},
+                    "partition": {"name": "batch"},
+                }
+            ]
+        }
+    ).encode(),
+)
+ADAPTIVE = (
+    b"routing_engine ar_updn\nar_sl_mask 0xFFFF\nhbf_sl_mask 0x4\nar_transport_mask 0xA # a\n",
+    b"START_NODES\nEND_NODES\nSTART_AR_INFO\nNodeGUID,e,by_sl_en,enable_by_sl_mask,by_transport_disable,by_sl_hbf_en,"
+    b"enable_by_sl_mask_hbf\n0x0000000000000001,1,1,0x00ff,5,1,3\n"
+    b"0x0000000000000002,0,0,0,0,0,N/A\n"
+    b"END_AR_INFO\n",
+)
+
 PERFQUERY = b"""\
 # Port extended counters: Lid 1 port 5 (CapMask: 0x1300)
 PortSelect:......................5

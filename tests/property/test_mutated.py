@@ -15,6 +15,7 @@ from tests.property.readers import Reader, readers
 NAMES = [
     *(
         "LFT dump",
+        "adaptive routing",
         "counter files",
         "counter growth",
         "counters, sums right",
@@ -23,7 +24,9 @@ NAMES = [
         "fabric, any",
         "far",
         "fdbs",
+        "folder of ibdiagnet",
         "hints.json",
+        "history by hour",
         "host list",
         "ibnetdiscover",
     ),
@@ -31,12 +34,20 @@ NAMES = [
     *(
         "phases of ranks",
         "plugin's status",
+        "port errors",
         "ports",
         "psl",
         "routes file",
         "routes file, sums right",
     ),
-    *("sacct history", "settings", "settings, file", "slvl", "squeue JSON"),
+    *(
+        "sacct history",
+        "settings",
+        "settings, file",
+        "sinfo",
+        "slvl",
+        "squeue JSON",
+    ),
     *("squeue text", "squeue, polled", "state.json", "subnet.lst", "subscribers.json"),
     *("topology.conf", "topology.yaml", "traffic words", "update.json"),
 ]

@@ -37,9 +37,12 @@ FABRICS = {
     ),
     "ibswitches": (
         'Switch\t: 0x0002c90200000001 ports 36 "S1-0" enhanced port 0 lid 1 lmc 0\n',
-        "this is ibswitches' or ibhosts' output", IBNETDISCOVER,
+        "this is a list of nodes without cables", IBNETDISCOVER,
     ),
-    "ibhosts": ('Ca\t: 0x0002c903000000f1 ports 1 "n1 HCA-1"\n', "ibhosts' output", IBNETDISCOVER),
+    "ibhosts": (
+        'Ca\t: 0x0002c903000000f1 ports 1 "n1 HCA-1"\n',
+        "a list of nodes without cables", IBNETDISCOVER,
+    ),
     "ibstat": ("CA 'mlx5_0'\n\tCA type: MT4123\n", "this is ibstat's output", IBNETDISCOVER),
     "ibnetdiscover's error": (
         "ibwarn: [1] mad_rpc_open_port: can't open UMAD port ((null):0)\n",

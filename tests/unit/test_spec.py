@@ -69,7 +69,7 @@ def test_files_that_are_none(content: bytes | None, message: str, tmp_path: Path
         ("SwitchName=s0 Nodes=n[001-006]\n", "this is Slurm's topology.conf"),
         (
             'Switch\t: 0x0002c90200001 ports 36 "s1" base port 0 lid 3 lmc 0\n',
-            "this is ibswitches'",
+            "this is a list of nodes without cables",
         ),
         ("CA 'mlx5_0'\n\tCA type: MT4123\n", "this is ibstat's output"),
         (

@@ -90,16 +90,13 @@ def test_broken_lines_among_others_are_passed_over(bad, caplog):
     assert "1 entry was passed over, the first: jobs.txt:2: " in caplog.text
 
 
-def test_several_clusters(tmp_path, caplog):
+def test_several_clusters(tmp_path):
     """`squeue -M all` names each, with and without a header."""
     parts = [f"CLUSTER: {name}\n{HEADER}\n{line(job)}" for name, job in (("a", "1"), ("b", "2"))]
     more = "".join(line(str(job)) for job in range(3, 6))
     for text in ("\n".join(parts), "\n".join(parts).replace(HEADER + "\n", "")):
-        caplog.clear()
         (tmp_path / "queue").write_text(text + more)
         assert [job.id for job in read_jobs_file(tmp_path / "queue")] == list("12345")
-        assert "2 entries were passed over, the first: " in caplog.text
-        assert "queue:1: 'CLUSTER: a' is not a job line" in caplog.text
 
 
 def test_a_header_without_nodes_is_refused():
@@ -156,8 +153,8 @@ def test_json_states_are_those_that_squeue_prints(states, seen):
         ('{"jobs": [7]}', 'without a list "jobs"'),
         ('{"jobs": [{}]}', "no. 1 .*job_state"),
         (json.dumps({"jobs": [OLD | {"nodes": "n["}]}), "no. 1 .*host list"),
-        (json.dumps({"jobs": [OLD | {"start_time": "x"}]}), "no. 1 .*broken"),
-        (json.dumps({"jobs": [OLD | {"job_state": []}]}), "no. 1 .*broken"),
+        (json.dumps({"jobs": [OLD | {"start_time": "x"}]}), "no. 1 .*another kind"),
+        (json.dumps({"jobs": [OLD | {"job_state": []}]}), "no. 1 .*another kind"),
     ],
 )
 def test_broken_json_is_named(text, said):
@@ -198,7 +195,7 @@ def test_every_form_of_file_is_recognised(tmp_path):
         (b"squeue: error: Invalid job format specification: x\n", "an error of Slurm"),
         (b"bash: squeue: command not found\n", "an error of a shell"),
         (b"-bash: line 1: squeue: command not found\n", "an error of a shell"),
-        (b'Ca\t: 0x0002c90300001e00 ports 1 "n031 HCA-1"\n', "ibhosts' output, not a list of j"),
+        (b'Ca\t: 0x0002c90300001e00 ports 1 "n031 HCA-1"\n', "a list of nodes without cables"),
     ],
 )
 def test_files_that_are_no_jobs(tmp_path, content, said):

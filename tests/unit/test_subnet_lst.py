@@ -70,3 +70,9 @@ def test_a_bad_line_is_passed_over(tmp_path: Path) -> None:
 def test_port_beyond_the_last() -> None:
     with pytest.raises(InputError, match='l:1: "S-0008f10400000001" has no port 37'):
         read_subnet_lst(LINK.replace("PN:1F", "PN:25"), name="l")
+
+
+def test_later_fields_behind_the_speed() -> None:
+    more = LINK.replace("SPD=25", "SPD=25 FEC=RS LEN=")
+    assert read_subnet_lst(more).digest == read_subnet_lst(LINK).digest
+    assert read_subnet_lst(more).terminal_rate[0] == 100.0
