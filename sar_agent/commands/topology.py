@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -17,6 +17,9 @@ ForOption = Annotated[
     str | None,
     typer.Option("--for", metavar="VERSION", help="the version of Slurm that reads it, e.g. 22.05"),
 ]
+if TYPE_CHECKING:
+    from sar_agent.fabric.model import Fabric
+
 app = Program(
     name="topology",
     help="Compare Slurm's topology file with the fabric, or generate one.",
@@ -48,7 +51,7 @@ def check(
     from sar_agent.slurm.topology_check import check_topology
     from sar_agent.slurm.topology_files import read_topology, topology_in_use
 
-    network = load_given(fabric)
+    network = _given(fabric)
     conf = topology_in_use(conf)
     topology = read_topology(conf, strict=False, tree=tree)
     differences = check_topology(network, topology, _version(version))
@@ -88,7 +91,7 @@ def generate(
     from sar_agent.slurm.topology_write import topology_text
     from sar_agent.util.text_files import write_text
 
-    trees = [(each, generate_topology(load_given(each))) for each in fabric]
+    trees = [(each, generate_topology(_given(each))) for each in fabric]
     text = topology_text(trees, form, _version(version))
     switches = [switch for _, tree in trees for switch in tree.switches]
     notes = [note for _, tree in trees for note in tree.notes]
@@ -118,6 +121,17 @@ def generate(
     typer.echo(f"{out}: {hosts} hosts on {leaves} leaf switches", err=True)
     for note in notes:
         typer.echo(f"left out: {note}", err=True)
+
+
+def _given(spec: str) -> Fabric:
+    """The fabric; says which file of a folder was read instead of another."""
+    from sar_agent.util.text_files import READ_INSTEAD
+
+    fabric = load_given(spec)
+    for note in fabric.notes:
+        if READ_INSTEAD in note:
+            typer.echo(f"note: {spec}: {note}", err=True)
+    return fabric
 
 
 def _version(text: str | None) -> tuple[int, int] | None:

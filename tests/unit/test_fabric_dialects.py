@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.components import require_connected
+from sar_agent.fabric.lids import assign_lids
 from sar_agent.fabric.model import Fabric
 from sar_agent.fabric.rates import rate_name
 from sar_agent.fabric.spec import load_fabric, parse_fabric
+from sar_agent.fabric.subnet_lst import write_subnet_lst
+from tests.worlds.command_line import sar_agent
 from tests.worlds.fabric_texts import differences, ibnetdiscover_text, in_order_of_guids
 
 FABRIC = load_fabric("xgft:2;4,3;1,2")
@@ -100,3 +104,12 @@ def test_later_and_rare_forms_of_lines() -> None:
     silent = parse_fabric(re.sub(r"(?m) \d+x\w+$", " ????" + "?", TEXT), "silent")
     assert len(set(silent.channel_rate.tolist())) == 1
     assert "are taken to be as fast as each other, 2 Gbit/s" in silent.notes[0]
+
+
+def test_a_file_that_was_read_instead_is_said(tmp_path: Path) -> None:
+    (tmp_path / "ibdiagnet2.ibnetdiscover").write_text(TEXT[: len(TEXT) // 2])
+    (tmp_path / "opensm-subnet.lst").write_text("#\n")
+    write_subnet_lst(WHOLE, assign_lids(WHOLE), tmp_path / "ibdiagnet2.lst")
+    done = sar_agent("topology", "generate", "--fabric", tmp_path)
+    assert done.returncode == 0
+    assert "ibdiagnet2.lst was read instead of ibdiagnet2.ibnetdiscover" in done.stderr
