@@ -73,7 +73,31 @@ class JobDay:
         return (at_once / seconds, phases / seconds) if seconds else None
 
 
+@dataclass(frozen=True)
+class Saved:
+    """What the days on which the agent's routes were in force have saved, by hosts and time."""
+
+    engine: str
+    """Of the baseline; several are separated by commas."""
+    days: int
+    at_once: float
+    """The share of the baseline's time that jobs did not need, all messages at once; below 0 where
+    they needed more."""
+    one_at_a_time: float
+
+
 _COLUMNS = [column.name for column in fields(JobDay)]
+_MEANS = ", ".join(
+    f"sum(hosts * max(seconds, 1) * json_extract(sums, '$.{tables}[{i}]') "
+    f"/ json_extract(sums, '$.{tables}[0]'))"
+    for i in (1, 2)
+    for tables in ("baseline", "in_force")
+)
+_SAVED = (
+    f"SELECT group_concat(DISTINCT baseline), count(DISTINCT day), {_MEANS} FROM job_days "
+    "WHERE ours AND leaf_count > 1 AND json_valid(sums) "
+    "AND json_extract(sums, '$.baseline[0]') > 0 AND json_extract(sums, '$.in_force[0]') > 0"
+)
 _KEY = ("day", "job", "start", "ours")
 _JSON = ("leaves", "sums", "shared")
 
@@ -118,6 +142,18 @@ class JobDays(SqliteFile):
     def all(self) -> list[JobDay]:
         """All rows, the oldest day first."""
         return self._select("ORDER BY day, job")
+
+    def saved(self) -> Saved | None:
+        """None where no job was seen under both the baseline and the agent's routes."""
+        if not self.path.exists():
+            return None
+        with self.open(write=False) as base:
+            if "sums" not in columns_of(base, "job_days"):
+                return None
+            [(engine, days, before, now, before_one, now_one)] = base.execute(_SAVED)
+        if not days:
+            return None
+        return Saved(engine, days, 1 - now / before, 1 - now_one / before_one)
 
     def _select(self, rest: str, *values: object) -> list[JobDay]:
         if not self.path.exists():
