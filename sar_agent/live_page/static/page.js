@@ -96,7 +96,7 @@ function showForce() {
       facts.push(fact(`${head}one message at a time`, `${beside("phase_contention_mean", load)}, worst job ${beside("phase_contention_max", load)}`, "how many times as long as without contention, mean job and worst job, if every job sends to one host after the other"));
     facts.push(fact(`${head}links that no job uses`, beside("dark_fiber_ratio", percent)));
   }
-  const saved = state.saved, part = (share) => `${Math.round(share * 100)} %`;
+  const saved = state.saved || {}, part = (share) => `${Math.round(share * 100)} %`;
   if (saved.engine)
     facts.push(fact(`time saved against ${saved.engine}, ${saved.days === 1 ? "1 day" : `${saved.days} days`}`, `${part(saved.at_once)} at once, ${part(saved.one_at_a_time)} one at a time`, "of the time that jobs spend sending, all messages at once and one message at a time; the mean over hosts and time of the last 30 days at the most"));
   document.body.classList.toggle("uncounted", counters.counted_max === undefined);
