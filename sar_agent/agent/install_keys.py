@@ -141,7 +141,8 @@ class KeyInstaller:
         if fabric is not None and 1 << fabric.lmc <= FIRST_KEY:
             return (
                 f"OpenSM runs with LMC {fabric.lmc}, so ports have no LID for a routing key; set a "
-                "larger lmc in opensm.conf (`sar-agent key plan` says which)"
+                "larger lmc in opensm.conf (`sar-agent key plan` says which) while no job runs: "
+                "all LIDs change"
             )
         return ""
 

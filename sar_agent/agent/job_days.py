@@ -72,6 +72,30 @@ class JobDay:
         return (at_once / seconds, phases / seconds) if seconds else None
 
 
+@dataclass(frozen=True)
+class Saved:
+    """What the days on which the agent's routes were in force have saved, by hosts and time."""
+
+    engine: str
+    """Of the baseline; several are separated by commas."""
+    days: int
+    at_once: float
+    """The share of the baseline's time that jobs did not need, all messages at once; below 0 where
+    they needed more."""
+    one_at_a_time: float
+
+
+_MEANS = ", ".join(
+    f"sum(hosts * max(seconds, 1) * json_extract(sums, '$.{tables}[{i}]') "
+    f"/ json_extract(sums, '$.{tables}[0]'))"
+    for i in (1, 2)
+    for tables in ("baseline", "in_force")
+)
+_SAVED = (
+    f"SELECT group_concat(DISTINCT baseline), count(DISTINCT day), {_MEANS} FROM job_days "
+    "WHERE ours AND leaf_count > 1 AND json_valid(sums) "
+    "AND json_extract(sums, '$.baseline[0]') > 0 AND json_extract(sums, '$.in_force[0]') > 0"
+)
 _KEY = ("day", "job", "start", "ours")
 
 
@@ -80,7 +104,7 @@ class JobDays(SqliteTable[JobDay]):
     give them."""
 
     def __init__(self, folder: Path, name: str = HISTORY) -> None:
-        form = f"(%s, PRIMARY KEY ({', '.join(_KEY)})) WITHOUT ROWID"
+        form = f"(%s, PRIMARY KEY ({', '.join(_KEY)}))"
         super().__init__(folder / name, "job_days", JobDay, form)
 
     def keep(self, rows: Iterable[JobDay]) -> None:
@@ -88,6 +112,7 @@ class JobDays(SqliteTable[JobDay]):
 
         def replace(base: sqlite3.Connection) -> None:
             self.put(base, rows)
+            base.execute("CREATE INDEX IF NOT EXISTS job_days_of_job ON job_days (job)")
             _forget(base)
 
         self.write(replace)
@@ -109,6 +134,13 @@ class JobDays(SqliteTable[JobDay]):
     def all(self) -> list[JobDay]:
         """All rows, the oldest day first."""
         return self.select("ORDER BY day, job")
+
+    def saved(self) -> Saved | None:
+        """None where no job was seen under both the baseline and the agent's routes."""
+        for engine, days, before, now, before_one, now_one in self.query(_SAVED):
+            if days:
+                return Saved(engine, days, 1 - now / before, 1 - now_one / before_one)
+        return None
 
 
 def _forget(base: sqlite3.Connection) -> None:

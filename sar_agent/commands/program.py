@@ -7,6 +7,7 @@ input. An error is one line on stderr; a traceback is a bug.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -86,7 +87,7 @@ def _simplify(command: Any, ctx: Any) -> None:
     """Takes types and bounds away. The process ends after its help, so nothing is parsed later."""
     for parameter in command.get_params(ctx):
         if parameter.param_type_name == "option" and parameter.metavar is None:
-            kind = parameter.display_type(ctx).replace(" range", "")
+            kind = re.sub(r" range|list\[(\w+)\]", r"\1", parameter.display_type(ctx)).lower()
             parameter.metavar = "" if parameter.is_flag else kind
         parameter.min = parameter.max = None
 

@@ -68,8 +68,9 @@ class UpdateConfig(Section, frozen=True):
         default="fast",
         description="method: fast installs switch by switch what is proved to be safe; five-phase "
         "does so, too, and moves the connections of subscribed jobs to LID offset 1 meanwhile, "
-        "which keeps their packets in order and requires lmc 1 or more in opensm.conf; window "
-        "waits until no multi-switch job runs or a window is open",
+        "which keeps their packets in order and requires lmc 1 or more in opensm.conf (set it "
+        "while no job runs: all LIDs change); window waits until no multi-switch job runs or a "
+        "window is open",
     )
     windows: list[str] = Field(
         default=[],

@@ -42,6 +42,7 @@ def state_answer(page: PageSnapshot, traffic: Traffic | None) -> dict[str, Any]:
         "fabric": page.fabric.digest.hex()[:16] if page.fabric else None,
         "measures": measures,
         "planned": _planned(page),
+        "saved": page.saved(),
         "counters": _counters(page),
         "jobs": jobs[:MOST_JOBS],
         "jobs_total": len(page.mix.jobs) if page.mix else 0,

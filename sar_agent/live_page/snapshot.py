@@ -6,6 +6,7 @@ when somebody looks, in the thread of the HTTP server.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,6 +55,8 @@ class PageSnapshot:
     planned: tuple[Measures, Traffic] | None = None
     """Of the routes that are planned beside those in force, under the jobs of now; None where the
     agent installs."""
+    saved: Callable[[], dict[str, Any]] = dict
+    """What the last 30 days have saved, read when somebody looks; empty where that is not known."""
     window: CounterWindow | None = None
     """The last window, on the channels of `fabric`."""
     comparison: Comparison | None = None

@@ -56,7 +56,8 @@ def stack(
         if not FIRST_KEY <= offset < offsets:
             raise InputError(
                 f"no routing key fits at LID offset {offset} where there are {offsets} offsets",
-                remedy="keys have offsets from 2 up to 2^LMC - 1; give OpenSM a larger lmc",
+                remedy="keys have offsets from 2 up to 2^LMC - 1; give OpenSM a larger lmc "
+                "while no job runs: all LIDs change",
             )
     if not several:
         return base

@@ -107,20 +107,28 @@ class SqliteTable(SqliteFile, Generic[Row]):
             [json.dumps(v) if k in self._json else v for k, v in asdict(row).items()]
             for row in rows
         )
-        base.executemany(f"REPLACE INTO {self.table} ({self._columns}) VALUES ({marks})", values)
+        changed = ", ".join(f"{name} = excluded.{name}" for name in self._fields)
+        base.executemany(
+            f"INSERT INTO {self.table} ({self._columns}) VALUES ({marks}) "
+            f"ON CONFLICT DO UPDATE SET {changed}",
+            values,
+        )
 
     def select(self, rest: str, *values: object) -> list[Row]:
         """The rows that `rest` of an SQL query chooses; none where nothing was written yet. Damaged
         JSON is the field's default."""
+        found = self.query(f"SELECT {self._columns} FROM {self.table} {rest}", *values)
+        return [self.kind(*map(self._read, self._fields, each)) for each in found]
+
+    def query(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        """What an SQL query over the table gives; nothing where nothing was written yet."""
         if not self.path.exists():
             return []
         with self.open(write=False) as base:
             known = "SELECT 1 FROM sqlite_master WHERE name = ?"
             if not base.execute(known, (self.table,)).fetchone():
                 return []
-            query = f"SELECT {self._columns} FROM {self.table} {rest}"
-            found = base.execute(query, values).fetchall()
-        return [self.kind(*map(self._read, self._fields, each)) for each in found]
+            return base.execute(query, values).fetchall()
 
     def _read(self, name: str, value: Any) -> Any:
         column = self._fields[name]

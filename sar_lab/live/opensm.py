@@ -186,6 +186,10 @@ class OpenSM:
         """Ask for a heavy sweep (SIGHUP), which writes OpenSM's dump files too."""
         os.kill(self.pid, signal.SIGHUP)
 
+    def load_plugin(self, plugin: Path, routing_engine: str) -> None:
+        """From the next start on."""
+        self._plugin, self._engine = plugin, routing_engine
+
     def stop(self) -> int | None:
         """Stop OpenSM and keep its folder; returns the exit code."""
         code = None if self._daemon is None else self._daemon.stop()

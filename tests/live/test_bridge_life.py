@@ -49,6 +49,19 @@ def test_a_plugin_that_cannot_work_is_refused_and_opensm_goes_on(
             PluginClient(sm.socket_path).status()
 
 
+def test_loading_the_plugin_changes_no_entry_and_no_lid() -> None:
+    """The restart of docs/go-live.md: a site's ftree, then the plugin with nothing to load."""
+    with site(plugin=None, routing_engine="ftree,updn") as here:
+        before, lids = readback.installed(here.fabric), here.lids()
+        here.sm.stop()
+        here.sm.load_plugin(plugin(), "sar,ftree,updn")
+        here.sm.start().wait_up()
+        here.wait_primed()
+        assert "ftree tables configured" in here.sm.log()
+        assert before == readback.installed(here.fabric)
+        assert here.lids() == lids
+
+
 def test_the_socket_is_for_its_group_alone(tmp_path: Path) -> None:
     with site(plugin_options=f"dir={tmp_path} group=daemon", run_dir=tmp_path) as here:
         info = here.sm.socket_path.stat()

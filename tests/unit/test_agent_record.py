@@ -107,6 +107,20 @@ def test_after_going_live_only_those_days_count(week: Path) -> None:
     assert "2 days before the agent went live are left out" in render(found, "")
 
 
+def test_the_live_page_says_the_same(week: Path) -> None:
+    assert JobDays(week).saved() is None
+    live = [
+        row("5", before=(2.0, 1.5), after=(1.5, 1.2), day=2, ours=True),
+        row("6", before=(1.0, 1.0), after=(1.2, 1.0), day=3, ours=True, hosts=100),
+        row("7", before=(9.0, 9.0), after=(1.0, 1.0), day=3, ours=True, leaves=1),
+    ]
+    JobDays(week).put(live)
+    saved, total = JobDays(week).saved(), summarise_record(week / "history.sqlite").total
+    assert saved and (saved.engine, saved.days) == ("ftree", 2)
+    assert saved.at_once == pytest.approx(total.at_once.saved)
+    assert saved.one_at_a_time == pytest.approx(total.one_at_a_time.saved)
+
+
 def test_the_command_needs_no_fabric_and_says_the_same_everywhere(
     week: Path, tmp_path: Path
 ) -> None:

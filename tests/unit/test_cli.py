@@ -117,10 +117,12 @@ def test_the_laboratory_is_a_program_of_its_own() -> None:
     assert none.returncode == 2 and none.stderr.startswith("sar-lab: no routes to simulate; ")
 
 
-@pytest.mark.parametrize("command", [(), ("route",), ("rollback",), ("key", "request")])
+@pytest.mark.parametrize(
+    "command", [(), ("route",), ("rollback",), ("key", "request"), ("assess",)]
+)
 def test_help_shows_no_types_of_flags_and_no_bounds(command: tuple[str, ...]) -> None:
     text = sar_agent(*command, "--help").stdout
-    assert "--help" in text and not re.search(r"<bool>|range>|x[<>]=|<=x", text)
+    assert "--help" in text and not re.search(r"<bool>|range>|<list|x[<>]=|<=x", text)
 
 
 def test_help_names_the_unit_of_times() -> None:

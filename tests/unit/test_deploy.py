@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -180,6 +181,40 @@ def test_each_alert_fires_when_it_should_and_alone(tmp_path: Path) -> None:
     }
     tests.append(_case(QUIET | idle, "90m", None))
     file = tmp_path / "test.yml"  # JSON is YAML
+    file.write_text(json.dumps({"rule_files": [str(RULES)], "tests": tests}))
+    done = subprocess.run(
+        [tool("promtool"), "test", "rules", str(file)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_address_of_the_runbook_is_set_once(tmp_path: Path) -> None:
+    known = yaml.safe_load(RULES.read_text())["groups"][0]["rules"]
+    headings = (DEPLOY.parent / "docs/troubleshooting.md").read_text().splitlines()
+    for rule in known:
+        assert rule["annotations"]["runbook_url"].endswith(f"}}}}#{rule['alert'].lower()}")
+        assert f"### {rule['alert']}" in headings
+    [rule] = [rule for rule in known if rule["alert"] == "SarAgentDown"]
+    page = "https://wiki.example/docs/troubleshooting.html"
+    tests = []
+    for labels, where in (
+        ({}, "/usr/share/doc/sar-agent/docs/troubleshooting.md"),
+        ({"sar_agent_runbook": page}, page),
+    ):
+        texts = {"summary": "The agent on a does not answer."}
+        texts |= {"description": rule["annotations"]["description"]}
+        alert = {
+            "exp_labels": {"severity": "warning", "job": "sar-agent", "instance": "a"},
+            "exp_annotations": texts | {"runbook_url": f"{where}#saragentdown"},
+        }
+        tests.append(
+            _case({'up{job="sar-agent"}': "0x20"}, "6m", "SarAgentDown")
+            | {"external_labels": labels}
+            | {"alert_rule_test": [
+                {"eval_time": "6m", "alertname": "SarAgentDown", "exp_alerts": [alert]}
+            ]}
+        )  # fmt: skip
+    file = tmp_path / "test.yml"
     file.write_text(json.dumps({"rule_files": [str(RULES)], "tests": tests}))
     done = subprocess.run(
         [tool("promtool"), "test", "rules", str(file)], capture_output=True, text=True

@@ -218,6 +218,7 @@ def test_the_page_follows_the_passes(tmp_path: Path) -> None:
     assert state["in_force"]["generation"] == state["decisions"][0]["generation"] > 0
     assert {job["job"] for job in state["jobs"]} == {"1", "2"}
     assert "counters.source is off" in state["counters"]["problem"]
+    assert state["saved"] == {}
     assert state["measures"]["load_max"] == max(job["predicted"] for job in state["jobs"])
     world.source.records = JOBS[:1]
     world.cut()

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import re
 import time
+from contextlib import suppress
+from dataclasses import asdict
 from typing import Any
 
 from sar_agent import __version__
 from sar_agent.agent.current import Current
 from sar_agent.agent.history import History
+from sar_agent.agent.job_days import JobDays
 from sar_agent.agent.observe_site import Observation
 from sar_agent.agent.outcome import Report, Result
 from sar_agent.agent.parts import Parts
@@ -30,6 +33,8 @@ from sar_agent.quality.channel_traffic import Traffic
 
 DECISIONS = 20
 """Decisions on the page."""
+SAVED_SECONDS = 300.0
+"""How old what is said of the last 30 days may be: it takes a second to read for a large site."""
 _SHOWN = ("at", "who", "reason", "why", "result", "message", "engine", "generation", "jobs",
           "seconds", "entries_changed", "transition", "before", "predicted", "how",
           "counted", "counted_after")  # fmt: skip
@@ -45,6 +50,9 @@ class PageFeed:
         self.metrics.page = self.metrics.page or self._app
         self.problems = parts.problems
         self._history = History(self.config.agent.state_dir)
+        self._days = JobDays(self.config.agent.state_dir)
+        self._saved: tuple[float, dict[str, Any]] = (-SAVED_SECONDS, {})
+        """When the last 30 days were added up, by `time.monotonic`, and what they have saved."""
         self._written = 0
         """When the history was last written, as far as it has been read."""
         self._decisions: tuple[dict[str, Any], ...] = ()
@@ -97,6 +105,7 @@ class PageFeed:
                 routes=in_force.routes if in_force and measures else None,
                 measures=measures,
                 planned=_planned(current) if agent.mode == "observe" and measures else None,
+                saved=self._saved_now,
                 window=window,
                 comparison=counted.comparison if window is not None else None,
                 counted_at=counted.ended_at,
@@ -104,6 +113,15 @@ class PageFeed:
                 decisions=decisions,
             )
         )
+
+    def _saved_now(self) -> dict[str, Any]:
+        """Called by the HTTP server, one request at a time."""
+        if time.monotonic() - self._saved[0] >= SAVED_SECONDS:
+            saved = None
+            with suppress(SarError):  # a pass that writes to the file says it
+                saved = self._days.saved()
+            self._saved = time.monotonic(), asdict(saved) if saved else {}
+        return self._saved[1]
 
     def _shown(self, status: SmStatus | None, state: State | None) -> dict[str, Any] | None:
         if status is None:

@@ -35,6 +35,9 @@ function length(seconds) {
   return `${Math.round(seconds / 86400)} days`;
 }
 
+// Switches of Mellanox are called MF0;NAME:MODEL/UNIT.
+const plain = (text) => text.replace(/MF0;([^:";]+):[^"\/]+(\/[^"]*)?"/g, (_, name, unit) => name + (unit && unit !== "/U1" ? unit : "") + '"');
+
 const percent = (share) => share === null || share === undefined ? "–" : share < 0.0995 ? `${(share * 100).toFixed(1)} %` : `${Math.round(share * 100)} %`;
 const load = (value) => value === null || value === undefined ? "–" : value.toFixed(2);
 
@@ -58,7 +61,7 @@ function showWrong() {
   by("wrong").className = state.at ? (wrong.length ? "" : "good") : "unknown";
   by("wrong-head").textContent = wrong.length ? "What is wrong" : state.at ? "Nothing is wrong" : "Not known yet";
   const items = wrong.map((one) => {
-    const item = element("li", one.sentence);
+    const item = element("li", plain(one.sentence));
     if (one.since) item.append(" ", element("small", `since ${moment(one.since)}`));
     return item;
   });
@@ -93,6 +96,9 @@ function showForce() {
       facts.push(fact(`${head}one message at a time`, `${beside("phase_contention_mean", load)}, worst job ${beside("phase_contention_max", load)}`, "how many times as long as without contention, mean job and worst job, if every job sends to one host after the other"));
     facts.push(fact(`${head}links that no job uses`, beside("dark_fiber_ratio", percent)));
   }
+  const saved = state.saved || {}, part = (share) => `${Math.round(share * 100)} %`;
+  if (saved.engine)
+    facts.push(fact(`time saved against ${saved.engine}, ${saved.days === 1 ? "1 day" : `${saved.days} days`}`, `${part(saved.at_once)} at once, ${part(saved.one_at_a_time)} one at a time`, "of the time that jobs spend sending, all messages at once and one message at a time; the mean over hosts and time of the last 30 days at the most"));
   document.body.classList.toggle("uncounted", counters.counted_max === undefined);
   if (counters.counted_max !== undefined) {
     facts.push(fact("fullest link, counted", percent(counters.counted_max)));
@@ -114,7 +120,8 @@ function showJobs() {
     first.append(button);
     if (one.job === job) row.className = "on";
     row.append(first, element("td", load(one.predicted)), element("td", load(one.phase_contention)), element("td", percent(one.counted)), element("td", percent(one.hottest)),
-      element("td", String(one.ports)), element("td", String(one.links)), element("td", one.worst_link, "words"));
+      element("td", String(one.ports)), element("td", String(one.links)), element("td", plain(one.worst_link), "words"));
+    row.lastChild.title = one.worst_link;
     if (one.hottest_link) row.children[4].title = one.hottest_link;
     rows.push(row);
   }
@@ -191,7 +198,7 @@ async function showJob() {
   Heat.light(found && found.cells);
   const hosts = found && (found.hosts.length > 8 ? `${found.hosts.slice(0, 8).join(" ")} … (${found.hosts.length})` : found.hosts.join(" "));
   const worst = state.jobs.find((one) => one.job === wanted);
-  by("picked").textContent = !wanted ? "" : found ? `Lit: the ${found.cells.length} links of job ${wanted} on ${hosts}.${worst ? ` Its worst link is ${worst.worst_link}: predicted ${load(worst.predicted)}, counted ${percent(worst.counted)}.` : ""}`
+  by("picked").textContent = !wanted ? "" : found ? `Lit: the ${found.cells.length} links of job ${wanted} on ${hosts}.${worst ? ` Its worst link is ${plain(worst.worst_link)}: predicted ${load(worst.predicted)}, counted ${percent(worst.counted)}.` : ""}`
     : `Job ${wanted} does not run on several leaf switches any more.`;
 }
 
@@ -200,7 +207,7 @@ async function showLink(cell) {
   if (!link || cell !== Heat.cursor()) return;
   const users = link.jobs.slice(0, 6).map((one) => `${one.job} (${one.routes})`).join(", ");
   const more = link.jobs.length > 6 ? ` and ${link.jobs.length - 6} more` : "";
-  by("readout").textContent = `${link.name}: predicted ${load(link.predicted)}, counted ${percent(link.counted)} of ${Math.round(link.rate)} Gbit/s`
+  by("readout").textContent = `${plain(link.name)}: predicted ${load(link.predicted)}, counted ${percent(link.counted)} of ${Math.round(link.rate)} Gbit/s`
     + (link.waits ? `, ${Math.round(link.waits).toLocaleString("en")} waits a second` : "")
     + (link.jobs.length ? `; jobs (routes): ${users}${more}` : "; no job uses it");
 }
