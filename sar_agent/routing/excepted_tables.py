@@ -1,13 +1,14 @@
 """A template's tables with exceptions, the loads of jobs on them, and what changes them.
 
 Load and phases are weighed here: exceptions that make a channel less full may make messages of one
-job meet. Where phases take longer than on the template, paths make room for each other on channels
-that are no fuller than the fullest, if phases gain more than all messages at once lose.
+job meet. Where phases take longer than on the template, paths first make room for each other on
+channels that are no fuller than the fullest; then single jobs lose their exceptions. Either stays
+only if phases gain more than all messages at once lose.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +34,8 @@ ALIKE = 1.01
 """Times the phase contention of the template: so much makes no difference."""
 WORST = 1.05
 """The same of a single job."""
+TRIED = 8
+"""The most jobs whose exceptions are weighed against their phases."""
 EXCEPTION = 0.5
 """The price of an exception, in messages that meet. With 1, six of the 40 placements of sar-fig8
 were slower than on stock fat-tree tables, with half none."""
@@ -118,16 +121,32 @@ class ExceptedTables:
         self.loads.carry(self.egress, terminals)
 
     def weigh_phases(self, usual: F64, ceiling: float) -> None:
-        """Where one message at a time costs more than `usual` (float64[J]), paths make room for
-        each other, if that gains more in phases than all messages at once lose, with a load of at
-        most `ceiling`."""
-        if self.large or _loss(now := self.contention(), usual) <= ALIKE:
+        """Where one message at a time costs more than `usual` (float64[J]), changes tables if that
+        gains more in phases than all messages at once lose, with a load of at most `ceiling`."""
+        now = self.contention()
+        if _loss(now, usual) <= ALIKE:
             return
-        terminals, cost, kept = self.loads.terminals, self.cost(now, usual), self.egress.copy()
-        self.move_paths(range(len(usual)), most=max(self.most, self.peak()))
-        self.keep_one_lane()
-        if self.peak() > ceiling or self.cost(self.contention(), usual) >= cost:
-            self.replace(terminals, kept[terminals])
+
+        def tried(terminals: U32, change: Callable[[], object]) -> F64:
+            cost, kept = self.cost(now, usual), self.egress[terminals]
+            change()
+            then = self.contention()
+            if self.peak() <= ceiling and self.cost(then, usual) < cost:
+                return then
+            self.replace(terminals, kept)
+            return now
+
+        def make_room() -> None:
+            self.move_paths(range(len(usual)), most=max(self.most, self.peak()))
+            self.keep_one_lane()
+
+        if not self.large:
+            now = tried(self.loads.terminals, make_room)
+        for j in np.lexsort((self._by_guids(), -(now / usual)))[:TRIED]:
+            if _loss(now, usual) <= ALIKE or now[j] <= ALIKE * usual[j]:
+                return
+            terminals = self.loads.mix.jobs[j].terminals.astype(np.uint32)
+            now = tried(terminals, lambda: self.go_back(terminals))  # noqa: B023
 
     def cost(self, now: F64, usual: F64) -> float:
         """How long jobs take: all at once, times one at a time."""

@@ -325,15 +325,3 @@ def test_when_a_job_ends_entries_only_return(seed: int) -> None:
             assert (routes.egress[0] == template)[changed].all()
         before = PreviousRoutes(fabric, mix, routes)
     assert ends > 10
-
-
-def test_a_leaf_with_few_messages_is_not_loaded_as_the_fullest() -> None:
-    """A small job's channels carry no more than it needs, although a large job elsewhere must load
-    its own twice as much."""
-    fabric = xgft_fabric("xgft:2;18,16;1,6")
-    mix = synthetic_mix(fabric, 1)
-    routes = SarPlus().route(fabric, mix, Options())
-    tables = ExceptedTables.of(template_of(fabric), mix, Options(), routes.egress[0])
-    plain = ExceptedTables.of(template_of(fabric), mix, Options(), template_of(fabric).egress)
-    above = [np.maximum(0, each.loads.paths.load - each.limit()).sum() for each in (tables, plain)]
-    assert 10 * above[0] < above[1]
