@@ -89,14 +89,19 @@ class JobDays(SqliteFile):
         """Writes rows, in place of those with the same key, and deletes what is too old."""
         values = [[_written(name, value) for name, value in asdict(row).items()] for row in rows]
         columns, marks = ", ".join(_COLUMNS), ", ".join("?" * len(_COLUMNS))
+        changed = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS)
 
         def replace(base: sqlite3.Connection) -> None:
             base.execute(
-                f"CREATE TABLE IF NOT EXISTS job_days ({columns}, PRIMARY KEY ({', '.join(_KEY)})) "
-                "WITHOUT ROWID"
+                f"CREATE TABLE IF NOT EXISTS job_days ({columns}, PRIMARY KEY ({', '.join(_KEY)}))"
             )
+            base.execute("CREATE INDEX IF NOT EXISTS job_days_of_job ON job_days (job)")
             add_columns(base, "job_days", _COLUMNS)
-            base.executemany(f"REPLACE INTO job_days ({columns}) VALUES ({marks})", values)
+            base.executemany(
+                f"INSERT INTO job_days ({columns}) VALUES ({marks}) "
+                f"ON CONFLICT ({', '.join(_KEY)}) DO UPDATE SET {changed}",
+                values,
+            )
             _forget(base)
 
         self.write(replace)

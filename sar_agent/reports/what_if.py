@@ -16,7 +16,7 @@ from sar_agent.check import check_routes
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.components import connected_components
-from sar_agent.fabric.odd_cables import cable_name, host_cable_name
+from sar_agent.fabric.odd_cables import cable_name, host_cable_name, switch_words
 from sar_agent.jobs.model import multi_switch_mix
 from sar_agent.quality.channel_traffic import Traffic, traffic_of
 from sar_agent.reports.places import Places
@@ -119,7 +119,7 @@ def without(fabric: Fabric, places: Places) -> Fabric:
 def names_of(fabric: Fabric, places: Places) -> tuple[str, ...]:
     """What is pulled."""
     return (
-        *(f'switch "{fabric.switch_name[s]}"' for s in places.switches),
+        *(f"switch {switch_words(fabric, s)}" for s in places.switches),
         *(f"cable {cable_name(fabric, c)}" for c in places.channels),
         *(f"cable {host_cable_name(fabric, t)}" for t in places.terminals),
     )
