@@ -22,9 +22,9 @@ footer {{ opacity: 0.75; font-size: 0.9rem; }}
 </style>
 <h1>Did others slow job {job}?</h1>
 {body}
-<footer><p>A <em>load</em> of 1 is the speed of a link while all jobs send at once; above 1, messages
-wait. Jobs share links only between switches. Nothing here was measured in the program itself, and it
-may have waited for its files, its own hosts or itself.</p></footer>
+<footer><p>A <em>load</em> of 1 is the speed of a link while all jobs send at once; above 1,
+messages wait. Jobs share links only between switches. Nothing here was measured in the program
+itself, and it may have waited for its files, its own hosts or itself.</p></footer>
 </html>
 """
 
