@@ -99,7 +99,11 @@ def test_rank_order_is_a_host_file_in_the_task_prolog(cluster: SlurmCluster, fol
 
 @pytest.mark.parametrize("form", [("-h", "-N", "-o", "%N|%T|%P"), (), ("--json",)])
 def test_place_reads_sinfo_and_the_queue(
-    cluster: SlurmCluster, folder: Path, tmp_path: Path, form: tuple[str, ...]
+    cluster: SlurmCluster,
+    folder: Path,
+    tmp_path: Path,
+    form: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     job = cluster.salloc("n[001-003,005]")
     save_queue(cluster, folder)
@@ -114,5 +118,8 @@ def test_place_reads_sinfo_and_the_queue(
     assert f"job {job} (root)" in links
     for command in ("cables", "what-if --down S2-0"):
         assert run(f"sar-agent {command} {given}", tmp_path)
+    monkeypatch.setenv("SLURM_CONF", str(cluster.conf))  # squeue and sinfo are asked
+    asked = run(f"sar-agent place -N 4 --fabric {folder / 'fabric.net'}", tmp_path)
+    assert asked == printed
     cluster.scancel(job)
     cluster.wait_idle()
