@@ -76,6 +76,14 @@ def history(
 def explain(
     job: Annotated[str, typer.Argument(help="Slurm's job number")],
     config: ConfigOption = CONFIG_PATH,
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            "--user-page",
+            metavar="FILE",
+            help="also write a page for the job's user, without names of others",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Describe one job: hosts, leaf switches, its most loaded link, and who shared that.
@@ -86,6 +94,11 @@ def explain(
     from sar_agent.config.model import load_config
 
     report = explain_job(load_config(config), job)
+    if page:
+        from sar_agent.agent.user_page import user_page
+        from sar_agent.util.text_files import write_text
+
+        write_text(page, user_page(report))
     print_answer(report.json(), report.words(), as_json=as_json)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -67,11 +68,19 @@ def _with_counters(dumps: SiteDumps, files: Sequence[Path]) -> SiteDumps:
     if len(files) > 2:
         raise InputError(f"--counters names {len(files)} files", remedy="give it once or twice")
     errors = [read_port_errors(file) for file in files]
-    dumps = replace(dumps, errors=added(*errors) if len(errors) == 2 else errors[0])
+    counted = added(*errors) if len(errors) == 2 else errors[0]
+    dumps = replace(dumps, errors=counted)
+    starts = [record.start for record in dumps.records if record.start]
+    if later := sum(start > counted.time for start in starts):
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(counted.time))
+        note(
+            f"note: {counted.source} is of {when}, before {later} of {len(starts)} jobs started: "
+            "what it counts is of other jobs"
+        )
     try:
         if readings := read_window(files):
             dumps = replace(dumps, window=align(dumps.fabric, readings))
-    except WindowLeftOut as why:
+    except (WindowLeftOut, InputError) as why:  # errors were counted, if nothing else
         note(f"note: {why}")
     return dumps
 

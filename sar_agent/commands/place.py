@@ -154,6 +154,11 @@ def _compare_nodes(found: FreeNodes, placer: Placer, running: set[str]) -> None:
         )
     if unknown:
         note(f"note: {len(unknown)} nodes are not in the fabric: {', '.join(unknown[:5])}")
+    if other := sorted(found.free & placer.fabric.hosts.keys() - placer.compute):
+        note(
+            f"note: {len(other)} free nodes are no compute hosts of the fabric, or have a link "
+            f"that is down, and are left out: {', '.join(other[:5])}"
+        )
     if busy := found.free & running:
         note(
             f"note: {len(busy)} nodes are free in sinfo but run jobs in the queue, such as "

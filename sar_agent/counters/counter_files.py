@@ -155,7 +155,7 @@ def decode_counter_text(text: str, name: str, at: float) -> PortTotals:
     that cannot be read are passed over; `PortTotals.notes` counts them. Raises `InputError`."""
     if SEEN.search(text):
         sections = read_sections(text, _SECTIONS)
-        return values_of_section(sections, "PM_INFO").totals(name, _date(sections) or at)
+        return values_of_section(sections, "PM_INFO").totals(name, date_of(sections) or at)
     return values_of_lines(text).totals(name, at)
 
 
@@ -237,7 +237,7 @@ def values_of_section(
     return ports
 
 
-def _date(sections: Sections) -> float | None:
+def date_of(sections: Sections) -> float | None:
     """The Unix time at which ibdiagnet began, `2025-03-31 23:43:18 UTC +0000`."""
     for row in sections.rows["RUN_INFO"]:
         if match := _DATE.search(row.values[0]):

@@ -17,6 +17,7 @@ from sar_agent.counters.counter_files import (
     FOLDER_FILES,
     REMEDY,
     Place,
+    date_of,
     values_of_lines,
     values_of_section,
 )
@@ -35,7 +36,10 @@ ERRORS = {
 """Our name, the worst first, to perfquery's (also db_csv's), to that of `ibdiagnet2.pm` and to
 that of perfquery in OFED 1."""
 _NAMES = {theirs: ours for ours, names in ERRORS.items() for theirs in names}
-_SECTIONS = {"PM_INFO": ("NODEGUID", "PORTNUMBER", *(names[0] for names in ERRORS.values()))}
+_SECTIONS = {
+    "RUN_INFO": ("Date", "Args"),
+    "PM_INFO": ("NODEGUID", "PORTNUMBER", *(names[0] for names in ERRORS.values())),
+}
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,8 @@ class PortErrors:
     counts: Mapping[Place, Mapping[str, int]]
     notes: tuple[str, ...] = ()
     """What could not be read, one sentence each."""
+    time: float = 0.0
+    """When the counters were read, Unix seconds: what the file says, or when it was written."""
 
     def at(self, guids: tuple[int, ...], lid: int, port: int) -> dict[str, int]:
         """The errors of a port that is known by one of these GUIDs or by its LID."""
@@ -60,9 +66,11 @@ def read_port_errors(path: str | Path) -> PortErrors:
     path = Path(path)
     if path.is_dir() and (found := first_readable(path, FOLDER_FILES, read_port_errors)):
         return found[0]
-    text = read_text(path)
+    text, time = read_text(path), path.stat().st_mtime
     if SEEN.search(text):
-        ports = values_of_section(read_sections(text, _SECTIONS), "PM_INFO", ERRORS)
+        sections = read_sections(text, _SECTIONS)
+        ports = values_of_section(sections, "PM_INFO", ERRORS)
+        time = date_of(sections) or time
     else:
         ports = values_of_lines(text, _NAMES)
     if not 0 < len(ports.values) <= MOST_PORTS:
@@ -72,11 +80,17 @@ def read_port_errors(path: str | Path) -> PortErrors:
         str(path),
         {place: counts for place, counts in above_0.items() if counts},
         tuple(f"{path}: {note}" for note in passed_over(ports.bad)),
+        time,
     )
 
 
 def added(before: PortErrors, after: PortErrors) -> PortErrors:
-    """What was added between two readings. A counter that is lower was cleared: it counts whole."""
+    """What was added between two readings. A counter that is lower was cleared: it counts whole.
+    Raises `InputError` where `before` is the later one."""
+    if before.time > after.time:
+        raise InputError(
+            f"{before.source} is later than {after.source}", remedy="give the earlier one first"
+        )
     counts: dict[Place, dict[str, int]] = {}
     for place, now in after.counts.items():
         then = before.counts.get(place, {})
@@ -86,7 +100,8 @@ def added(before: PortErrors, after: PortErrors) -> PortErrors:
         }
         if more := {name: count for name, count in more.items() if count}:
             counts[place] = more
-    return PortErrors(after.source, counts, tuple(dict.fromkeys(before.notes + after.notes)))
+    notes = tuple(dict.fromkeys(before.notes + after.notes))
+    return PortErrors(after.source, counts, notes, after.time)
 
 
 def words(errors: Mapping[str, int]) -> str:

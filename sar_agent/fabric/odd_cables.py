@@ -80,7 +80,7 @@ def odd_cables(fabric: Fabric) -> OddCables:
             a, b = divmod(int(pairs[i]), fabric.switches)
             if a < b:
                 sentence = (
-                    f"{_switch(fabric, a)} and {_switch(fabric, b)} are joined by "
+                    f"{switch_words(fabric, a)} and {switch_words(fabric, b)} are joined by "
                     f"{_count(count[i], 'cable')}, most of their like by {usual:g}"
                 )
                 found.append(Odd(sentence, tuple(live[pair == pairs[i]].tolist())))
@@ -91,8 +91,8 @@ def odd_cables(fabric: Fabric) -> OddCables:
     for i in np.flatnonzero(odd):
         ways = live[(source[live] == leaves[i]) & leads_up[live]]
         sentence = (
-            f"{_switch(fabric, leaves[i])} has {_count(up[i], 'cable')} up, most leaf switches "
-            f"have {usual:g}"
+            f"{switch_words(fabric, leaves[i])} has {_count(up[i], 'cable')} up, most leaf "
+            f"switches have {usual:g}"
         )
         found.append(Odd(sentence, tuple(ways.tolist())))
     return OddCables((*found, *_odd_hosts(fabric)), slow, replace(fabric, channel_rate=rate))
@@ -126,7 +126,7 @@ def host_cable_name(fabric: Fabric, terminal: int) -> str:
     """`"S1-0"[3] – "n004 mlx5_0"[1]`."""
     switch = int(fabric.terminal_switch[terminal])
     return (
-        f"{_switch(fabric, switch)}[{fabric.terminal_switch_port[terminal]}] – "
+        f"{switch_words(fabric, switch)}[{fabric.terminal_switch_port[terminal]}] – "
         f'"{fabric.terminal_description[terminal]}"[{fabric.terminal_port_number[terminal]}]'
     )
 
@@ -147,12 +147,12 @@ def cable_name(fabric: Fabric, c: int) -> str:
     """`"S1-0"[8] – "S2-2"[1]`."""
     a, b, back = fabric.channel_source[c], fabric.channel_target[c], fabric.channel_reverse[c]
     return (
-        f"{_switch(fabric, a)}[{fabric.channel_port[c]}] – "
-        f"{_switch(fabric, b)}[{fabric.channel_port[back]}]"
+        f"{switch_words(fabric, a)}[{fabric.channel_port[c]}] – "
+        f"{switch_words(fabric, b)}[{fabric.channel_port[back]}]"
     )
 
 
-def _switch(fabric: Fabric, s: int) -> str:
+def switch_words(fabric: Fabric, s: int) -> str:
     """Its name, and its GUID where others are called so, too."""
     name = fabric.switch_name[s]
     guid = f" (0x{int(fabric.switch_guid[s]):016x})" if fabric.switch_name.count(name) > 1 else ""

@@ -108,7 +108,12 @@ def link_answer(
     users: list[dict[str, Any]] = []
     if traffic is not None:
         users = [
-            {"job": traffic.mix.jobs[j].id, "routes": routes} for j, routes in users_of(traffic, c)
+            {
+                "job": (job := traffic.mix.jobs[j].id),
+                "routes": routes,
+                "since": page.starts.get(job),
+            }
+            for j, routes in users_of(traffic, c)
         ]
     known = window is not None and bool(window.known[c])
     waits = float(window.waits[c]) if window is not None and known else float("nan")

@@ -6,8 +6,8 @@ when somebody looks, in the thread of the HTTP server.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from sar_agent.counters import Comparison, CounterWindow
@@ -48,6 +48,8 @@ class PageSnapshot:
     """`engine`, `ours`, `generation`, `amendments`, `since`; None where not known."""
     fabric: Fabric | None = None
     mix: JobMix | None = None
+    starts: Mapping[str, float] = field(default_factory=dict)
+    """When jobs started, Unix seconds, by their ids, where that is known."""
     routes: Routes | None = None
     """Those in force."""
     measures: Measures | None = None

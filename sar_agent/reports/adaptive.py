@@ -16,6 +16,7 @@ from sar_agent.fabric.model import Bool
 from sar_agent.formats.adaptive_dumps import ALL_LEVELS, TRANSPORTS, AdaptiveDump, mask_of
 from sar_agent.formats.fdbs import lids_of
 from sar_agent.quality.channel_traffic import Traffic
+from sar_agent.reports.wording import some
 
 NAMES_SHOWN = 5
 _TRANSPORTS_IF_UNSAID = "0xA"
@@ -45,7 +46,11 @@ class AdaptiveReport:
             lines.append(
                 f"{self.jobs - len(self.follow_tables)} of {self.jobs} jobs pass switches that "
                 "route adaptively"
-                + (f"; by tables alone: {_some(self.follow_tables)}" if self.follow_tables else "")
+                + (
+                    f"; by tables alone: {some(self.follow_tables, NAMES_SHOWN)}"
+                    if self.follow_tables
+                    else ""
+                )
             )
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
@@ -197,9 +202,4 @@ def _levels(mask: int) -> str:
 
 
 def _names(fabric: Fabric, switches: Sequence[int]) -> str:
-    return _some([f'"{fabric.switch_name[s]}"' for s in switches])
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
-    return ", ".join(names[:NAMES_SHOWN]) + more
+    return some([f'"{fabric.switch_name[s]}"' for s in switches], NAMES_SHOWN)

@@ -13,6 +13,7 @@ from sar_agent.fabric.model import Kind
 from sar_agent.fabric.odd_cables import cable_name, host_cable_name, odd_cables
 from sar_agent.quality import measure
 from sar_agent.reports.site_dumps import SiteDumps
+from sar_agent.reports.wording import some
 
 JOBS_SHOWN = 5
 
@@ -35,11 +36,7 @@ class CableFinding:
         """A line."""
         known = []
         if self.jobs:
-            named = ", ".join(self.jobs[:JOBS_SHOWN])
-            more = len(self.jobs) - JOBS_SHOWN
-            known.append(
-                f"job{'s' * (len(self.jobs) > 1)} {named}" + (f" and {more} more" * (more > 0))
-            )
+            known.append(f"job{'s' * (len(self.jobs) > 1)} {some(self.jobs, JOBS_SHOWN)}")
         if self.load:
             known.append(f"predicted load {self.load:.2f}")
         if self.counted is not None:

@@ -110,6 +110,8 @@ class Placer:
         self.fabric, self.routes, self.mix = dumps.fabric, dumps.routes, dumps.mix
         self._traffic: Traffic = dumps.traffic
         tree = TreePlacement(self.fabric)
+        self.compute = frozenset(host for hosts in tree.free.values() for host in hosts)
+        """The hosts that jobs can use, free or not."""
         names = {self.fabric.hosts.name_of(host) for host in free}
         self.free = {leaf: [h for h in hosts if h in names] for leaf, hosts in tree.free.items()}
         self._leaf = {host: leaf for leaf, hosts in self.free.items() for host in hosts}

@@ -13,7 +13,10 @@ import numpy as np
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 
-_PORT = re.compile(r"(?P<node>.+?)\"?(?:\[(?P<port>\d{1,3})\]|:(?P<colon>\d{1,3}))$")
+_PORT = re.compile(
+    r"(?P<node>.+?)\"?(?: \((?P<guid>0x[0-9a-fA-F]{1,16})\))?"
+    r"(?:\[(?P<port>\d{1,3})\]|:(?P<colon>\d{1,3}))(?: (?:–|->|<->|-) .+)?$"
+)
 _GUID = re.compile(r"0x[0-9a-fA-F]{1,16}$")
 
 
@@ -46,10 +49,9 @@ def find_places(fabric: Fabric, named: Iterable[str]) -> Places:
     channels: set[int] = set()
     terminals: set[int] = set()
     for text in map(str.strip, named):
-        first_end = re.split(r" (?:–|->|<->|-) ", text)[0]
         if found := _switches(fabric, text, patterns=False):
             switches |= found
-        elif match := _PORT.match(first_end):
+        elif match := _PORT.match(text):
             channel, terminal = _port(fabric, match)
             channels |= channel
             terminals |= terminal
@@ -79,7 +81,7 @@ def _hosts(fabric: Fabric, pattern: str) -> set[int]:
 
 def _port(fabric: Fabric, match: re.Match[str]) -> tuple[set[int], set[int]]:
     port = int(match["port"] or match["colon"])
-    found = _switches(fabric, match["node"])
+    found = _switches(fabric, match["guid"] or match["node"])
     if not found:
         raise _unknown(fabric, match["node"].strip('"'))
     if len(found) > 1:

@@ -21,7 +21,7 @@ from sar_agent.fabric.levels import levels_of
 from sar_agent.reports.places import Places
 from sar_agent.reports.site_dumps import SiteDumps
 
-LEAST_ROUTED, ENTRIES_ROUTED = 50, 500_000_000
+LEAST_ROUTED, ENTRIES_ROUTED = 50, 150_000_000
 """Failures that are routed, whatever the fabric; and table entries to compute for more of them."""
 
 

@@ -15,6 +15,7 @@ from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.jobs.record import JobRecord
 from sar_agent.quality.channel_traffic import traffic_of
 from sar_agent.reports.site_dumps import SiteDumps
+from sar_agent.reports.wording import some
 
 NAMES_SHOWN = 5
 
@@ -63,8 +64,7 @@ class PlannedJob:
             + (f"{len(self.shared)} links will be shared" if self.shared else "shares no link")
         ]
         for name, load, jobs in self.shared[:shown]:
-            more = f" and {len(jobs) - NAMES_SHOWN} more" * (len(jobs) > NAMES_SHOWN)
-            lines.append(f"    {name}: load {load:.2f}, with {', '.join(jobs[:NAMES_SHOWN])}{more}")
+            lines.append(f"    {name}: load {load:.2f}, with {some(jobs, NAMES_SHOWN)}")
         return "\n".join(lines)
 
 

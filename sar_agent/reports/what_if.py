@@ -16,11 +16,12 @@ from sar_agent.check import check_routes
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.components import connected_components
-from sar_agent.fabric.odd_cables import cable_name, host_cable_name
+from sar_agent.fabric.odd_cables import cable_name, host_cable_name, switch_words
 from sar_agent.jobs.model import multi_switch_mix
 from sar_agent.quality.channel_traffic import Traffic, traffic_of
 from sar_agent.reports.places import Places
 from sar_agent.reports.site_dumps import SiteDumps
+from sar_agent.reports.wording import some
 from sar_agent.routing import Options
 from sar_agent.routing.engine import Engine, PreviousRoutes, Rerouting
 from sar_agent.routing.lanes import with_lanes
@@ -86,7 +87,7 @@ class WhatIf:
         """For people."""
         lines = list(self.changed)
         if self.lost_hosts:
-            lines.append(f"hosts lost: {_some(self.lost_hosts, HOSTS_SHOWN)}")
+            lines.append(f"hosts lost: {some(self.lost_hosts, HOSTS_SHOWN)}")
         lines += [
             f"routes of jobs that lead over it now: {self.routes_over}",
             f"largest load: {_change(self.load)}",
@@ -96,7 +97,7 @@ class WhatIf:
         ]
         for job in self.jobs[:JOBS_SHOWN]:
             user = f" ({job.user})" if job.user else ""
-            lost = f", loses {_some(job.lost_hosts, HOSTS_SHOWN)}" if job.lost_hosts else ""
+            lost = f", loses {some(job.lost_hosts, HOSTS_SHOWN)}" if job.lost_hosts else ""
             lines.append(
                 f"job {job.job}{user}: all messages at once {_change(job.at_once)}, one at a time "
                 f"{_change(job.one_at_a_time)} times as long as without contention{lost}"
@@ -119,7 +120,7 @@ def without(fabric: Fabric, places: Places) -> Fabric:
 def names_of(fabric: Fabric, places: Places) -> tuple[str, ...]:
     """What is pulled."""
     return (
-        *(f'switch "{fabric.switch_name[s]}"' for s in places.switches),
+        *(f"switch {switch_words(fabric, s)}" for s in places.switches),
         *(f"cable {cable_name(fabric, c)}" for c in places.channels),
         *(f"cable {host_cable_name(fabric, t)}" for t in places.terminals),
     )
@@ -219,8 +220,3 @@ def _hurt(job: JobAfter) -> tuple[int, float]:
 def _change(values: tuple[float, float | None]) -> str:
     before, after = values
     return f"{before:.2f} → {'none' if after is None else format(after, '.2f')}"
-
-
-def _some(names: tuple[str, ...], most: int) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more

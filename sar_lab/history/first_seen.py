@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from sar_agent.errors import InputError
-from sar_lab.history.job_history import HistoryBuilder, JobHistory
+from sar_lab.history.job_history import WITHOUT_NODES, HistoryBuilder, JobHistory
 
 REMARK = (
     "The record holds no end times: a job is assumed to last until one of its nodes appears in a "
@@ -36,7 +36,7 @@ def read_first_seen(path: Path) -> JobHistory:
     for id, time, text in _files(path, builder):
         hosts = tuple(dict.fromkeys(text.split()))
         if not hosts:
-            builder.leave_out("jobs without nodes", id)
+            builder.leave_out(WITHOUT_NODES, id)
             continue
         seen.append((time, id, hosts))
     seen.sort()

@@ -22,6 +22,7 @@ from sar_agent.fabric.model import I32, Bool
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
 EXAMPLES = 5
+WITHOUT_NODES = "jobs without nodes"
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,7 @@ class HistoryBuilder:
         """Adds a job; an impossible one is left out and counted."""
         names = tuple(hosts)
         if not names:
-            return self.leave_out("jobs without nodes", id)
+            return self.leave_out(WITHOUT_NODES, id)
         if end < start:
             return self.leave_out("jobs that end before they start (a clock jumped)", id)
         if end == start:
@@ -171,6 +172,13 @@ class HistoryBuilder:
         """The history. Raises `InputError` where no job is left."""
         if not self._rows:
             left = "; ".join(map(str, self._build_left()))
+            if self._left.keys() == {WITHOUT_NODES}:
+                raise InputError(
+                    "no job of the history has nodes",
+                    file=self.name,
+                    remedy="save the column NodeList of jobs that have run: sacct -a -X -P "
+                    "-S 2026-01-01 -o JobID,Start,End,State,NodeList",
+                )
             raise InputError(
                 "the history has no usable job" + (f" ({left})" if left else ""),
                 file=self.name,

@@ -15,9 +15,11 @@ from tests.bench import (
     assess_times,
     exceptions,
     failure_live,
+    job_days,
     live_pass,
     performance,
     second_start,
+    what_if,
 )
 from tests.bench.machine import machine
 from tests.bench.stored_results import StoredResults
@@ -28,6 +30,8 @@ BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
     "pass-live": live_pass.tables,
     "once": second_start.tables,
     "assess": assess_times.tables,
+    "what-if": what_if.tables,
+    "job-days": job_days.tables,
 }
 KEPT: dict[str, Callable[[bool, StoredResults], Iterator[Table]]] = {
     "exceptions": exceptions.tables,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from sar_agent.counters.port_errors import added, read_port_errors
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.cable_changes import cable_changes
-from sar_agent.fabric.odd_cables import odd_cables
+from sar_agent.fabric.odd_cables import cable_name, odd_cables
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.mapping import mix_of_records
@@ -82,6 +83,20 @@ def test_a_port_may_be_written_in_several_ways(tree: Fabric, form: str) -> None:
 def test_a_cable_may_be_written_as_our_reports_print_it(tree: Fabric) -> None:
     name = tree.channel_name(3).replace("->", "–")
     assert find_places(tree, [name]).channels == (3,)
+
+
+def test_a_switch_with_a_twin_and_a_dash_in_its_name_is_found_by_what_reports_print(
+    tree: Fabric,
+) -> None:
+    twin = "Voltaire 4036 - 36 QDR ports"
+    odd = replace(tree, switch_name=(twin, twin, *tree.switch_name[2:]))
+    channel = int(odd.channel_offset[1])
+    name = cable_name(odd, channel)
+    assert f'"{twin}" (0x' in name
+    assert find_places(odd, [name]).channels == (channel,)
+    single = replace(tree, switch_name=(twin, *tree.switch_name[1:]))
+    port = int(single.channel_port[0])
+    assert find_places(single, [f"{twin}[{port}]"]).channels == (0,)
 
 
 def test_a_pattern_names_several_switches_and_a_host_its_cables(tree: Fabric) -> None:
@@ -166,6 +181,28 @@ def test_two_readings_give_what_was_added_and_a_cleared_counter_counts_whole(
 
     before, after = (read_port_errors(reading(*each)) for each in (("a", 2, 9), ("b", 3, 4)))
     assert added(before, after).counts == {(0, 6, 5): {"link_downed": 1, "symbol_errors": 4}}
+
+
+def test_counters_of_other_dates_are_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Errors alone, as in the example, are enough; files the wrong way round are not."""
+    early, late = tmp_path / "early.pm", tmp_path / "late.pm"
+    text = (EXAMPLES / "ibdiagnet2.pm").read_text()
+    early.write_text(text)
+    late.write_text(text.replace("symbol_error_counter=14", "symbol_error_counter=20"))
+    os.utime(early, (1.6e9, 1.6e9))
+    os.utime(late, (1.7e9, 1.7e9))
+    given = [
+        *("cables", "--fabric", str(EXAMPLES / "cluster.ibnetdiscover")),
+        *("--jobs", str(EXAMPLES / "squeue.txt"), "--counters"),
+    ]
+    app([*given, str(early), "--counters", str(late)], standalone_mode=False)
+    said = capsys.readouterr()
+    assert '6 symbol errors at "S1-0"[8]' in said.out
+    assert "before 5 of 5 jobs started: what it counts is of other jobs" in said.err
+    with pytest.raises(InputError, match="give the earlier one first"):
+        app([*given, str(late), "--counters", str(early)], standalone_mode=False)
 
 
 def test_a_file_without_a_port_is_refused(tmp_path: Path) -> None:

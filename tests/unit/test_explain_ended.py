@@ -11,6 +11,7 @@ import pytest
 
 from sar_agent.agent.explain_ended import ended_job
 from sar_agent.agent.job_days import JobDay, JobDays
+from sar_agent.agent.user_page import user_page
 from sar_agent.config.model import Config, parse_config
 from sar_agent.errors import InputError
 
@@ -55,6 +56,16 @@ def test_other_users_are_named_where_the_site_allows_it(tmp_path: Path) -> None:
     open_ = ended_job(config(tmp_path, "explain_names_users = true"), "4711")
     assert "jobs 4713 (bob), 4714 and 12 more" in open_.words()
     assert open_.json()["users"] == {"4713": "bob"}
+
+
+def test_a_page_for_the_user_is_the_same_and_names_nobody_else(tmp_path: Path) -> None:
+    JobDays(tmp_path).put([replace(ROW, worst_link='"<b>"[4] -> "leaf2"[8]'), OTHER])
+    page = user_page(ended_job(config(tmp_path), "4711"))
+    assert "<h1>Did others slow job 4711?</h1>" in page and "job 4711 of alice" in page
+    assert "bob" not in page and "&lt;b&gt;" in page and "shared with jobs 4713, 4714" in page
+    assert page.count("<ul>") == page.count("</ul>") == 2
+    open_ = ended_job(config(tmp_path, "explain_names_users = true"), "4711")
+    assert "4713 (bob)" in user_page(open_)
 
 
 @pytest.mark.parametrize(

@@ -149,3 +149,9 @@ def test_an_archive_that_ends_in_the_middle(tmp_path: Path) -> None:
 def test_other_files_are_refused(text: str, word: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=word):
         read_history(write(tmp_path / "file", text))
+
+
+def test_a_history_without_nodes_names_the_column(tmp_path: Path) -> None:
+    text = "JobID|State|Start|End|NodeList\n1|COMPLETED|2026-01-01T00:00:00|2026-01-01T02:00:00|\n"
+    with pytest.raises(InputError, match="no job of the history has nodes; save the column NodeL"):
+        read_history(write(tmp_path / "sacct.txt", text))

@@ -78,6 +78,7 @@ def test_links_are_those_of_the_fabric_and_of_the_job(snapshot: PageSnapshot) ->
         link = json.loads(ask(app, "/api/link.json", f"link={cell}")[2])
         assert link["name"] == fabric.channel_name(c)
         users = {user["job"] for user in link["jobs"]}
+        assert all(user["since"] == snapshot.starts.get(user["job"]) for user in link["jobs"])
         for job in snapshot.mix.jobs:
             own = json.loads(ask(app, "/api/job.json", f"job={job.id}")[2])
             assert (cell in own["cells"]) == (job.id in users)

@@ -202,6 +202,12 @@ def test_place_on_the_example() -> None:
     assert queue["planned"][0]["shared"]
 
 
+def test_free_nodes_that_the_fabric_takes_for_storage_are_named() -> None:
+    nodes = ["--nodes", EXAMPLES / "sinfo.txt", "--storage-hosts", "n00[78]"]
+    said = sar_agent("place", *SITE, *nodes, "-N", "2").stderr
+    assert "free nodes are no compute hosts of the fabric" in said and "n007" in said
+
+
 def test_bad_input(tmp_path: Path) -> None:
     def refused(*arguments: str) -> str:
         result = sar_agent("place", *SITE, *arguments)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,9 +26,10 @@ from sar_agent.quality.channel_traffic import traffic_of
 from sar_agent.reports.places import Places, find_places
 from sar_agent.reports.screening import ranked_failures, worst_failures
 from sar_agent.reports.site_dumps import SiteDumps
-from sar_agent.reports.what_if import pulled, what_if
+from sar_agent.reports.what_if import names_of, pulled, what_if
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.lanes import routed
+from sar_agent.routing.routes import Routes
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 TREES = ("xgft:2;6,12;1,6", "xgft:3;4,4,6;1,3,4", "xgft:2;8,6;1,4")
@@ -78,12 +80,29 @@ def built_without(fabric: Fabric, switches: Iterable[int], channels: Iterable[in
     return builder.build()
 
 
+def reached_pairs(fabric: Fabric, routes: Routes) -> int:
+    """Ordered pairs of terminals that a packet gets across, walked entry by entry."""
+    found, table, ports = 0, routes.egress[0], fabric.channel_by_port
+    for to in range(fabric.terminals):
+        at = fabric.terminal_switch.copy()
+        for _ in range(fabric.switches):
+            channel = ports[at, np.minimum(table[to, at], ports.shape[1] - 1)]
+            moves = (at != fabric.terminal_switch[to]) & (channel >= 0)
+            at = np.where(moves, fabric.channel_target[channel], at)
+        at_end = (at == fabric.terminal_switch[to]) & (
+            table[to, at] == fabric.terminal_switch_port[to]
+        )
+        found += int(at_end.sum()) - 1
+    return found
+
+
 @pytest.mark.parametrize("spec", TREES)
 @pytest.mark.parametrize("engine", ["minhop", "ftree", "dfsssp"])
-def test_a_failure_has_the_load_of_a_fabric_that_never_had_the_part(spec: str, engine: str) -> None:
+def test_a_failure_is_that_of_a_fabric_that_never_had_the_part(spec: str, engine: str) -> None:
+    """23 random failures of each, 207 in all: pairs that are cut off, loads, the verdict."""
     dumps, rng = site(spec, engine), random.Random(7)
     failures = [each.places for each in ranked_failures(dumps)]
-    for places in rng.sample(failures, 12):
+    for places in rng.sample(failures, 23):
         found = pulled(dumps, load_engine(engine), places)
         bare = built_without(dumps.fabric, places.switches, places.channels)
         mix = on(dumps.mix, dumps.fabric, bare)
@@ -92,6 +111,8 @@ def test_a_failure_has_the_load_of_a_fabric_that_never_had_the_part(spec: str, e
         assert found.proved == verdict.passed
         assert found.load[1] == pytest.approx(traffic_of(bare, mix, routes).load.max(), rel=1e-6)
         assert set(dumps.fabric.hosts) - set(found.lost_hosts) == set(bare.hosts)
+        left = dumps.fabric.terminals - len(found.lost_hosts)
+        assert reached_pairs(bare, routes) == left * (left - 1)
 
 
 def test_the_estimate_names_the_worst_failures_of_an_engine_that_balances() -> None:
@@ -178,6 +199,13 @@ def test_commands_on_the_examples(capsys: pytest.CaptureFixture[str]) -> None:
         app([*given, "--down", "S2-0", "--add", "S2-0"], standalone_mode=False)
     with pytest.raises(InputError, match="not one switch"):
         app([*given, "--add", "S2-*"], standalone_mode=False)
+
+
+def test_switches_of_one_name_are_told_apart() -> None:
+    dumps = site(TREES[0], "minhop")
+    twins = replace(dumps.fabric, switch_name=("twin", "twin", *dumps.fabric.switch_name[2:]))
+    (name,) = names_of(twins, Places(switches=(1,)))
+    assert name == f'switch "twin" (0x{int(twins.switch_guid[1]):016x})'
 
 
 def test_places_of_a_rack() -> None:

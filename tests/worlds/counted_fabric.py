@@ -84,6 +84,7 @@ def snapshot_of(spec: str, jobs: int) -> PageSnapshot:
                   "since": now - 8000, "held": False, "routing": "sar-plus", "dumped": 0.0},
         fabric=fabric,
         mix=mix,
+        starts={mix.jobs[0].id: 1_790_000_000.0},
         routes=routes,
         measures=measures,
         window=window,

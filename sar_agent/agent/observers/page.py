@@ -45,7 +45,7 @@ class PageFeed:
 
     def __init__(self, parts: Parts) -> None:
         self.config, self.metrics, self.counted = parts.config, parts.metrics, parts.window
-        self.pages = LivePages()
+        self.pages, self.observer = LivePages(), parts.observer
         self._app = WebApp(self.pages, self.config.agent.page)
         self.metrics.page = self.metrics.page or self._app
         self.problems = parts.problems
@@ -102,6 +102,7 @@ class PageFeed:
                 in_force=self._shown(status, current.state),
                 fabric=fabric,
                 mix=self._mix,
+                starts={r.id: r.start for r in self.observer.running() if r.start},
                 routes=in_force.routes if in_force and measures else None,
                 measures=measures,
                 planned=_planned(current) if agent.mode == "observe" and measures else None,

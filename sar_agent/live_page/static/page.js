@@ -205,7 +205,7 @@ async function showJob() {
 async function showLink(cell) {
   const link = await ask(`api/link.json?link=${cell}`).catch(() => null);
   if (!link || cell !== Heat.cursor()) return;
-  const users = link.jobs.slice(0, 6).map((one) => `${one.job} (${one.routes})`).join(", ");
+  const users = link.jobs.slice(0, 6).map((one) => `${one.job} (${one.routes}${one.since ? `, since ${moment(one.since)}` : ""})`).join(", ");
   const more = link.jobs.length > 6 ? ` and ${link.jobs.length - 6} more` : "";
   by("readout").textContent = `${plain(link.name)}: predicted ${load(link.predicted)}, counted ${percent(link.counted)} of ${Math.round(link.rate)} Gbit/s`
     + (link.waits ? `, ${Math.round(link.waits).toLocaleString("en")} waits a second` : "")

@@ -129,10 +129,11 @@ def more(
     other: Sequence[float],
     digits: int = 2,
     what: str = "times",
+    least: float = 1.0,
 ) -> Claim:
-    """The claim that `one` is above `other` on the same seeds."""
+    """The claim that `one` is more than `least` times `other` on the same seeds."""
     ratio = times_as_much(one, other)
-    return order(says, told_apart(ratio), f"{ratio.words(digits)} {what}")
+    return order(says, told_apart(ratio, least), f"{ratio.words(digits)} {what}")
 
 
 def verdict(claims: Sequence[Claim], because: str = "", how: str = "") -> str:
