@@ -14,17 +14,8 @@ from sar_lab.research.papers.worded_claims import judged
 from sar_lab.research.statistics import Estimate, median_of
 
 UTILIZATIONS = (0.1, 0.3, 0.5, 0.7, 0.9)
-HOW = (
-    "Max-min fair fluid model; key requests take no time; the speed of a message follows from its "
-    f"links alone. A round of a barrier takes {1e6 * ROUND:g} µs, as a small MPI message did on "
-    "InfiniBand (pages/simulate.md). Hosts of an application are drawn at random, sizes "
-    "are powers of two. The adaptive peer is similar to Conga, not Conga itself (same page): a "
-    "leaf chooses a path for a whole message, by loads of the last "
-    f"{1e6 * CONGA.feedback:g} µs, fitted after a look at eight such peers. Our keys colour "
-    "evenly and our shift is an exact assignment; as printed, a key is repeated maximum matchings, "
-    "and its fullest colour takes the emptiest middle switch: that with the fewest flows, or the "
-    "one where these flows' own links are least loaded."
-)
+PEERS = {"round_us": 1e6 * ROUND, "feedback_us": 1e6 * CONGA.feedback}
+"""For the text that the rows share."""
 REFERENCE = "nrk"
 FITTED = "with a fitted Conga"
 Curves = dict[str, dict[float, list[float]]]
@@ -103,8 +94,6 @@ def figure_of(
     x: str,
     unit: str = "",
     *,
-    how: str = HOW,
-    because: str = "",
     published: Mapping[str, tuple[float, float]] | None = None,
 ) -> Outcome:
     """A panel and a table for each number of applications, over `x`, which is a utilization if it
@@ -113,13 +102,11 @@ def figure_of(
     claims, printed = with_printed(claims_of, results)
     return Outcome(
         claims,
-        how,
-        because=because,
         qualified=qualified(claims, printed),
+        words=PEERS,
         as_printed=printed,
         tables=[table(f"{title}, {unit or x}", each) for title, each in panels.items()],
         draw=lambda figure: draw(figure, panels, x, log=bool(unit), published=published),
-        size=(9.0, 5.0),
     )
 
 

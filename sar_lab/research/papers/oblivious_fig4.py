@@ -17,10 +17,7 @@ from sar_lab.research.papers.worded_claims import MEDIANS, PLAIN, Draws, judged
 from sar_lab.research.papers.xgft_slowdown import choice_of, slimmed
 from sar_lab.research.statistics import median_of
 
-WHERE = "oblivious-xgft-2009, Fig. 4"
-CLASS = "E"
 SAID = quotes("oblivious-fig4")
-SEEDS = 60
 PRINTED = 3840
 """Routes of a root of S-mod-k and D-mod-k with 16 roots, and of the emptier ones of 10."""
 ENGINES = ("smodk", "dmodk", "random", "rnca-u", "rnca-d")
@@ -38,7 +35,7 @@ def routes_per_root(name: str, roots: int, seed: int = 0) -> Counts:
     return np.bincount(paths.nca(source[far], destination[far]), minlength=roots)
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def oblivious_fig4(seeds: Sequence[int]) -> Outcome:
     """The counts for both trees."""
     counts = {
         (name, roots): [routes_per_root(name, roots, s) for s in (seeds if name in DRAWN else (0,))]
@@ -88,11 +85,8 @@ def run(seeds: Sequence[int]) -> Outcome:
     ]
     return Outcome(
         claims,
-        "All ordered pairs of the 256 hosts that a root joins. The paper's H-Rand-U and -D are "
-        "our r-NCA-u and -d; that the published tree is XGFT(2;16,16;1,10) is in ERRATA.",
         tables=[ResultTable(["engine", "roots", "least routes of a root", "most"], rows)],
         draw=lambda figure: _draw(figure, counts),
-        size=(10.0, 5.0),
     )
 
 

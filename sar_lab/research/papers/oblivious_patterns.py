@@ -20,10 +20,7 @@ from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import COLOURS, LABELS
 from sar_lab.research.papers.published import quotes
 
-WHERE = "oblivious-xgft-2009, Section VII-C"
-CLASS = "E"
 SAID = quotes("oblivious-patterns")
-SEEDS = 1
 SLIMMED = "xgft:3;4,8,8;1,3,5"
 DEGREES = (2, 4, 8)
 SAMPLE = 500
@@ -62,7 +59,7 @@ def network_contention(spec: str, name: str, patterns: I32) -> Histogram:
     return worst
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def oblivious_patterns(seeds: Sequence[int]) -> Outcome:
     """Unions of permutations on the paper's tree, and on a slimmed one of three levels."""
     claims, rows, drawn = [], [], {}
     for spec in (LARGE, SLIMMED):
@@ -92,11 +89,8 @@ def run(seeds: Sequence[int]) -> Outcome:
     head = ["tree", "contention of the patterns", "least", "mean", "most"]
     return Outcome(
         claims,
-        f"{SAMPLE:,} random unions of permutations for each line; each pattern is compared with "
-        "its own inverse. On the same patterns the two engines differ by chance only.",
         tables=[ResultTable(head, rows)],
         draw=lambda figure: _draw(figure, drawn),
-        size=(9.0, 3.4),
     )
 
 

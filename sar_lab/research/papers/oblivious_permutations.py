@@ -25,10 +25,7 @@ from sar_lab.research.papers.pictures import COLOURS, LABELS
 from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.xgft_slowdown import choice_of
 
-WHERE = "oblivious-xgft-2009, Section VII-B"
-CLASS = "E"
 SAID = quotes("oblivious-permutations")
-SEEDS = 1
 SMALL = "xgft:2;4,2;1,3"
 LARGE = "xgft:2;16,16;1,16"
 SAMPLE = 20_000
@@ -66,7 +63,7 @@ def histograms(spec: str, rows: I32, other: I32) -> dict[str, Histogram]:
     return {name: np.bincount(each, minlength=size) for name, each in both.items()}
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def oblivious_permutations(seeds: Sequence[int]) -> Outcome:
     """All permutations on a small tree, and a sample on the tree of the paper."""
     everything = np.array(list(permutations(range(8))), np.int32)
     random = np.random.default_rng(list(seeds))
@@ -95,8 +92,6 @@ def run(seeds: Sequence[int]) -> Outcome:
     ]  # fmt: skip
     return Outcome(
         claims,
-        "Contention is the largest number of flows on a channel. In the last two lines both "
-        "engines route the same draws: there they differ, but only by chance.",
         tables=[ResultTable(["tree", "permutations with contention", *map(str, range(9))], rows)],
         draw=lambda figure: _draw(figure, all_of_them, sample),
     )

@@ -20,17 +20,13 @@ from sar_lab.research.papers.pftree_delays import (
     Delays,
     delays,
 )
-from sar_lab.research.papers.pftree_table4 import NO_NOISE
 from sar_lab.research.papers.pftree_trees import TREES, Table3Tree
 from sar_lab.research.papers.pictures import COLOURS, LABELS, spans
 from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.worded_claims import Draws, judged
 from sar_lab.research.statistics import Estimate
 
-WHERE = "pftree-2016, Fig. 10"
-CLASS = "S"
 SAID = quotes("pftree-fig10")
-SEEDS = 10
 RUNS = 500
 NOISES = ("null", "alltoall")
 PRINTED = {
@@ -49,7 +45,7 @@ SHOWN = (PLAIN, SHORT, EXT)
 """In the picture: `ftree` and our own engines coincide with one of these."""
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def pftree_fig10(seeds: Sequence[int]) -> Outcome:
     """Draws of victims on nine trees."""
     results: dict[Key, Delays] = {}
     for tree in TREES:
@@ -65,15 +61,10 @@ def run(seeds: Sequence[int]) -> Outcome:
     words = ", ".join(f"{n}: {each.words()}" for n, each in halves.items())
     return Outcome(
         _claims(results, PLAIN),
-        f"{len(seeds)} draws of victims, each routed and simulated {RUNS} times. Scatter is "
-        "shown, but not judged (ERRATA). Ratios are of the same draws. pFTree-Ext has no quota of "
-        f"ways, as in pftree-fig11; its all-to-all takes, as a share of pFTree's, {words}.",
-        because=NO_NOISE,
-        qualified="with a rule for pFTree-Ext's ways that was fitted",
         as_printed={LABELS[engine]: _claims(results, engine) for engine in READINGS},
+        words={"halves": words},
         tables=[_table(results, pattern) for pattern in PATTERNS],
         draw=lambda figure: _draw(figure, results),
-        size=(9.5, 6.0),
     )
 
 

@@ -17,10 +17,7 @@ from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.worded_claims import Draws, judged
 from sar_lab.research.statistics import Estimate, median_of
 
-WHERE = "pftree-2016, Fig. 11"
-CLASS = "S"
 SAID = quotes("pftree-fig11")
-SEEDS = 10
 PRINTED = dict(zip((32, 64), SAID["pftree"].numbers, strict=False))
 """Nodes → pFTree's effective bisection bandwidth."""
 PRINTED_EXT = {32: SAID["ext"].numbers[0], 48: SAID["ext"].numbers[3]}
@@ -48,7 +45,7 @@ def bandwidth(tree: Table3Tree, engine: str, seeds: Sequence[int]) -> Estimate:
     return median_of(means)
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def pftree_fig11(seeds: Sequence[int]) -> Outcome:
     """10 draws of victims on nine trees."""
     results = {
         (engine, tree.nodes): bandwidth(tree, engine, seeds) for tree in TREES for engine in ENGINES
@@ -59,15 +56,9 @@ def run(seeds: Sequence[int]) -> Outcome:
     ]
     return Outcome(
         _claims(results, PLAIN),
-        f"{len(seeds)} draws of victims, {RUNS} random bisections of the others each. pFTree-Ext "
-        "without a quota lets a `phy` partition take a way up for each of its hosts at a leaf, "
-        "but never the last; our pFTree-Ext gives it its share of the hosts, a quarter here, and "
-        "leaves the others what is theirs.",
-        qualified="with a rule for pFTree-Ext's ways that was fitted to Table 4",
         as_printed={LABELS[engine]: _claims(results, engine) for engine in READINGS},
         tables=[ResultTable(["bandwidth", *(str(tree.nodes) for tree in TREES)], rows)],
         draw=lambda figure: _draw(figure, results),
-        size=(8.6, 4.2),
     )
 
 

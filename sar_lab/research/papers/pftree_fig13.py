@@ -8,20 +8,17 @@ from sar_lab.research.papers.claims import NEAR, value
 from sar_lab.research.papers.outcome import Outcome
 from sar_lab.research.papers.pftree_trees import TREES
 from sar_lab.research.papers.published import quotes
-from sar_lab.research.papers.receivers import HOW, by_label, over_trees, panels_outcome
+from sar_lab.research.papers.receivers import by_label, over_trees, panels_outcome
 from sar_lab.research.papers.worded_claims import PLAIN, judged
 
-WHERE = "pftree-2016, Fig. 13"
-CLASS = "E"
 SAID = quotes("pftree-fig13")
-SEEDS = 5
 _MEANS = SAID["down"].numbers
 PRINTED = {("pftree-printed", 32): _MEANS[0], ("pftree-printed", 1024): _MEANS[2],
            ("pftree-wt", 32): 0.0, ("pftree-wt", 1024): 0.0}  # fmt: skip
 """(engine, nodes) → mean contention down."""
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def pftree_fig13(seeds: Sequence[int]) -> Outcome:
     """Experiments with 1 … all victims of a leaf switch as receivers."""
     down, up = (over_trees(seeds, field) for field in ("down", "up"))
     more = {
@@ -49,8 +46,6 @@ def run(seeds: Sequence[int]) -> Outcome:
     ]  # fmt: skip
     return panels_outcome(
         claims,
-        f"{HOW} The printed mean of 8.6 cannot be: for the same experiments Fig. 14 prints 41.1 "
-        "contended links on average, and each adds at least 1 (pages/not-reproduced.md).",
         [
             ("down", down, "total contention down", PRINTED),
             ("up", up, "total contention up", {}),

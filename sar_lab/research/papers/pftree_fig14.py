@@ -8,18 +8,15 @@ from sar_lab.research.papers.claims import NEAR, value
 from sar_lab.research.papers.outcome import Outcome
 from sar_lab.research.papers.pftree_trees import TREES
 from sar_lab.research.papers.published import quotes
-from sar_lab.research.papers.receivers import HOW, by_label, over_trees, panels_outcome
+from sar_lab.research.papers.receivers import by_label, over_trees, panels_outcome
 from sar_lab.research.papers.worded_claims import PLAIN, judged
 
-WHERE = "pftree-2016, Fig. 14"
-CLASS = "S"
 SAID = quotes("pftree-fig14")
-SEEDS = 5
 PRINTED = {("pftree-printed", 1024): SAID["down"].numbers[0], ("pftree-wt", 1024): 0.0}
 """(engine, nodes) → mean contended links down."""
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def pftree_fig14(seeds: Sequence[int]) -> Outcome:
     """The experiments of Fig. 13."""
     down, up = (over_trees(seeds, field) for field in ("links_down", "links_up"))
     worst = max(down["pftree-wt", t.nodes].most for t in TREES)
@@ -34,7 +31,6 @@ def run(seeds: Sequence[int]) -> Outcome:
     ]  # fmt: skip
     return panels_outcome(
         claims,
-        HOW,
         [
             ("down", down, "contended links down", PRINTED),
             ("up", up, "contended links up", {}),

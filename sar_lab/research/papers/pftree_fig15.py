@@ -7,23 +7,19 @@ from collections.abc import Sequence
 
 from sar_lab.research.papers.claims import NEAR, value
 from sar_lab.research.papers.outcome import Outcome
-from sar_lab.research.papers.pftree_table4 import NO_NOISE
 from sar_lab.research.papers.pftree_trees import TREES
 from sar_lab.research.papers.published import quotes
-from sar_lab.research.papers.receivers import HOW, by_label, over_trees, panels_outcome
+from sar_lab.research.papers.receivers import by_label, over_trees, panels_outcome
 from sar_lab.research.papers.worded_claims import PLAIN, judged
 
-WHERE = "pftree-2016, Fig. 15"
-CLASS = "S"
 SAID = quotes("pftree-fig15")
-SEEDS = 5
 PRINTED = dict(zip((("pftree-printed", 32), ("pftree-wt", 32)), SAID["small"].numbers,
                    strict=False))  # fmt: skip
 """(engine, nodes) → mean interference."""
 NODES = [tree.nodes for tree in TREES]
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def pftree_fig15(seeds: Sequence[int]) -> Outcome:
     """The experiments of Fig. 13."""
     results = over_trees(seeds, "interference")
     means = {n: (results["pftree-printed", n].mean, results["pftree-wt", n].mean) for n in NODES}
@@ -37,11 +33,5 @@ def run(seeds: Sequence[int]) -> Outcome:
               said=SAID["small"]),
         value("1,024 nodes: pFTree-Wt above pFTree, %", SAID["large"], last, NEAR),
     ]  # fmt: skip
-    return panels_outcome(
-        claims,
-        f"{HOW} Interference is counted per link and flow, as in the text: occurrences of a flow "
-        "that shares a link with a flow of the other partition.",
-        [("interference", results, "flows on links of both partitions", PRINTED)],
-        because=NO_NOISE,
-        size=(7.0, 4.2),
-    )
+    panel = ("interference", results, "flows on links of both partitions", PRINTED)
+    return panels_outcome(claims, [panel])

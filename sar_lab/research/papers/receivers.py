@@ -26,14 +26,6 @@ from sar_lab.research.papers.worded_claims import Draws
 
 ENGINES = ("pftree-printed", "pftree-wt", "pftree")
 WEIGHT = 100.0
-HOW = (
-    "Draws of victims, and of 1 … all victims under each leaf switch as receivers; means over all "
-    "these experiments, least and most as error bars, as in the paper."
-)
-DRAWS = (
-    "which of several equally loaded ports is taken, and which victims and receivers are drawn, is "
-    "not printed"
-)
 I64 = NDArray[np.int64]
 
 
@@ -152,11 +144,7 @@ def by_label(results: Mapping[tuple[str, int], MeanAndRange]) -> dict[str, list[
 
 def panels_outcome(
     claims: Sequence[Claim],
-    how: str,
     panels: Sequence[tuple[str, Spreads, str, Printed]],
-    *,
-    because: str = DRAWS,
-    size: tuple[float, float] = (9.5, 4.2),
 ) -> Outcome:
     """With a picture of panels. A panel has the title of its table, its values, the title of its
     picture, and published means."""
@@ -170,7 +158,7 @@ def panels_outcome(
         legend(figure, ncols=3, fontsize="small", title=title)
 
     tables = [_table(title, values) for title, values, *_ in panels]
-    return Outcome(claims, how, because=because, tables=tables, draw=draw, size=size)
+    return Outcome(claims, tables, draw)
 
 
 def _ranges(axes: Axes, values: Spreads, title: str, printed: Printed) -> None:

@@ -25,10 +25,7 @@ from sar_lab.research.papers.worded_claims import MEANS, Draws, judged
 from sar_lab.research.statistics import Estimate, bootstrap_of, median_of
 from sar_lab.research.trace.phase_keys import KINDS
 
-WHERE = "routing-keys-2017, Fig. 4"
-CLASS = "S"
 SAID = quotes("routing-keys-fig4")
-SEEDS = 20
 SIDES = (8, 16, 24, 32, 40, 48, 56, 64)
 LOAD, FLOWS = 0.6, 10
 PRINTED = ("nrk-printed", "nrk-printed-links")
@@ -36,7 +33,7 @@ ENGINES = ("dmodk", "ark", "nrk", *PRINTED)
 Rows = dict[str, dict[int, Estimate]]
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def routing_keys_fig4(seeds: Sequence[int]) -> Outcome:
     """Networks of n = 64 … 4,096 hosts."""
     results: dict[tuple[str, int], list[int]] = {}
     for side in SIDES:
@@ -60,16 +57,9 @@ def run(seeds: Sequence[int]) -> Outcome:
     ]
     return Outcome(
         claims_of(drawn, sizes),
-        f"Flows on the fullest link, median [95 %] · mean of {len(seeds)} draws. The paper does "
-        "not say how flows are distributed over applications; here each flow belongs to any "
-        "application with equal chance. ARK, which the figure does not have, assigns middle "
-        "switches to every application from the first one on. As printed, a key is repeated "
-        "maximum matchings, and its fullest colour takes the emptiest middle switch.",
-        qualified="with our keys and shift",
         as_printed=printed,
         tables=[ResultTable(["hosts", *(LABELS[e] for e in ENGINES)], cells)],
         draw=lambda figure: _draw(figure, drawn),
-        size=(6.0, 3.6),
     )
 
 

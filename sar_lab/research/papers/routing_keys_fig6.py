@@ -8,7 +8,7 @@ from itertools import product
 
 from sar_lab.research.papers.claims import Claim, times_as_much
 from sar_lab.research.papers.keys_curves import (
-    HOW,
+    PEERS,
     UTILIZATIONS,
     Curves,
     curves,
@@ -22,30 +22,24 @@ from sar_lab.research.papers.keys_curves import (
 from sar_lab.research.papers.keys_runs import KILO, SMALL, Setup
 from sar_lab.research.papers.outcome import Outcome, ResultTable
 from sar_lab.research.papers.published import quotes
-from sar_lab.research.papers.routing_keys_fig7 import BECAUSE
 from sar_lab.research.papers.worded_claims import PLAIN, judged
 from sar_lab.research.trace.adaptive import AdaptiveRouting
 
-WHERE = "routing-keys-2017, Fig. 6"
-CLASS = "Q"
 SAID = quotes("routing-keys-fig6")
-SEEDS = 10
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def routing_keys_fig6(seeds: Sequence[int]) -> Outcome:
     """Runs with messages of 4 to 256 KB and four rounds of six phases."""
     setups = {u: Setup(SMALL, 6, u, iterations=4) for u in UTILIZATIONS}
     results = curves(setups, seeds)
     claims, printed = with_printed(claims_of, {6: results})
     return Outcome(
         claims,
-        HOW,
-        because=BECAUSE,
         qualified=qualified(claims, printed),
+        words=PEERS,
         as_printed=printed,
         tables=[table("utilization", results), peers(setups, results, seeds)],
         draw=lambda figure: draw(figure, {"216 hosts, 6 applications": results}, "utilization"),
-        size=(6.0, 5.0),
     )
 
 

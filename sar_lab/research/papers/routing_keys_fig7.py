@@ -20,25 +20,18 @@ from sar_lab.research.papers.pictures import LABELS
 from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.worded_claims import PLAIN, judged
 
-WHERE = "routing-keys-2017, Fig. 7"
-CLASS = "Q"
 SAID = quotes("routing-keys-fig7")
-SEEDS = 6
 APPLICATIONS = (2, 8, 32)
-BECAUSE = (
-    "message sizes follow a distribution of ours, and a fluid adaptive peer suffers only from "
-    "outdated loads, not from queues and reordering"
-)
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def routing_keys_fig7(seeds: Sequence[int]) -> Outcome:
     """Runs with messages of 4 to 256 KB."""
     results = {
         apps: curves({u: Setup(LARGE, apps, u) for u in UTILIZATIONS}, seeds)
         for apps in APPLICATIONS
     }
     printed = {"2 applications": (0.1, SAID["times"].number)}
-    return figure_of(claims_of, results, "utilization", because=BECAUSE, published=printed)
+    return figure_of(claims_of, results, "utilization", published=printed)
 
 
 def claims_of(results: Mapping[int, Curves]) -> list[Claim]:

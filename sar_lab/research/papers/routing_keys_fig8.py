@@ -20,27 +20,17 @@ from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.routing_keys_fig7 import APPLICATIONS
 from sar_lab.research.papers.worded_claims import judged
 
-WHERE = "routing-keys-2017, Fig. 8"
-CLASS = "Q"
 SAID = quotes("routing-keys-fig8")
-SEEDS = 6
 SIZES = (32 * KILO, 32 * KILO)
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def routing_keys_fig8(seeds: Sequence[int]) -> Outcome:
     """Runs with 2, 8 and 32 applications."""
     results = {
         apps: curves({u: Setup(LARGE, apps, u, SIZES) for u in UTILIZATIONS}, seeds)
         for apps in APPLICATIONS
     }
-    return figure_of(
-        claims_of,
-        results,
-        "utilization",
-        because="with 2 applications almost all contention is between messages of one phase (NRK "
-        "takes as long as ARK), which ARK removes whatever their size; barriers hide it only where "
-        "applications are smaller",
-    )
+    return figure_of(claims_of, results, "utilization")
 
 
 def claims_of(results: Mapping[int, Curves]) -> list[Claim]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sar_lab.research.papers.claims import Claim, times_as_much
-from sar_lab.research.papers.keys_curves import HOW, Curves, curves, faster, figure_of
+from sar_lab.research.papers.keys_curves import Curves, curves, faster, figure_of
 from sar_lab.research.papers.keys_runs import ENGINES, KILO, LARGE, Setup
 from sar_lab.research.papers.outcome import Outcome
 from sar_lab.research.papers.pictures import LABELS
@@ -13,24 +13,20 @@ from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.routing_keys_fig7 import APPLICATIONS
 from sar_lab.research.papers.worded_claims import judged
 
-WHERE = "routing-keys-2017, Fig. 9"
-CLASS = "Q"
 SAID = quotes("routing-keys-fig9")
-SEEDS = 6
 SIZES = (16, 64, 256)
 """KB; each rank sends 256 KB in each direction in total."""
 UTILIZATION = 0.3
 """The paper does not give it."""
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def routing_keys_fig9(seeds: Sequence[int]) -> Outcome:
     """Runs with 2, 8 and 32 applications."""
     results = {
         apps: curves({float(size): _setup(apps, size) for size in SIZES}, seeds)
         for apps in APPLICATIONS
     }
-    how = f"{HOW} Utilization {UTILIZATION:g}, which the paper does not say."
-    return figure_of(claims_of, results, "KB a message", "KB", how=how)
+    return figure_of(claims_of, results, "KB a message", "KB")
 
 
 def claims_of(results: Mapping[int, Curves]) -> list[Claim]:

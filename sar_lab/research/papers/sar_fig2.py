@@ -25,10 +25,7 @@ from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.worded_claims import judged
 from sar_lab.research.statistics import Estimate, median_of
 
-WHERE = "sar-2016, Fig. 2"
-CLASS = "Q"
 SAID = quotes("sar-fig2")
-SEEDS = 10
 TREES = {"1:1": "xgft:2;36,18;1,36", "2:1": "xgft:2;36,18;1,18", "3:1": "xgft:2;36,18;1,12"}
 """648 hosts on 18 leaf switches, by oversubscription."""
 HOSTS = (18, 43, 72, 108, 216)
@@ -44,7 +41,7 @@ Point = dict[str, list[Measures]]
 """Engine → the measures of each seed."""
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def sar_fig2(seeds: Sequence[int]) -> Outcome:
     """Runs every engine on the jobs of each seed; sar-plus for the figure only."""
     points: dict[tuple[str, int], Point] = {}
     for ratio, spec in TREES.items():
@@ -83,19 +80,11 @@ def run(seeds: Sequence[int]) -> Outcome:
     sweep = [[r, *(_share(points[r, hosts]).words() for hosts in HOSTS)] for r in TREES]
     return Outcome(
         claims,
-        f"{TREES['3:1']}, three jobs of {FIGURE[1]} hosts drawn at random; tree and sizes are not "
-        "in the text and were chosen because they come near its numbers. The last table is the "
-        "test: SAR's peak as a share of the better oblivious one, over oversubscription and job "
-        "size; above 1 Algorithm 1 loses. Baselines are OpenSM's own "
-        "tables. Medians over seeds; the heat maps show the first one.",
-        because="tree, job sizes and placement are not in the text",
-        qualified="on a fitted tree",
         tables=[
             ResultTable(["", "largest effective EFI", "dark fiber, %"], rows),
             ResultTable(["SAR's share of the peak; hosts of a job", *map(str, HOSTS)], sweep),
         ],
         draw=lambda picture: _draw(picture, xgft_fabric(TREES[FIGURE[0]]), points),
-        size=(9.5, 7.0),
     )
 
 

@@ -12,19 +12,16 @@ from sar_lab.research.papers.claims import Claim
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import COLOURS
 from sar_lab.research.papers.published import quotes
-from sar_lab.research.papers.sar_history import BECAUSE, HOW, LABELS, OTHERS, SYSTEMS, month
+from sar_lab.research.papers.sar_history import LABELS, OTHERS, SYSTEMS, month
 from sar_lab.research.papers.worded_claims import PLAIN, judged
 
-WHERE = "sar-2016, Fig. 7"
-CLASS = "S"
 SAID = quotes("sar-fig7")
-SEEDS = 1
 _QUOTES = dict(zip(METRICS, ("peak", "job", "dark", "links"), strict=True))
 Series = dict[str, dict[str, F64]]
 """Engine → metric → float64[samples]."""
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def sar_fig7(seeds: Sequence[int]) -> Outcome:
     """Runs one month of each machine with the first seed."""
     results: dict[str, Series] = {}
     for system in SYSTEMS:
@@ -46,11 +43,8 @@ def run(seeds: Sequence[int]) -> Outcome:
     ]
     return Outcome(
         claims,
-        f"{HOW} A claim holds if it holds at most samples.",
-        because=BECAUSE,
         tables=[ResultTable(["stand-in", "mean", *(name for name, _ in METRICS.values())], rows)],
         draw=lambda figure: _draw(figure, results),
-        size=(10.0, 9.0),
     )
 
 

@@ -19,10 +19,7 @@ from sar_lab.research.papers.pictures import COLOURS, LABELS, bars
 from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.worded_claims import judged
 
-WHERE = "sar-2016, Fig. 8"
-CLASS = "Q"
 SAID = quotes("sar-fig8")
-SEEDS = 40
 HOSTS, LEAVES = 28, 10
 _RATIO = 1 + SAID["dfsssp"].number / 100
 _LESS = [1 - percent / 100 for percent in SAID["sar"].numbers]
@@ -48,7 +45,7 @@ def scattered_job(fabric: Fabric, seed: int) -> Job:
     return make_job("fig8", np.concatenate(hosts))
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def sar_fig8(seeds: Sequence[int]) -> Outcome:
     """Each seed is another placement of the job; as in the paper, no other job sends."""
     fabric = load_fabric("standin:taurus")
     drawn: dict[tuple[str, str], list[float]] = {}
@@ -72,12 +69,6 @@ def run(seeds: Sequence[int]) -> Outcome:
     ]  # fmt: skip
     return Outcome(
         claims,
-        "The Taurus stand-in, 28 hosts drawn on ten leaf switches of one island of 612, max-min "
-        "fair fluid model, no other job sends. Times are multiples of the time on a network "
-        "without contention; medians over placements. Open MPI's fixed rule sends all-to-all "
-        "blocks from 3,000 bytes in pairs, so 1 MiB goes one after the other; its library's time "
-        "is not modelled. fat-tree and DFSSSP are OpenSM's own tables.",
-        because="the paper's placement is one draw, and its machine ran other jobs meanwhile",
         tables=[
             median_table(
                 "time",
@@ -87,7 +78,6 @@ def run(seeds: Sequence[int]) -> Outcome:
             )
         ],
         draw=lambda figure: _draw(figure, drawn),
-        size=(10.0, 3.8),
     )
 
 

@@ -27,10 +27,7 @@ from sar_lab.research.papers.sar_fig6 import RECEIVER, SENDER, ranks
 from sar_lab.research.papers.worded_claims import PLAIN, judged
 from sar_lab.research.recorded_update import TESTBED, path_channels, recorded_update
 
-WHERE = "sar-2016, Fig. 9"
-CLASS = "Q"
 SAID = quotes("sar-fig9")
-SEEDS = 0
 GIGABIT = 32.0
 """Data rate of QDR, 4 lanes of 10 Gbit/s with 8 of 10 bits."""
 HOST_GIGABIT = 2 * GIGABIT
@@ -61,7 +58,7 @@ class SentSeries:
         return found
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def sar_fig9(seeds: Sequence[int]) -> Outcome:
     """The stream beside the recorded update, with and without a pause while queue pairs drain."""
     moves = _moves()
     plain, drained = series(drain=False), series(drain=True)
@@ -91,17 +88,9 @@ def run(seeds: Sequence[int]) -> Outcome:
     ]
     return Outcome(
         claims,
-        f"{TESTBED}, links of {GIGABIT:g} Gbit/s between switches; messages of 1 MiB follow each "
-        f"other; a look at the counters every {EVERY:g} s; {DELAY:g} s more between unpath and "
-        "repath, as in the paper. After the update the paper's traffic is on the first link again, "
-        f"ours stays on cable {_words(after)}, where the new tables have it. The throughput is "
-        "judged with draining: without it, as in the paper, nothing in this model could lower it.",
-        because="a rank that drains sends nothing while it moves; in the record that took as long "
-        "as modelled queue pairs on a busy machine took, and how long an adapter takes is not "
-        "known to us. The paper's adapters could not drain",
+        words={"cable": _words(after)},
         tables=[ResultTable(["", "value"], rows)],
         draw=lambda figure: _draw(figure, plain, drained, moves),
-        size=(8.4, 4.4),
     )
 
 

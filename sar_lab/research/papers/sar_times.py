@@ -23,10 +23,7 @@ from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.published import quotes
 from sar_lab.research.recorded_update import recorded_update
 
-WHERE = "sar-2016, Sections 4.3.1 and 4.3.3"
-CLASS = "N"
 SAID = quotes("sar-times")
-SEEDS = 1
 DAYS = 30
 EVERY = 300.0
 """Seconds between two runs of the tool."""
@@ -34,7 +31,7 @@ MEAN, LEAST, MOST_SHARE, LIMIT = 16.0, 0.02, 99.1, 120.0
 F64 = NDArray[np.float64]
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def sar_times(seeds: Sequence[int]) -> Outcome:
     """A month of polls, one after the other."""
     seconds = np.concatenate([poll_seconds(seed) for seed in seeds])
     mean = float(seconds.mean())
@@ -53,15 +50,9 @@ def run(seeds: Sequence[int]) -> Outcome:
     ]  # fmt: skip
     return Outcome(
         [],
-        "Nothing is claimed: the paper's times are those of its Slurm and switches. "
-        f"{len(seconds):,} polls of a month of the Taurus stand-in, one every {EVERY:g} s, parsed "
-        "and compared in one process on a busy machine. squeue's own time is no part of ours: it "
-        "depends on the load of Slurm's controller, which nobody published. Times of whole passes "
-        "with 5,000 jobs, and of 8,054 blocks of tables, are in benchmarks.md; under ibsim a block "
-        "is a message between processes, not the 4.6 µs of a switch.",
+        words={"polls": len(seconds)},
         tables=[ResultTable(["", "published", "ours"], rows)],
         draw=lambda figure: _draw(figure, seconds),
-        size=(6.4, 3.6),
     )
 
 

@@ -42,10 +42,6 @@ from sar_lab.research.papers.worded_claims import PLAIN, judged
 from sar_lab.research.statistics import median_of
 from sar_lab.research.trace.groups import all_pairs
 
-WHERE = "ours: adaptive routing per packet under incast, grids and offered load"
-CLASS = "Q"
-PUBLISHED = "no paper's: where adaptive routing per packet helps, and what it leaves"
-SEEDS = 6
 SPEC = "xgft:2;12,24;1,12"
 MODEL = PacketModel()
 SEGMENTS = 480
@@ -102,7 +98,7 @@ def load_name(load: float) -> str:
 PATTERNS = (INCAST, GRID, *map(load_name, LOADS))
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def adaptive_patterns(seeds: Sequence[int]) -> Outcome:
     """All patterns and rows on the mixes of the seeds."""
     results: Results = {pattern: {} for pattern in PATTERNS}
     for seed in seeds:
@@ -128,15 +124,8 @@ def run(seeds: Sequence[int]) -> Outcome:
     ]
     return Outcome(
         claims_of(results),
-        f"{SPEC}, {len(seeds)} mixes of jobs on 85 % of its hosts, drawn at random. Segments of "
-        f"{MODEL.segment_bytes:,} bytes, buffers of {MODEL.buffer_segments} a link; {SEGMENTS} "
-        f"segments a host, {STEPS} steps on a grid; under a load, messages of {MESSAGE} segments "
-        "from each host to one other of its job, at random moments. Slowdowns are against a "
-        "crossbar of the same links, on which the job or message is alone. Reordering costs "
-        "nothing.",
         tables=tables,
         draw=lambda figure: _draw(figure, results),
-        size=(11.0, 4.6),
     )
 
 

@@ -43,13 +43,6 @@ from sar_lab.research.peers.adaptive_patterns import (
 )  # fmt: skip
 from sar_lab.research.statistics import median_of
 
-WHERE = "ours: the traffic that routes should expect, by collective"
-CLASS = "Q"
-PUBLISHED = (
-    "no paper's: routes for all pairs of each rail are better for collectives inside rails than "
-    "routes for all pairs of ports"
-)
-SEEDS = 6
 SEGMENTS = 300
 """What the busiest port of a job sends in all steps together."""
 HOSTS, RAILS, PODS = 64, 4, 4
@@ -200,7 +193,7 @@ def _mean_job(fabric: Fabric, flows: Flows, end: np.ndarray, owner: Sequence[str
     return float(np.mean(list(jobs.values()))) / (SEGMENTS * segment_seconds(fabric))
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def collective_demand(seeds: Sequence[int]) -> Outcome:
     """All collectives and rows on all fabrics."""
     found: dict[tuple[str, str, str], list[float]] = {}
     for title, fabric in fabrics().items():
@@ -228,10 +221,5 @@ def run(seeds: Sequence[int]) -> Outcome:
         tables.append(ResultTable([title, *COLLECTIVES, "all, against ftree"], rows))
     return Outcome(
         claims,
-        f"{HOSTS} hosts with {RAILS} ports in {PODS} pods, 16 ports a leaf switch and 16 or 8 "
-        "spines; and 256 hosts with one port on xgft:2;16,16;1,8. Seven jobs on 62 of 64 hosts (or "
-        f"as large a share), in blocks drawn at random, {len(seeds)} draws. Slowdown of the mean "
-        "job against a crossbar, in packets; all jobs run the same collective. Messages inside a "
-        "host are not counted, and reordering costs nothing.",
         tables=tables,
     )

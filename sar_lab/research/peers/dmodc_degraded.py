@@ -22,13 +22,6 @@ from sar_lab.research.papers.pictures import band
 from sar_lab.research.peers.congestion_risk import TableWalk, random_permutations, shifts
 from sar_lab.research.statistics import median_of
 
-WHERE = "IEEE Micro 40(1), 2020 (arXiv 2211.13101), degradation of a fat tree"
-CLASS = "Q"
-PUBLISHED = (
-    "near-optimal congestion risk for shift permutations with little damage, and as low as that of "
-    "the most stable algorithms under heavy damage"
-)
-SEEDS = 6
 SPEC = "xgft:3;12,12,12;1,12,12"
 DEAD = (0, 1, 2, 5, 10, 15, 20)
 """Per cent of the cables between switches."""
@@ -44,7 +37,7 @@ Risks = dict[str, dict[str, dict[int, list[float]]]]
 """Pattern → engine → per cent of dead cables → the risk of each seed that was served."""
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def dmodc_degraded(seeds: Sequence[int]) -> Outcome:
     """All engines on all degrees of damage."""
     risks: Risks = {p: {e: {dead: [] for dead in DEAD} for e in ENGINES} for p in PATTERNS}
     whole = load_fabric(SPEC)
@@ -109,13 +102,9 @@ def run(seeds: Sequence[int]) -> Outcome:
     ]
     return Outcome(
         claims,
-        f"{SPEC}, {len(seeds)} draws of dead cables. Shift: the most flows on a link in the worst "
-        f"of {whole.terminals - 1:,} shifts. Random permutation: the median of {DRAWS} draws. "
-        "All-to-all: the smaller of a link's numbers of sources and destinations, on the worst "
-        "link. sar-plus routes one job of all hosts.",
+        words={"shifts": whole.terminals - 1},
         tables=tables,
         draw=draw,
-        size=(11.0, 4.0),
     )
 
 

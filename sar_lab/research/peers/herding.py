@@ -31,13 +31,6 @@ from sar_lab.research.peers.herding_picture import draw_herding
 from sar_lab.research.peers.site_inputs import WITHOUT, captured_fabrics, leonardo, site_folder
 from sar_lab.research.statistics import median_of
 
-WHERE = "ours: where Algorithm 1 of sar-2016 loses, and the distance to a proved bound"
-CLASS = "Q"
-PUBLISHED = (
-    "no paper's: Algorithm 1 lowers the peak for small jobs and raises it for large ones, and "
-    "sar-plus stays at a proved bound"
-)
-SEEDS = 6
 SIZES = (4, 16, 64, 128, 256)
 """Hosts of each job."""
 BUSY = 0.85
@@ -61,7 +54,7 @@ Loads = dict[str, Point]
 """By fabric, in loads."""
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def herding(seeds: Sequence[int]) -> Outcome:
     """The sweep, and the real fabrics and jobs where they are there."""
     sweep: Sweep = {}
     for ratio, spec in TREES.items():
@@ -77,12 +70,9 @@ def run(seeds: Sequence[int]) -> Outcome:
 
     return Outcome(
         claims_of(sweep, loads, months),
-        f"{len(seeds)} draws of hosts a point. Trees of 648 hosts, {BUSY:.0%} in equal jobs. "
-        f"Captured fabrics: {len(seeds)} synthetic mixes each (`mix:SEED`). Bounds by cuts, whole "
-        f"bundles and {ROUNDS} rounds of prices. " + ("" if folder else WITHOUT),
+        words={"without": "" if folder else WITHOUT},
         tables=[_sweep_table(sweep), *([_load_table(loads, months)] if loads or months else [])],
         draw=lambda figure: draw_herding(figure, sweep, loads, months, len(seeds)),
-        size=(11.0, 7.0),
     )
 
 

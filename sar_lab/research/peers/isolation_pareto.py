@@ -42,13 +42,6 @@ from sar_lab.research.peers.phase_interference import phase_times
 from sar_lab.research.peers.placed_queue import run_placed
 from sar_lab.research.statistics import median_of
 
-WHERE = "ours: isolation against utilisation, between Jigsaw and sar-plus"
-CLASS = "Q"
-PUBLISHED = (
-    "no paper's: jobs that share no cable cannot disturb each other and leave nodes idle; sar-plus "
-    "gives an all-to-all its bandwidth on a full machine, and does not isolate phases"
-)
-SEEDS = 6
 JOBS, EDGE, MOMENTS = 400, 60, 6
 """Jobs of a queue; those at its beginning and end that are not judged; moments."""
 PHASES = 16
@@ -82,7 +75,7 @@ Results = dict[str, list[Traded]]
 """Row → a result for each queue."""
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def isolation_pareto(seeds: Sequence[int]) -> Outcome:
     """All rows on the queues of all seeds."""
     fabric = load_fabric(SPEC)
     results: Results = {row: [] for row in ROWS}
@@ -107,12 +100,8 @@ def run(seeds: Sequence[int]) -> Outcome:
     )  # fmt: skip
     return Outcome(
         claims_of(results),
-        f"{SPEC}, {len(seeds)} queues of {JOBS} jobs (Lublin and Feitelson's model), all waiting "
-        f"at the beginning; the first and last {EDGE} starts are not judged; {MOMENTS} moments a "
-        f"queue, {PHASES} phases a moment.",
         tables=[table],
         draw=lambda figure: _draw(figure, results, len(seeds)),
-        size=(11.0, 4.8),
     )
 
 

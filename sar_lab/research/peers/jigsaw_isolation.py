@@ -30,10 +30,6 @@ from sar_lab.research.peers.isolating_placement import hosts_of, isolated_routes
 from sar_lab.research.peers.placed_queue import NodeSpace, PlacedJob, run_placed
 from sar_lab.research.statistics import median_of
 
-WHERE = "Jigsaw, HPDC 2021, utilisation of an isolating scheduler"
-CLASS = "Q"
-PUBLISHED = "system utilisation of 95 to 96 % with links of its own for every job"
-SEEDS = 6
 SPEC = "xgft:2;12,24;1,12"
 JOBS, EDGE, MOMENTS = 1000, 150, 12
 """Jobs of a queue; those at its beginning and end that are not judged; moments."""
@@ -65,7 +61,7 @@ class Kept:
     """The same of the slowest job of each moment."""
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def jigsaw_isolation(seeds: Sequence[int]) -> Outcome:
     """All placements on the queues of all seeds."""
     fabric = load_fabric(SPEC)
     found = [outcome_of(fabric, queue_of(seed), seed) for seed in seeds]
@@ -121,12 +117,8 @@ def run(seeds: Sequence[int]) -> Outcome:
     )
     return Outcome(
         claims,
-        f"{SPEC}, {len(seeds)} queues of {JOBS:,} jobs of up to {LARGEST} nodes (Lublin and "
-        f"Feitelson's model), all waiting at the beginning; the first and last {EDGE} starts are "
-        f"not judged; {MOMENTS} moments a queue.",
         tables=[table],
         draw=draw,
-        size=(10.0, 4.5),
     )
 
 

@@ -32,10 +32,6 @@ from sar_lab.research.peers.adaptive_packets import MODEL, PATTERNS, scaled, uni
 from sar_lab.research.peers.slurm_choices import FREE, NODES, QUEUES, RECORDED, SPEC, moment
 from sar_lab.research.statistics import median_of
 
-WHERE = "ours: `place` beside Slurm's tree rule, in packets"
-CLASS = "Q"
-PUBLISHED = "no paper's: which nodes gain by the tables in force, where nothing, where they harm"
-SEEDS = QUEUES
 RATIOS = {"1:1": 12, "2:1": 6, "4:1": 3}
 """Hosts to cables up of a leaf switch, and its cables."""
 ENGINES = ("ftree", "sar-plus", "adaptive per packet")
@@ -47,7 +43,7 @@ Found = dict[tuple[str, str, str], dict[str, tuple[float, float]]]
 """(ratio, engine, pattern) → rule → the job's slowdown, and idle nodes."""
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def proposed_placement(seeds: Sequence[int]) -> Outcome:
     """All rules on the queues of these seeds, counted from 0."""
     found = [outcome_of(seed % QUEUES + 1) for seed in seeds]
     cases = list(found[0])
@@ -71,14 +67,8 @@ def run(seeds: Sequence[int]) -> Outcome:
 
     return Outcome(
         claims,
-        f"{len(seeds)} queues on 24 leaf switches of 12 nodes, {SHARE:.0%} of the nodes free; a "
-        f"job of {NODES} nodes starts. Idle nodes: what stands idle of all jobs by contention. "
-        "sar-plus reroutes at its start; `place` saw the tables from before, under adaptive "
-        "routing those of ftree.",
-        because="where nothing is to be gained, or where packets choose their ways",
         tables=tables,
         draw=draw,
-        size=(12.0, 5.0),
     )
 
 

@@ -31,13 +31,6 @@ from sar_lab.research.papers.claims import order
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import legend
 
-WHERE = "ours: updates without order, by fabric and dead cables"
-CLASS = "Q"
-PUBLISHED = (
-    "no paper's: trees are safe in any order, networks with circles are not, and plans that keep "
-    "old entries are safe more often"
-)
-SEEDS = 3
 CHANGES = 12
 LANES = AgentConfig().lanes
 TREE = "xgft:3;6,6,6;1,6,6"
@@ -53,7 +46,7 @@ Counts = dict[str, dict[str, Counter[Way]]]
 """Case → `HOW` → how often."""
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def unsafe_updates(seeds: Sequence[int]) -> Outcome:
     """All fabrics and seeds."""
     counts: Counts = {}
     for spec, dead in CASES:
@@ -107,11 +100,8 @@ def run(seeds: Sequence[int]) -> Outcome:
     )
     return Outcome(
         claims,
-        f"{CHANGES} changes for each of {len(seeds)} seeds, which draw jobs and dead cables; the "
-        f"default of agent.lanes, {LANES}, where one lane is not enough.",
         tables=[table],
         draw=draw,
-        size=(11.0, 4.5),
     )
 
 
