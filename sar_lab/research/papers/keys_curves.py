@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from sar_lab.research.papers.claims import Claim, times_as_much
-from sar_lab.research.papers.keys_runs import AS_PRINTED, CONGA, ENGINES, ROUND, Setup
+from sar_lab.research.papers.keys_runs import AS_PRINTED, CONGA, ENGINES, ROUND, Setup, worst_of
 from sar_lab.research.papers.outcome import Axes, Figure, Outcome, ResultTable, median_table
 from sar_lab.research.papers.pictures import COLOURS, LABELS, band, legend
 from sar_lab.research.papers.published import Quote
@@ -26,7 +26,8 @@ def curves(setups: Mapping[float, Setup], seeds: Sequence[int]) -> Curves:
     """The curve of every engine; x is the key of `setups`."""
     return {
         engine: {
-            x: [1e3 * setup.worst(engine, seed) for seed in seeds] for x, setup in setups.items()
+            x: [1e3 * t for t in worst_of(setup, engine, list(seeds), CONGA)]
+            for x, setup in setups.items()
         }
         for engine in (*ENGINES, *AS_PRINTED)
     }

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import wraps
+from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 Given = TypeVar("Given")
@@ -31,10 +32,11 @@ def measured(function: Callable[..., Given]) -> Callable[..., Given]:
     """The same function, whose results are kept."""
 
     @wraps(function)
-    def once(*args: Any) -> Given:
-        call = f"{function.__name__}({', '.join(map(repr, args))})"
+    def once(*args: Any, **named: Any) -> Given:
+        words = [*map(repr, args), *(f"{name}={each!r}" for name, each in named.items())]
+        call = f"{function.__name__}({', '.join(words)})"
         if call not in _kept:
-            _kept[call] = _plain(function(*args))
+            _kept[call] = _plain(function(*args, **named))
         found: Given = _typed(_kept[call], get_type_hints(function)["return"])
         return found
 
@@ -61,6 +63,8 @@ def _typed(value: Any, kind: Any) -> Any:
     if isinstance(origin, type) and (is_dataclass(origin) or hasattr(origin, "_fields")):
         hints = get_type_hints(origin)
         return origin(*(_typed(each, hints[name]) for each, name in zip(value, hints, strict=True)))
+    if origin is UnionType and value is not None:
+        return _typed(value, next(each for each in inner if each is not NoneType))
     if origin is dict:
         return {_typed(key, inner[0]): _typed(each, inner[1]) for key, each in value}
     if origin is list or (origin is tuple and inner[-1] is Ellipsis):

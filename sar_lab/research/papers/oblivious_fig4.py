@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from sar_agent.routing.path_routes import PathRoutes
 from sar_lab.research.papers.claims import value
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import COLOURS, LABELS
 from sar_lab.research.papers.published import quotes
@@ -35,10 +36,18 @@ def routes_per_root(name: str, roots: int, seed: int = 0) -> Counts:
     return np.bincount(paths.nca(source[far], destination[far]), minlength=roots)
 
 
+@measured
+def counts_of(name: str, roots: int, seeds: list[int]) -> list[list[int]]:
+    """`routes_per_root` of each seed."""
+    return [routes_per_root(name, roots, seed).tolist() for seed in seeds]
+
+
 def oblivious_fig4(seeds: Sequence[int]) -> Outcome:
     """The counts for both trees."""
     counts = {
-        (name, roots): [routes_per_root(name, roots, s) for s in (seeds if name in DRAWN else (0,))]
+        (name, roots): list(
+            np.array(counts_of(name, roots, list(seeds if name in DRAWN else (0,))))
+        )
         for name in ENGINES
         for roots in (16, 10)
     }

@@ -9,6 +9,7 @@ import numpy as np
 from sar_lab.research.orcs import schedule_of, simulate
 from sar_lab.research.papers import worded_claims as judges
 from sar_lab.research.papers.claims import NEAR, Claim, value
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pftree_delays import ENGINES, EXT, PLAIN, READINGS, SHORT, network_of
 from sar_lab.research.papers.pftree_trees import TREES, Table3Tree
@@ -31,7 +32,8 @@ FAMILIES = ((32, 48, 64), (128, 192, 256), (512, 768, 1024))
 NODES = [tree.nodes for tree in TREES]
 
 
-def bandwidth(tree: Table3Tree, engine: str, seeds: Sequence[int]) -> Estimate:
+@measured
+def bandwidths(tree: Table3Tree, engine: str, seeds: list[int]) -> list[float]:
     """The share of full bandwidth while the others bisect and the victims are idle
     (hist_acc_band)."""
     means = []
@@ -42,13 +44,15 @@ def bandwidth(tree: Table3Tree, engine: str, seeds: Sequence[int]) -> Estimate:
             network, schedule, "hist_acc_band", runs=RUNS, seed=seed, group=draw.others
         )
         means.append(float(results.values.mean()))
-    return median_of(means)
+    return means
 
 
 def pftree_fig11(seeds: Sequence[int]) -> Outcome:
     """10 draws of victims on nine trees."""
     results = {
-        (engine, tree.nodes): bandwidth(tree, engine, seeds) for tree in TREES for engine in ENGINES
+        (engine, tree.nodes): median_of(bandwidths(tree, engine, list(seeds)))
+        for tree in TREES
+        for engine in ENGINES
     }
     rows = [
         [LABELS[engine], *(results[engine, tree.nodes].words() for tree in TREES)]

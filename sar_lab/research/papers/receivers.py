@@ -19,6 +19,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32
 from sar_agent.routing.routes import Routes
 from sar_lab.research.papers.claims import Claim
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Axes, Figure, Outcome, ResultTable
 from sar_lab.research.papers.pftree_trees import TREES, Table3Tree, VictimDraw, draw_victims, routed
 from sar_lab.research.papers.pictures import COLOURS, LABELS, legend
@@ -59,6 +60,13 @@ def contention_counts(tree: Table3Tree, engine: str, seed: int, per_leaf: int) -
         int((over[~is_leaf] > 0).sum()),
         interference(draw, routes),
     )
+
+
+@measured
+def all_counts(tree: Table3Tree, engine: str, seeds: list[int]) -> list[ContentionCounts]:
+    """The counts for 1 receiver under each leaf switch up to all victims, of each seed."""
+    some = range(1, tree.victims // tree.leaves + 1)
+    return [contention_counts(tree, engine, seed, each) for seed in seeds for each in some]
 
 
 def interference(draw: VictimDraw, routes: Routes) -> int:
@@ -119,12 +127,7 @@ Spreads = dict[tuple[str, int], MeanAndRange]
 
 def experiments(tree: Table3Tree, engine: str, seeds: Sequence[int], field: str) -> MeanAndRange:
     """A field of `ContentionCounts` for 1 receiver under each leaf switch up to all victims."""
-    per_leaf = tree.victims // tree.leaves
-    values = [
-        float(getattr(contention_counts(tree, engine, seed, some), field))
-        for seed in seeds
-        for some in range(1, per_leaf + 1)
-    ]
+    values = [float(getattr(each, field)) for each in all_counts(tree, engine, list(seeds))]
     return MeanAndRange(min(values), float(np.mean(values)), max(values))
 
 

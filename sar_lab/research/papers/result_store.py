@@ -72,7 +72,8 @@ def run_row(
         "command": command(row_of, seeds),
         "seconds": before["seconds"] if judge and before else seconds,
     }
-    _write(_file(folder, row_of.name, DRAWS), json.dumps(draws, separators=(",", ":")))
+    if draws:
+        _write(_file(folder, row_of.name, DRAWS), json.dumps(draws, separators=(",", ":")))
     _write(_file(folder, row_of.name), json.dumps(row, indent=1, ensure_ascii=False))
     return row
 

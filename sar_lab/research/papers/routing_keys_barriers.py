@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sar_lab.research.papers.claims import times_as_much
-from sar_lab.research.papers.keys_runs import KILO, LARGE, ROUND, Setup
+from sar_lab.research.papers.keys_runs import CONGA, KILO, LARGE, ROUND, Setup, worst_of
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import COLOURS, LABELS, band
 from sar_lab.research.papers.published import quotes
@@ -58,7 +58,7 @@ def routing_keys_barriers(seeds: Sequence[int]) -> Outcome:
 
 def _worst(engine: str, setup: Setup, seeds: Sequence[int], cost: float) -> list[float]:
     costly = replace(setup, round_seconds=cost * 1e-6)
-    return [costly.worst(engine, seed) for seed in seeds]
+    return worst_of(costly, engine, list(seeds), CONGA)
 
 
 def _same_data(kilobytes: int) -> Setup:

@@ -18,6 +18,7 @@ from sar_agent.routing.dmodk import modulo_labels
 from sar_agent.routing.keys import KeyTree, key_tree, unshifted
 from sar_agent.routing.keys.key import digit_channels
 from sar_lab.research.papers.claims import RESAMPLES, Claim
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import COLOURS, LABELS
 from sar_lab.research.papers.published import quotes
@@ -37,9 +38,8 @@ def routing_keys_fig4(seeds: Sequence[int]) -> Outcome:
     """Networks of n = 64 … 4,096 hosts."""
     results: dict[tuple[str, int], list[int]] = {}
     for side in SIDES:
-        tree = clos(side)
-        for seed in seeds:
-            for engine, flows in largest(tree, side, seed).items():
+        for each in largest_of(side, list(seeds)):
+            for engine, flows in each.items():
                 results.setdefault((engine, side * side), []).append(flows)
     sizes = [side * side for side in SIDES]
     rows = {e: {n: median_of(results[e, n]) for n in sizes} for e in ENGINES}
@@ -85,6 +85,13 @@ def claims_of(drawn: Mapping[str, Sequence[Estimate]], sizes: Sequence[int]) -> 
 def clos(side: int) -> KeyTree:
     """A Clos network with `side` leaf switches, hosts per leaf switch, and middle switches."""
     return key_tree(load_fabric(f"xgft:2;{side},{side};1,{side}"))
+
+
+@measured
+def largest_of(side: int, seeds: list[int]) -> list[dict[str, int]]:
+    """`largest` for each seed."""
+    tree = clos(side)
+    return [largest(tree, side, seed) for seed in seeds]
 
 
 def largest(tree: KeyTree, side: int, seed: int) -> dict[str, int]:

@@ -19,7 +19,7 @@ from sar_lab.research.papers.keys_curves import (
     table,
     with_printed,
 )
-from sar_lab.research.papers.keys_runs import KILO, SMALL, Setup
+from sar_lab.research.papers.keys_runs import KILO, SMALL, Setup, worst_of
 from sar_lab.research.papers.outcome import Outcome, ResultTable
 from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.worded_claims import PLAIN, judged
@@ -70,7 +70,7 @@ def peers(setups: dict[float, Setup], results: Curves, seeds: Sequence[int]) -> 
         words = "a message" if flowlet == math.inf else f"{flowlet / KILO:g} KB"
         times = [
             times_as_much(
-                [1e3 * setup.worst("conga", seed, peer) for seed in seeds], results["dmodk"][u]
+                [1e3 * t for t in worst_of(setup, "conga", list(seeds), peer)], results["dmodk"][u]
             )
             for u, setup in setups.items()
         ]

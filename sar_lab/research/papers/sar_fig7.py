@@ -9,6 +9,7 @@ import numpy as np
 from sar_lab.history.job_history import F64
 from sar_lab.replay.table1 import METRICS, column
 from sar_lab.research.papers.claims import Claim
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import COLOURS
 from sar_lab.research.papers.published import quotes
@@ -23,10 +24,7 @@ Series = dict[str, dict[str, F64]]
 
 def sar_fig7(seeds: Sequence[int]) -> Outcome:
     """Runs one month of each machine with the first seed."""
-    results: dict[str, Series] = {}
-    for system in SYSTEMS:
-        whole = month(system, seeds[0])
-        results[system] = {e: {m: column(whole, e, m) for m in METRICS} for e in LABELS}
+    results = {system: series(system, seeds[0]) for system in SYSTEMS}
     claims = [
         _claim(system, results[system], other, metric)
         for system in SYSTEMS
@@ -46,6 +44,18 @@ def sar_fig7(seeds: Sequence[int]) -> Outcome:
         tables=[ResultTable(["stand-in", "mean", *(name for name, _ in METRICS.values())], rows)],
         draw=lambda figure: _draw(figure, results),
     )
+
+
+def series(system: str, seed: int) -> Series:
+    """A month of a machine."""
+    drawn = _columns(system, seed)
+    return {e: {m: np.array(each) for m, each in of.items()} for e, of in drawn.items()}
+
+
+@measured
+def _columns(system: str, seed: int) -> dict[str, dict[str, list[float]]]:
+    whole = month(system, seed)
+    return {e: {m: column(whole, e, m).tolist() for m in METRICS} for e in LABELS}
 
 
 def _mean(values: F64, metric: str) -> float:

@@ -14,6 +14,7 @@ from sar_agent.routing import Options, load_engine
 from sar_lab.fluid import PATTERNS, job_times
 from sar_lab.opensm_tables import lab_engine
 from sar_lab.research.papers.claims import NEAR, Claim, times_as_much, value
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, median_table
 from sar_lab.research.papers.pictures import COLOURS, LABELS, bars
 from sar_lab.research.papers.published import quotes
@@ -47,19 +48,7 @@ def scattered_job(fabric: Fabric, seed: int) -> Job:
 
 def sar_fig8(seeds: Sequence[int]) -> Outcome:
     """Each seed is another placement of the job; as in the paper, no other job sends."""
-    fabric = load_fabric("standin:taurus")
-    drawn: dict[tuple[str, str], list[float]] = {}
-    oblivious = {
-        name: lab_engine(name).route(fabric, JobMix(()), Options())
-        for name in ("opensm-ftree", "opensm-dfsssp")
-    }
-    for seed in seeds:
-        mix = JobMix.of([scattered_job(fabric, seed)])
-        for name in ENGINES:
-            routes = oblivious.get(name) or load_engine(name).route(fabric, mix, Options())
-            for pattern in _SHOWN:
-                time = job_times(fabric, mix, routes, PATTERNS[pattern]).time[0]
-                drawn.setdefault((name, pattern), []).append(float(time))
+    drawn = times(list(seeds))
     one_by_one = {label: drawn[name, "shift-free"] for name, label in ENGINES.items()}
     added = {label: float(np.mean(each)) - 1 for label, each in one_by_one.items()}
     claims = [
@@ -79,6 +68,25 @@ def sar_fig8(seeds: Sequence[int]) -> Outcome:
         ],
         draw=lambda figure: _draw(figure, drawn),
     )
+
+
+@measured
+def times(seeds: list[int]) -> dict[tuple[str, str], list[float]]:
+    """(engine, order) → the time of each placement."""
+    fabric = load_fabric("standin:taurus")
+    drawn: dict[tuple[str, str], list[float]] = {}
+    oblivious = {
+        name: lab_engine(name).route(fabric, JobMix(()), Options())
+        for name in ("opensm-ftree", "opensm-dfsssp")
+    }
+    for seed in seeds:
+        mix = JobMix.of([scattered_job(fabric, seed)])
+        for name in ENGINES:
+            routes = oblivious.get(name) or load_engine(name).route(fabric, mix, Options())
+            for pattern in _SHOWN:
+                time = job_times(fabric, mix, routes, PATTERNS[pattern]).time[0]
+                drawn.setdefault((name, pattern), []).append(float(time))
+    return drawn
 
 
 def _slower(

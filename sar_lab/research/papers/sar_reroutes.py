@@ -11,6 +11,7 @@ from sar_agent.fabric.spec import load_fabric
 from sar_lab.mixes.synthetic_histories import BEGIN, synthetic_history
 from sar_lab.research.papers.claims import NEAR, value
 from sar_lab.research.papers.history_marks import DAY, marks_of
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.worded_claims import PLAIN, judged
@@ -24,11 +25,12 @@ FIRST_DAY = 0
 """Synthetic histories begin on a Monday."""
 
 
-def changes(seed: int) -> NDArray[np.int64]:
-    """int64[DAYS]: polls, one every five minutes, that found other multi-switch jobs."""
+@measured
+def changes(seed: int) -> list[int]:
+    """By day: polls, one every five minutes, that found other multi-switch jobs."""
     history = synthetic_history(f"synthetic:taurus,seed={seed},days={DAYS}")
     marks = marks_of(load_fabric("standin:taurus"), history, BEGIN, BEGIN + DAYS * DAY)
-    return np.array(marks.changes_per_day, np.int64)
+    return list(marks.changes_per_day)
 
 
 def sar_reroutes(seeds: Sequence[int]) -> Outcome:

@@ -9,6 +9,7 @@ import numpy as np
 
 from sar_lab.replay.table1 import METRICS, Gain, column, table1
 from sar_lab.research.papers.claims import NEAR, RESAMPLES, Claim, order, value
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable, median_table
 from sar_lab.research.papers.pictures import spans
 from sar_lab.research.papers.published import quotes
@@ -61,8 +62,8 @@ def implied(system: str, metric: str) -> float:
 
 def sar_table1(seeds: Sequence[int]) -> Outcome:
     """Runs a month of both machines for each seed."""
-    months = {system: _months(system, seeds) for system in SYSTEMS}
-    small = _months("tsubame", seeds, SMALL)
+    months = {system: _months(system, list(seeds)) for system in SYSTEMS}
+    small = _months("tsubame", list(seeds), SMALL)
     tables = [
         _table(f"{name} stand-in", system, months[system].sar) for system, name in SYSTEMS.items()
     ]
@@ -76,7 +77,8 @@ def sar_table1(seeds: Sequence[int]) -> Outcome:
     )
 
 
-def _months(system: str, seeds: Sequence[int], largest: int | None = None) -> MonthlyGains:
+@measured
+def _months(system: str, seeds: list[int], largest: int | None = None) -> MonthlyGains:
     result = MonthlyGains({}, {}, {})
     for seed in seeds:
         with_ours = largest is None and seed in seeds[:OURS_SEEDS]

@@ -23,6 +23,7 @@ from sar_lab.research.packets.adaptive_events import PortGroups
 from sar_lab.research.packets.adaptive_groups import job_groups, minimal_groups, table_groups
 from sar_lab.research.packets.adaptive_model import Choice, adaptive_times
 from sar_lab.research.papers.claims import Claim, more
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, median_table
 from sar_lab.research.papers.pictures import bars, legend
 from sar_lab.research.statistics import median_of
@@ -91,6 +92,7 @@ def adaptive_packets(seeds: Sequence[int]) -> Outcome:
     )
 
 
+@measured
 def slowdowns(spec: str, seed: int) -> dict[tuple[str, str], list[float]]:
     """The slowdown of each job, by pattern and row."""
     fabric = load_fabric(spec)

@@ -36,6 +36,7 @@ from sar_lab.research.packets.adaptive_events import PortGroups
 from sar_lab.research.packets.adaptive_groups import job_groups, minimal_groups, table_groups
 from sar_lab.research.packets.adaptive_model import AdaptiveRun, Choice, adaptive_times
 from sar_lab.research.papers.claims import Claim, times_as_much
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import band, bars
 from sar_lab.research.papers.worded_claims import PLAIN, judged
@@ -153,6 +154,7 @@ def _paired(where: str, one: str, relation: str, other: str, numbers: Rows) -> C
     return judged(f"{where}: {one} {relation} {other}", numbers, ours=ours)
 
 
+@measured
 def patterns_of(spec: str, seed: int) -> dict[tuple[str, str], PatternResult]:
     """All patterns of a mix under all rows."""
     fabric = load_fabric(spec)

@@ -34,6 +34,7 @@ from sar_lab.research.packets import packet_times
 from sar_lab.research.packets.adaptive_groups import minimal_groups, table_groups
 from sar_lab.research.packets.adaptive_model import adaptive_times
 from sar_lab.research.papers.claims import more, times_as_much
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Outcome, ResultTable
 from sar_lab.research.peers.adaptive_patterns import (
     MODEL,
@@ -148,8 +149,10 @@ COLLECTIVES: dict[str, tuple[Callable[[I32], Steps], bool]] = {
 """Name → its steps for ranks in order, and whether each rail has its own."""
 
 
-def times(fabric: Fabric, seed: int) -> dict[tuple[str, str], float]:
+@measured
+def times(title: str, seed: int) -> dict[tuple[str, str], float]:
     """(collective, row) → the slowdown of the mean job."""
+    fabric = fabrics()[title]
     mix = jobs_of(fabric, seed)
     rails = rails_for(fabric, None)
     split = rails.split(mix) if rails else mix
@@ -196,9 +199,9 @@ def _mean_job(fabric: Fabric, flows: Flows, end: np.ndarray, owner: Sequence[str
 def collective_demand(seeds: Sequence[int]) -> Outcome:
     """All collectives and rows on all fabrics."""
     found: dict[tuple[str, str, str], list[float]] = {}
-    for title, fabric in fabrics().items():
+    for title in fabrics():
         for seed in seeds:
-            for (collective, row), value in times(fabric, seed).items():
+            for (collective, row), value in times(title, seed).items():
                 found.setdefault((title, collective, row), []).append(value)
     on_rails = [title for title in fabrics() if title.startswith("rails")]
     claims = [

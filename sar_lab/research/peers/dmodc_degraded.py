@@ -17,6 +17,7 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.routing import Options, load_engine
 from sar_lab.research.papers.claims import more, order, times_as_much, told_apart
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import band
 from sar_lab.research.peers.congestion_risk import TableWalk, random_permutations, shifts
@@ -43,9 +44,8 @@ def dmodc_degraded(seeds: Sequence[int]) -> Outcome:
     whole = load_fabric(SPEC)
     for seed in seeds:
         for dead in DEAD:
-            fabric = damaged(whole, dead, seed)
-            for engine in ENGINES:
-                for pattern, risk in risks_of(fabric, engine, seed).items():
+            for engine, found in risks_by_engine(dead, seed).items():
+                for pattern, risk in found.items():
                     risks[pattern][engine][dead].append(risk)
     shift = risks["shift"]
     claims = [
@@ -114,6 +114,13 @@ def damaged(whole: Fabric, dead: int, seed: int) -> Fabric:
     cables = np.flatnonzero(np.arange(whole.channels) < whole.channel_reverse)
     order_of_death = np.random.default_rng(seed).permutation(cables)
     return whole.with_links_down(order_of_death[: round(len(cables) * dead / 100)])
+
+
+@measured
+def risks_by_engine(dead: int, seed: int) -> dict[str, dict[str, float]]:
+    """`risks_of` every engine, on one damaged tree."""
+    fabric = damaged(load_fabric(SPEC), dead, seed)
+    return {engine: risks_of(fabric, engine, seed) for engine in ENGINES}
 
 
 def risks_of(fabric: Fabric, engine: str, seed: int) -> dict[str, float]:

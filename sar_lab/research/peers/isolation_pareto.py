@@ -23,6 +23,7 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.quality import measure
 from sar_lab.mixes.lublin import SubmittedJobs
 from sar_lab.research.papers.claims import Claim, more, order
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import legend, spans
 from sar_lab.research.peers.isolating_placement import isolated_routes, space_of
@@ -77,10 +78,9 @@ Results = dict[str, list[Traded]]
 
 def isolation_pareto(seeds: Sequence[int]) -> Outcome:
     """All rows on the queues of all seeds."""
-    fabric = load_fabric(SPEC)
     results: Results = {row: [] for row in ROWS}
     for seed in seeds:
-        for row, each in traded(fabric, seed).items():
+        for row, each in traded(seed).items():
             results[row].append(each)
 
     table = ResultTable(
@@ -105,8 +105,10 @@ def isolation_pareto(seeds: Sequence[int]) -> Outcome:
     )
 
 
-def traded(fabric: Fabric, seed: int) -> dict[str, Traded]:
+@measured
+def traded(seed: int) -> dict[str, Traded]:
     """Every row of `ROWS` on one queue."""
+    fabric = load_fabric(SPEC)
     queue = queue_of(seed)
     jobs = SubmittedJobs(queue.arrival[:JOBS], queue.nodes[:JOBS], queue.seconds[:JOBS])
     found = {}

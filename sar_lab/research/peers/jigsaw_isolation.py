@@ -24,6 +24,7 @@ from sar_agent.routing import Options, Routes, load_engine
 from sar_lab.mixes.lublin import SubmittedJobs, Workload, submit_jobs
 from sar_lab.mixes.node_selection import first_fit, pieces
 from sar_lab.research.papers.claims import Claim, more, order, value
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import legend
 from sar_lab.research.peers.isolating_placement import hosts_of, isolated_routes, space_of
@@ -64,7 +65,7 @@ class Kept:
 def jigsaw_isolation(seeds: Sequence[int]) -> Outcome:
     """All placements on the queues of all seeds."""
     fabric = load_fabric(SPEC)
-    found = [outcome_of(fabric, queue_of(seed), seed) for seed in seeds]
+    found = [outcome_of(seed) for seed in seeds]
     part = {
         name: {row: [getattr(each[row], name) for each in found] for row in ROWS}
         for name in ("utilisation", "mean", "worst")
@@ -129,8 +130,10 @@ def queue_of(seed: int) -> SubmittedJobs:
     return SubmittedJobs(jobs.arrival[:JOBS], jobs.nodes[:JOBS], jobs.seconds[:JOBS])
 
 
-def outcome_of(fabric: Fabric, jobs: SubmittedJobs, seed: int) -> dict[str, Kept]:
+@measured
+def outcome_of(seed: int) -> dict[str, Kept]:
     """What each row of `ROWS` gives on one queue."""
+    fabric, jobs = load_fabric(SPEC), queue_of(seed)
     alone = run_placed(jobs, space_of(fabric))
     cases = [
         (

@@ -24,6 +24,7 @@ from sar_agent.jobs.model import make_job
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.keys import KeyTree, key_tree
 from sar_lab.research.papers.claims import Claim, more, value
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Axes, Figure, Outcome, ResultTable, median_table
 from sar_lab.research.papers.pictures import band, legend
 from sar_lab.research.statistics import Estimate, median_of
@@ -127,6 +128,7 @@ def programs(phased: int, seed: int, rate: float, scale: float = 1.0) -> str:
     return "\n".join(lines) + "\n"
 
 
+@measured
 def play(
     phased: int,
     row: str,

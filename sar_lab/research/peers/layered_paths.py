@@ -30,6 +30,7 @@ from sar_lab.fluid.flow_steps import Flows
 from sar_lab.fluid.job_patterns import all_to_all
 from sar_lab.research.engines.lnmp import LONGEST
 from sar_lab.research.packets.adaptive_model import crossbar_seconds
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, median_table
 from sar_lab.research.papers.pictures import bars
 from sar_lab.research.papers.worded_claims import judged
@@ -74,6 +75,7 @@ def layered_paths(seeds: Sequence[int]) -> Outcome:
     )
 
 
+@measured
 def slowdowns(spec: str, seed: int) -> dict[tuple[str, str], float]:
     """The mean slowdown by pattern and row."""
     fabric = load_fabric(spec)

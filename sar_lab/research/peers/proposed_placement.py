@@ -26,6 +26,7 @@ from sar_agent.slurm.hostlist import expand
 from sar_lab.research.packets.adaptive_groups import minimal_groups, table_groups
 from sar_lab.research.packets.adaptive_model import adaptive_times
 from sar_lab.research.papers.claims import Claim, more
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import legend
 from sar_lab.research.peers.adaptive_packets import MODEL, PATTERNS, scaled, unit
@@ -72,6 +73,7 @@ def proposed_placement(seeds: Sequence[int]) -> Outcome:
     )
 
 
+@measured
 def outcome_of(seed: int) -> Found:
     """All cases of one queue."""
     recorded = json.loads(RECORDED.read_text())

@@ -28,6 +28,7 @@ from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.lanes.routed_engine import routed
 from sar_lab.research.papers.claims import order
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import legend
 
@@ -52,9 +53,8 @@ def unsafe_updates(seeds: Sequence[int]) -> Outcome:
     for spec, dead in CASES:
         both: dict[str, Counter[Way]] = {how: Counter() for how in HOW}
         for seed in seeds:
-            fabric = less_cables(load_fabric(spec), dead, seed)
-            both[HOW[0]].update(from_scratch(fabric, seed))
-            both[HOW[1]].update(planned(fabric, seed))
+            for how, ways in changes_of(spec, dead, seed).items():
+                both[how].update(map(Way, ways))
         counts[case_name(spec, dead)] = both
     trees = [case_name(spec, dead) for spec, dead in CASES if spec == TREE]
     others = [name for name in counts if name not in trees]
@@ -103,6 +103,14 @@ def unsafe_updates(seeds: Sequence[int]) -> Outcome:
         tables=[table],
         draw=draw,
     )
+
+
+@measured
+def changes_of(spec: str, dead: int, seed: int) -> dict[str, list[str]]:
+    """`HOW` → the way of each change."""
+    fabric = less_cables(load_fabric(spec), dead, seed)
+    found = (from_scratch(fabric, seed), planned(fabric, seed))
+    return {how: [way.value for way in ways] for how, ways in zip(HOW, found, strict=True)}
 
 
 def case_name(spec: str, dead: int) -> str:
