@@ -25,7 +25,8 @@ from sar_lab.research.packets.adaptive_model import adaptive_times
 from sar_lab.research.papers.claims import NEAR, Claim, value
 from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Outcome, ResultTable
-from sar_lab.research.papers.pftree_fig7 import EXAMPLE, STEPS, victims_share
+from sar_lab.research.papers.pftree_fig5 import EXAMPLE
+from sar_lab.research.papers.pftree_fig7 import STEPS, victims_share
 from sar_lab.research.papers.published import Quote, quotes
 from sar_lab.research.papers.sar_fig8 import scattered_job
 
