@@ -16,6 +16,7 @@ from sar_lab.research.papers.outcome import Figure, Outcome
 from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.slimmed_trees import slowdowns
 from sar_lab.research.papers.worded_claims import judged
+from sar_lab.research.papers.xgft_slowdown import RATE
 
 SAID = quotes("oblivious-fig2")
 MODEL = PacketModel()
@@ -37,6 +38,7 @@ def oblivious_fig2_packets(seeds: Sequence[int]) -> Outcome:
 
     return Outcome(
         claims,
+        words={"RATE": RATE},
         tables=[slowdown_table(wrf, "WRF-256"), slowdown_table(cg, "CG.D-128")],
         draw=draw,
     )

@@ -21,7 +21,7 @@ from sar_lab.research.papers.pftree_delays import (
     delays,
 )
 from sar_lab.research.papers.pftree_trees import TREES, Table3Tree
-from sar_lab.research.papers.pictures import COLOURS, LABELS, spans
+from sar_lab.research.papers.pictures import COLOURS, LABELS, legend
 from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.worded_claims import Draws, judged
 from sar_lab.research.statistics import Estimate
@@ -143,30 +143,26 @@ def _table(results: Results, pattern: str) -> ResultTable:
 
 
 def _draw(figure: Figure, results: Results) -> None:
-    """Filled marks and lines with noise, open marks and broken lines without."""
-    places = figure.subplots(2, 3).ravel()
-    at = np.arange(len(TREES))
-    for axes, pattern in zip(places, PATTERNS, strict=False):
+    """Arrows from the delay without noise to that with it, for the engines that differ."""
+    places = figure.subplots(1, len(PATTERNS), sharey=True)
+    for axes, pattern in zip(places, PATTERNS, strict=True):
         for place, engine in enumerate(SHOWN):
-            where = at + 0.1 * (place - 1)
-            for noise, fill in (("alltoall", COLOURS[engine]), ("null", "white")):
-                each = [results[pattern, t.nodes, engine, noise].mean for t in TREES]
-                label = f"{LABELS[engine]}, {'noise' if noise != 'null' else 'no noise'}"
-                axes.errorbar(where, [e.value for e in each], spans(each), ms=3.5,
-                              fmt="o-" if noise != "null" else "o:",
-                              color=COLOURS[engine], mfc=fill, capsize=1.5, lw=0.8,
-                              label=label)  # fmt: skip
-        for nodes, number, noisy in PRINTED.get(pattern, ()):
-            where = np.array([[t.nodes for t in TREES].index(nodes)])
-            axes.plot(where, [number], "k*" if noisy else "kD", mfc="black" if noisy else "none",
-                      label=f"published, pFTree, {'noise' if noisy else 'no noise'}")  # fmt: skip
+            quiet, noisy = (
+                np.array([results[pattern, t.nodes, engine, noise].mean.value for t in TREES])
+                for noise in NOISES
+            )
+            where = np.arange(len(TREES)) + 0.25 * (place - 1)
+            axes.vlines(where, quiet, noisy, color=COLOURS[engine], lw=1.5)
+            axes.plot(where, quiet, "o", ms=3, mfc="white", color=COLOURS[engine])
+            axes.plot(where, noisy, "o", ms=3, color=COLOURS[engine], label=LABELS[engine])
+        for nodes, number, noisy_ in PRINTED.get(pattern, ()):
+            at = [t.nodes for t in TREES].index(nodes)
+            axes.plot([at - 0.25], [number], "*k" if noisy_ else "Dk", ms=7,
+                      mfc="black" if noisy_ else "none",
+                      label=f"published, pFTree, {'noise' if noisy_ else 'no noise'}")  # fmt: skip
         axes.set(title=pattern, yscale="log")
-        axes.set_xticks(at, [f"{t.nodes}\n{t.oversubscription}:1" for t in TREES], fontsize=6)
-    places[0].set_ylabel("mean delay")
-    places[3].set_ylabel("mean delay")
-    places[5].axis("off")
-    lines, names = places[1].get_legend_handles_labels()
-    some = dict(zip(names, lines, strict=True))
+        axes.set_xticks(range(len(TREES)), [str(t.nodes) for t in TREES], rotation=90, fontsize=7)
     draws = results[PATTERNS[0], TREES[0].nodes, ENGINES[0], "null"].mean.n
-    title = f"n = {draws} draws of victims\nbars: 95 % intervals"
-    places[5].legend(some.values(), some.keys(), fontsize=7, loc="center", title=title)
+    places[0].set_ylabel(f"mean delay, n = {draws} draws\n(open: no noise, filled: noise)")
+    places[2].set_xlabel("nodes of the tree")
+    legend(figure, ncols=5, fontsize="small")

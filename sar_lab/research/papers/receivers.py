@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -165,26 +166,28 @@ def panels_outcome(
 
 
 def _ranges(axes: Axes, values: Spreads, title: str, printed: Printed) -> None:
-    """Draws the mean, least and most of every engine over the trees: a logarithmic scale that
-    begins with a linear one for 0."""
-    for place, engine in enumerate(ENGINES):
-        each = [values[engine, tree.nodes] for tree in TREES]
-        at = np.arange(len(TREES)) + 0.27 * (place - 1)
-        means = np.array([spread.mean for spread in each])
-        bars = [
-            means - [spread.least for spread in each],
-            np.array([spread.most for spread in each]) - means,
-        ]
-        axes.errorbar(at, means, bars, fmt="os^"[place], ms=4, color=COLOURS[engine],
-                      capsize=2, lw=1, label=LABELS[engine])  # fmt: skip
+    """The mean, least and most of every engine over the trees, as lines on a logarithmic axis; what
+    is 0 on all experiments stands below it, in a row of its own."""
     nodes = [tree.nodes for tree in TREES]
+    shown = [each for each in values.values() if each.mean > 0]
+    floor = min([max(each.least, 0.1) for each in shown] or [1.0]) / 4
+    for place, engine in enumerate(ENGINES):
+        for at, tree in enumerate(TREES):
+            found, x = values[engine, tree.nodes], at + 0.27 * (place - 1)
+            style: dict[str, Any] = {"color": COLOURS[engine], "label": LABELS[engine]}
+            if found.mean:
+                axes.vlines(x, max(found.least, floor * 2), found.most, color=COLOURS[engine])
+                axes.plot(x, found.mean, "os^"[place], ms=4, **style)
+            else:
+                axes.plot(x, floor, "os^"[place], ms=4, mfc="white", **style)
     for (engine, number), mean in printed.items():
         where = nodes.index(number) + 0.27 * (ENGINES.index(engine) - 1)
-        axes.plot(where, mean, "D", ms=9, mfc="none", color=COLOURS[engine],
+        axes.plot(where, mean or floor, "D", ms=9, mfc="none", color=COLOURS[engine],
                   label=f"published, {LABELS[engine]}")  # fmt: skip
+    axes.axhspan(floor / 1.5, floor * 1.5, color="#888888", alpha=0.15, lw=0)
+    axes.text(-0.6, floor, "0", ha="right", va="center", fontsize="small")
     axes.set_xticks(range(len(TREES)), [f"{t.nodes}\n{t.oversubscription}:1" for t in TREES])
-    axes.set_yscale("symlog", linthresh=1.0)
-    axes.set(title=title, xlabel="nodes, oversubscription", ylim=(-0.2, None))
+    axes.set(title=title, xlabel="nodes, oversubscription", yscale="log", xlim=(-0.6, None))
 
 
 def _table(title: str, values: Spreads) -> ResultTable:

@@ -19,7 +19,7 @@ from typing import Any
 
 from sar_agent.errors import InputError
 from sar_lab.research.papers.outcome import Outcome
-from sar_lab.research.papers.published import all_quotes
+from sar_lab.research.papers.published import Quote
 
 FILE = Path(__file__).parent.with_name("rows.toml")
 PACKAGES = {"papers": "sar_lab.research.papers", "peers": "sar_lab.research.peers"}
@@ -90,7 +90,8 @@ def _functions(package: str) -> Iterator[tuple[str, Callable[[Sequence[int]], Ou
 
 def _experiment(name: str, function: Callable[[Sequence[int]], Outcome]) -> Experiment:
     row = _records()[name]
-    quoted = "; ".join(quote.cell() for quote in all_quotes().get(name, {}).values())
+    said: Mapping[str, Quote] = function.__globals__.get("SAID", {})
+    quoted = "; ".join(quote.cell() for quote in said.values())
 
     def run(seeds: Sequence[int]) -> Outcome:
         found = function(seeds)

@@ -52,7 +52,11 @@ def run_row(
     and only what they do not have is measured."""
     began, before = time.perf_counter(), stored_result(folder, row_of.name)
     draws = begin(_read(_file(folder, row_of.name, DRAWS)) or {} if judge else {})
-    result = row_of.run(seeds)
+    try:
+        result = row_of.run(seeds)
+    finally:
+        if draws:
+            _write(_file(folder, row_of.name, DRAWS), json.dumps(draws, separators=(",", ":")))
     ours, picture = result.json(), PICTURES / f"{row_of.name}.svg"
     drawn = result.draw is not None and save(result.draw, folder / picture, result.size)
     if result.draw and not drawn:
@@ -72,8 +76,6 @@ def run_row(
         "command": command(row_of, seeds),
         "seconds": before["seconds"] if judge and before else seconds,
     }
-    if draws:
-        _write(_file(folder, row_of.name, DRAWS), json.dumps(draws, separators=(",", ":")))
     _write(_file(folder, row_of.name), json.dumps(row, indent=1, ensure_ascii=False))
     return row
 

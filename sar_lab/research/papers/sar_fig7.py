@@ -11,13 +11,25 @@ from sar_lab.replay.table1 import METRICS, column
 from sar_lab.research.papers.claims import Claim
 from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
-from sar_lab.research.papers.pictures import COLOURS
+from sar_lab.research.papers.pictures import COLOURS, legend
 from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.sar_history import LABELS, OTHERS, SYSTEMS, month
 from sar_lab.research.papers.worded_claims import PLAIN, judged
 
 SAID = quotes("sar-fig7")
 _QUOTES = dict(zip(METRICS, ("peak", "job", "dark", "links"), strict=True))
+SYMBOLS = dict(
+    zip(
+        METRICS,
+        (
+            r"max $\gamma^e$",
+            r"avg $\gamma_{max}(j)$",
+            r"$\theta$, %",
+            "avg links of a job",
+        ),
+        strict=True,
+    )
+)
 Series = dict[str, dict[str, F64]]
 """Engine → metric → float64[samples]."""
 
@@ -77,16 +89,19 @@ def _claim(system: str, series: Series, other: str, metric: str) -> Claim:
 
 
 def _draw(figure: Figure, results: dict[str, Series]) -> None:
-    axes = figure.subplots(len(METRICS), len(results), sharex=True)
-    for column_, (system, series) in enumerate(results.items()):
-        for row, (metric, (name, _)) in enumerate(METRICS.items()):
-            here = axes[row][column_]
+    """Hours as thin lines, the mean of each day as a thick one; y begins where the curves do."""
+    places = figure.subplots(len(METRICS), len(results), sharex=True)
+    for column_, (system, by_engine) in enumerate(results.items()):
+        for here, (metric, name) in zip(places[:, column_], SYMBOLS.items(), strict=True):
             for engine, label in LABELS.items():
-                values = series[engine][metric] * (100.0 if metric == "dark_fiber_ratio" else 1.0)
-                days = np.arange(len(values)) / 24.0
-                here.plot(days, values, lw=0.8, color=COLOURS[engine], label=label)
+                values = by_engine[engine][metric]
+                values = values * (100.0 if metric == "dark_fiber_ratio" else 1.0)
+                days = len(values) // 24
+                by_day = np.nanmean(values[: days * 24].reshape(days, 24), axis=1)
+                at = np.arange(len(values)) / 24.0
+                here.plot(at, values, lw=0.4, alpha=0.35, color=COLOURS[engine])
+                here.plot(np.arange(days) + 0.5, by_day, lw=1.8, color=COLOURS[engine], label=label)
             here.set_ylabel(name)
-            here.set_ylim(bottom=0)
-        axes[0][column_].set_title(f"{SYSTEMS[system]} stand-in, synthetic jobs")
-        axes[-1][column_].set_xlabel("day")
-    axes[0][0].legend(ncols=2, fontsize="small")
+        places[0][column_].set_title(f"{SYSTEMS[system]} stand-in, synthetic jobs, one month")
+        places[-1][column_].set_xlabel("day (thin: hours, thick: means of days)")
+    legend(figure, ncols=len(LABELS))
