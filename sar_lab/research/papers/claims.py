@@ -83,11 +83,7 @@ def value(
 
 
 def order(
-    says: str,
-    holds: bool | None,
-    ours: str = "",
-    published: str = "yes",
-    said: Quote | None = None,
+    says: str, holds: bool | None, ours: str = "", published: str = "yes", said: Quote | None = None
 ) -> Claim:
     """A claim about which of two things is better, or how a curve bends."""
     words = {True: "yes", False: "no", None: "not told apart"}
@@ -124,11 +120,7 @@ def told_apart(estimate: Estimate, least: float = 1.0) -> bool | None:
 
 
 def more(
-    says: str,
-    one: Sequence[float],
-    other: Sequence[float],
-    digits: int = 2,
-    what: str = "times",
+    says: str, one: Sequence[float], other: Sequence[float], digits: int = 2, what: str = "times"
 ) -> Claim:
     """The claim that `one` is above `other` on the same seeds."""
     ratio = times_as_much(one, other)

@@ -94,9 +94,7 @@ def oblivious_patterns(seeds: Sequence[int]) -> Outcome:
             ]
     head = ["tree", "contention of the patterns", "least", "mean", "most"]
     return Outcome(
-        claims,
-        tables=[ResultTable(head, rows)],
-        draw=lambda figure: _draw(figure, drawn),
+        claims, tables=[ResultTable(head, rows)], draw=lambda figure: _draw(figure, drawn)
     )
 
 

@@ -103,7 +103,7 @@ def _claims(results: Results, plain: str) -> list[Claim]:
             value(f"{says}: what noise adds", under - quiet, added, NEAR, 1, said=quote),
         ]
     noisy: dict[str, list[Draws]] = {
-        "the delay": [means("bisect", "alltoall", TREES[i : i + 3]) for i in (0, 3, 6)],
+        "the delay": [means("bisect", "alltoall", TREES[i : i + 3]) for i in (0, 3, 6)]
     }
     at_last: dict[str, list[Draws]] = {
         words: [results["bisect", 1024, plain, noise].draws]

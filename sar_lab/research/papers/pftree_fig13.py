@@ -46,8 +46,5 @@ def pftree_fig13(seeds: Sequence[int]) -> Outcome:
     ]  # fmt: skip
     return panels_outcome(
         claims,
-        [
-            ("down", down, "total contention down", PRINTED),
-            ("up", up, "total contention up", {}),
-        ],
+        [("down", down, "total contention down", PRINTED), ("up", up, "total contention up", {})],
     )

@@ -31,8 +31,5 @@ def pftree_fig14(seeds: Sequence[int]) -> Outcome:
     ]  # fmt: skip
     return panels_outcome(
         claims,
-        [
-            ("down", down, "contended links down", PRINTED),
-            ("up", up, "contended links up", {}),
-        ],
+        [("down", down, "contended links down", PRINTED), ("up", up, "contended links up", {})],
     )

@@ -147,8 +147,7 @@ def by_label(results: Mapping[tuple[str, int], MeanAndRange]) -> dict[str, list[
 
 
 def panels_outcome(
-    claims: Sequence[Claim],
-    panels: Sequence[tuple[str, Spreads, str, Printed]],
+    claims: Sequence[Claim], panels: Sequence[tuple[str, Spreads, str, Printed]]
 ) -> Outcome:
     """With a picture of panels. A panel has the title of its table, its values, the title of its
     picture, and published means."""

@@ -10,12 +10,7 @@ from sar_lab.research.papers.claims import Claim, order
 from sar_lab.research.papers.outcome import Axes, Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import legend
 from sar_lab.research.papers.published import quotes
-from sar_lab.research.recorded_update import (
-    TESTBED,
-    RecordedUpdate,
-    path_channels,
-    recorded_update,
-)
+from sar_lab.research.recorded_update import TESTBED, RecordedUpdate, path_channels, recorded_update
 
 SAID = quotes("sar-fig6")
 SENDER, RECEIVER = 1, 3

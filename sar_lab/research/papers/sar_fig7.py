@@ -21,12 +21,7 @@ _QUOTES = dict(zip(METRICS, ("peak", "job", "dark", "links"), strict=True))
 SYMBOLS = dict(
     zip(
         METRICS,
-        (
-            r"max $\gamma^e$",
-            r"avg $\gamma_{max}(j)$",
-            r"$\theta$, %",
-            "avg links of a job",
-        ),
+        (r"max $\gamma^e$", r"avg $\gamma_{max}(j)$", r"$\theta$, %", "avg links of a job"),
         strict=True,
     )
 )

@@ -22,10 +22,7 @@ Slowdowns = dict[str, dict[int, list[float]]]
 
 
 def slowdowns(
-    workload: str,
-    engines: Sequence[str],
-    seeds: Sequence[int],
-    packets: PacketModel | None = None,
+    workload: str, engines: Sequence[str], seeds: Sequence[int], packets: PacketModel | None = None
 ) -> Slowdowns:
     """Slowdowns of the whole program, or of one phase if the workload names it. All phases take
     equally long on a crossbar, so the slowdown of a program is their mean."""

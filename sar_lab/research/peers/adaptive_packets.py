@@ -85,11 +85,7 @@ def adaptive_packets(seeds: Sequence[int]) -> Outcome:
         median_table(f"{title}, slowdown", of_case, {r: r for r in ROWS}, lambda r, of: of[r])
         for title, of_case in (("mean job", mean), ("slowest job", worst))
     ]
-    return Outcome(
-        claims,
-        tables=tables,
-        draw=draw,
-    )
+    return Outcome(claims, tables=tables, draw=draw)
 
 
 @measured

@@ -123,11 +123,7 @@ def adaptive_patterns(seeds: Sequence[int]) -> Outcome:
             ("overtaken", "share of segments overtaken"),
         )
     ]
-    return Outcome(
-        claims_of(results),
-        tables=tables,
-        draw=lambda figure: _draw(figure, results),
-    )
+    return Outcome(claims_of(results), tables=tables, draw=lambda figure: _draw(figure, results))
 
 
 def claims_of(results: Results) -> list[Claim]:

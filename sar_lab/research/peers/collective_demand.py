@@ -222,7 +222,4 @@ def collective_demand(seeds: Sequence[int]) -> Outcome:
             mean = times_as_much(whole, base).words() if whole else "–"
             rows.append([row, *cells, mean])
         tables.append(ResultTable([title, *COLLECTIVES, "all, against ftree"], rows))
-    return Outcome(
-        claims,
-        tables=tables,
-    )
+    return Outcome(claims, tables=tables)

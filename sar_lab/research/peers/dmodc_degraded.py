@@ -100,12 +100,7 @@ def dmodc_degraded(seeds: Sequence[int]) -> Outcome:
         )
         for title, engines in risks.items()
     ]
-    return Outcome(
-        claims,
-        words={"shifts": whole.terminals - 1},
-        tables=tables,
-        draw=draw,
-    )
+    return Outcome(claims, words={"shifts": whole.terminals - 1}, tables=tables, draw=draw)
 
 
 def damaged(whole: Fabric, dead: int, seed: int) -> Fabric:

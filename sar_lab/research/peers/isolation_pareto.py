@@ -49,12 +49,7 @@ PHASES = 16
 INSIST = (LARGEST, 48, 24, 0)
 """The largest job that waits for cables of its own."""
 ISOLATED = ("isolated", *(f"isolated up to {size}" for size in INSIST[1:3]), "isolated if possible")
-ANYWHERE = (
-    "scattered, ftree",
-    "scattered, sar-plus",
-    "first fit, ftree",
-    "first fit, sar-plus",
-)
+ANYWHERE = ("scattered, ftree", "scattered, sar-plus", "first fit, ftree", "first fit, sar-plus")
 ROWS = (*ISOLATED, *ANYWHERE)
 COLOURS = (*["#ee6677"] * 4, "#999999", "#4477aa", "#ccbb44", "#66ccee")
 MARKERS = ("o", "s", "^", "v", "o", "o", "s", "s")
@@ -99,9 +94,7 @@ def isolation_pareto(seeds: Sequence[int]) -> Outcome:
         ],
     )  # fmt: skip
     return Outcome(
-        claims_of(results),
-        tables=[table],
-        draw=lambda figure: _draw(figure, results, len(seeds)),
+        claims_of(results), tables=[table], draw=lambda figure: _draw(figure, results, len(seeds))
     )
 
 

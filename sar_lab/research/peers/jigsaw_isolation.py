@@ -116,11 +116,7 @@ def jigsaw_isolation(seeds: Sequence[int]) -> Outcome:
             for row in ROWS
         ],
     )
-    return Outcome(
-        claims,
-        tables=[table],
-        draw=draw,
-    )
+    return Outcome(claims, tables=[table], draw=draw)
 
 
 def queue_of(seed: int) -> SubmittedJobs:

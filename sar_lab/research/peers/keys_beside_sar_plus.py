@@ -130,13 +130,7 @@ def programs(phased: int, seed: int, rate: float, scale: float = 1.0) -> str:
 
 @measured
 def play(
-    phased: int,
-    row: str,
-    seed: int,
-    *,
-    request: float = 0.0,
-    keys: int = JOBS,
-    scale: float = 1.0,
+    phased: int, row: str, seed: int, *, request: float = 0.0, keys: int = JOBS, scale: float = 1.0
 ) -> Slowdowns:
     """One run. `request` is in times of a step alone; the first `keys` jobs have keys."""
     fabric, tree = _network()

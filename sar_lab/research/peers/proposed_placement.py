@@ -66,11 +66,7 @@ def proposed_placement(seeds: Sequence[int]) -> Outcome:
             axes.set_xticks(places, [f"{row[0]}\n{row[1]}" for row in rows], fontsize=6)
         legend(figure, "outside lower center", ncols=4, fontsize=8)
 
-    return Outcome(
-        claims,
-        tables=tables,
-        draw=draw,
-    )
+    return Outcome(claims, tables=tables, draw=draw)
 
 
 @measured

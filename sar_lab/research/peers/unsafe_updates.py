@@ -98,11 +98,7 @@ def unsafe_updates(seeds: Sequence[int]) -> Outcome:
             for name, each in counts.items()
         ],
     )
-    return Outcome(
-        claims,
-        tables=[table],
-        draw=draw,
-    )
+    return Outcome(claims, tables=[table], draw=draw)
 
 
 @measured
