@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from string import Formatter
+from typing import NamedTuple
 
 import pytest
 
@@ -14,15 +18,18 @@ from sar_agent.errors import InputError
 from sar_lab.cli import app
 from sar_lab.research.papers import routing_keys_fig4 as fig4
 from sar_lab.research.papers.claims import Claim, verdict
+from sar_lab.research.papers.measured import begin, measured
 from sar_lab.research.papers.outcome import Outcome
 from sar_lab.research.papers.registry import (
     CLASSES,
     Experiment,
+    _records,
     experiment,
     experiments,
+    peer_studies,
 )
 from sar_lab.research.papers.reproduction_page import write_page
-from sar_lab.research.papers.result_store import stored_result
+from sar_lab.research.papers.result_store import run_row, stored_result
 from tests.worlds.command_line import lab_said, sar_lab
 
 
@@ -73,7 +80,7 @@ def test_all_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.Mo
             ran.append(name)
             if name == "b" and len(ran) == 2:
                 raise RuntimeError("killed")
-            return Outcome([], f"drawn: {list(seeds)}")
+            return Outcome([], how=f"drawn: {list(seeds)}")
 
         return Experiment(name, name, "E", "x", 20, run)
 
@@ -143,3 +150,54 @@ def test_the_page_is_made_of_the_stored_rows_and_verdicts_follow_from_their_clai
         assert not row["picture"] or (pages / row["picture"]).exists()
         for claim in claims:
             assert f"| {claim.answer} |" in row["table"]
+
+
+def test_a_text_of_a_row_names_what_its_module_or_its_outcome_has() -> None:
+    for name, row in (experiments() | peer_studies()).items():
+        text = "".join(_records()[name].get(key, "") for key in ("how", "because", "qualified"))
+        for shared, words in _records()["shared"].items():
+            text = text.replace(f"{{shared.{shared}}}", words)
+        for _, field, _, _ in Formatter().parse(text):
+            known = re.match(r"\w+", field or "n")
+            module = sys.modules[row.run.__closure__[0].cell_contents.__module__]
+            source = Path(str(module.__file__)).read_text()
+            assert known and (
+                known[0] in {"n", "round_us", "feedback_us"}
+                or hasattr(module, known[0])
+                or f'"{known[0]}":' in source
+            ), f"{name}: {{{field}}}"
+
+
+def test_a_row_is_judged_again_from_its_draws_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fig4, "SIDES", (4, 16))
+    rows = [run_row(experiment("routing-keys-fig4"), [0, 1], tmp_path)]
+    monkeypatch.setattr(fig4, "largest", None)
+    rows.append(run_row(experiment("routing-keys-fig4"), [0, 1], tmp_path, judge=True))
+    assert rows[0] == rows[1]
+
+
+class Nested(NamedTuple):
+    ways: dict[tuple[str, int], list[float]]
+    most: float | None
+
+
+@dataclass(frozen=True)
+class Record:
+    names: tuple[str, ...]
+    both: tuple[Nested | None, bool]
+
+
+def test_draws_come_back_as_they_were_measured(tmp_path: Path) -> None:
+    given = Record(("a", "b"), (Nested({("x", 1): [1.5, 1 / 3]}, None), True))
+
+    @measured
+    def draw(seed: int) -> Record:
+        return given
+
+    kept = begin({})
+    first = draw(1)
+    begin(json.loads(json.dumps(kept)))
+    assert draw(1) == first
+    assert first.both[0] == Nested({("x", 1): [1.5, 0.3333333333]}, None)

@@ -66,6 +66,16 @@ def run(
             "--check", help="compare every claim with the stored result; exit code 1 if one differs"
         ),
     ] = False,
+    judge: Annotated[
+        bool,
+        typer.Option(
+            "--judge",
+            help="judge and draw the stored raw draws of OUT again; measure what they lack",
+        ),
+    ] = False,
+    processes: Annotated[
+        int, typer.Option("--processes", min=1, max=64, help="rows that run at the same time")
+    ] = 1,
     as_json: JsonOption = False,
 ) -> None:
     """Run experiments and compare the results with the papers.
@@ -80,6 +90,7 @@ def run(
         PAGES,
         differences,
         run_row,
+        run_rows,
         seeds_of,
         stored_result,
     )
@@ -89,18 +100,25 @@ def run(
         raise InputError("--rerun is for `all`", remedy="named experiments are always run")
     every = [*experiments().values(), *peer_studies().values()]
     chosen = every if run_all else [experiment(name) for name in names]
-    results = []
+    results, todo = [], []
     for each in chosen:
         drawn = seeds_of(each, first, seeds, quick)
-        earlier = stored_result(out, each.name) if run_all and not rerun else None
+        earlier = stored_result(out, each.name) if run_all and not (rerun or judge) else None
         if earlier and earlier["seeds"] == list(drawn):
             results.append(earlier)
-            continue
-        results.append(run_row(each, drawn, out))
+        else:
+            todo.append((each, drawn))
+    named = [(each.name, drawn) for each, drawn in todo]
+    ran = (
+        run_rows(named, out, judge, processes)
+        if processes > 1
+        else (run_row(each, drawn, out, judge) for each, drawn in todo)
+    )
+    for result in ran:
+        results.append(result)
         write_page(out)
         if not as_json:
-            result = results[-1]
-            typer.echo(f"{each.where}\npublished: {each.published}\n{result['table']}")
+            typer.echo(f"{result['where']}\npublished: {result['published']}\n{result['table']}")
             typer.echo(f"verdict: {result['verdict']} ({result['seconds']} s)\n")
     page = write_page(out)
     apart = [line for row in results if check for line in differences(row, PAGES)]

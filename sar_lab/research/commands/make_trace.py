@@ -13,8 +13,7 @@ from sar_agent.commands.inputs import JsonOption, print_json
 def make_trace(
     program: Annotated[str, typer.Argument(help="alltoall, cartesian, cgd128 or wrf256")],
     ranks: Annotated[
-        int,
-        typer.Option("--ranks", min=0, help="ranks of each job; 0: as many as the program has"),
+        int, typer.Option("--ranks", min=0, help="ranks of each job; 0: as many as the program has")
     ] = 0,
     jobs: Annotated[int, typer.Option("--jobs", min=1, help="number of jobs that run at once")] = 1,
     size: Annotated[
@@ -36,8 +35,7 @@ def make_trace(
         ),
     ] = 1.0,
     rate: Annotated[
-        float,
-        typer.Option("--rate", help="speed of a host in Gbit/s, to compute that time from"),
+        float, typer.Option("--rate", help="speed of a host in Gbit/s, to compute that time from")
     ] = 100.0,
     seed: Annotated[int, typer.Option("--seed", min=0, help="seed of what is drawn")] = 0,
     out: Annotated[

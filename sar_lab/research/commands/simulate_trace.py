@@ -83,8 +83,7 @@ def simulate_trace(
     flowlet: Annotated[
         str | None,
         typer.Option(
-            "--flowlet",
-            help="with --adaptive: bytes that stay on one path (default: 64KB)",
+            "--flowlet", help="with --adaptive: bytes that stay on one path (default: 64KB)"
         ),
     ] = None,
     feedback: Annotated[
@@ -97,9 +96,7 @@ def simulate_trace(
     load_levels: Annotated[
         int | None,
         typer.Option(
-            "--load-levels",
-            min=1,
-            help="with --adaptive: number of load levels (default: 8)",
+            "--load-levels", min=1, help="with --adaptive: number of load levels (default: 8)"
         ),
     ] = None,
     partitions: PartitionsOption = None,

@@ -83,11 +83,7 @@ def value(
 
 
 def order(
-    says: str,
-    holds: bool | None,
-    ours: str = "",
-    published: str = "yes",
-    said: Quote | None = None,
+    says: str, holds: bool | None, ours: str = "", published: str = "yes", said: Quote | None = None
 ) -> Claim:
     """A claim about which of two things is better, or how a curve bends."""
     words = {True: "yes", False: "no", None: "not told apart"}

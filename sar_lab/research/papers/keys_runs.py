@@ -21,6 +21,7 @@ from sar_agent.jobs import JobMix
 from sar_agent.routing.engine import Options, load_engine
 from sar_agent.routing.keys import KeyTree, key_tree
 from sar_agent.routing.routes import Routes
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.trace.adaptive import AdaptiveRouting
 from sar_lab.research.trace.parse import read_trace
 from sar_lab.research.trace.phase_keys import KINDS, phase_keys
@@ -59,7 +60,7 @@ class Setup:
     round_seconds: float = ROUND
     """What a round of a barrier takes."""
 
-    def worst(self, engine: str, seed: int, conga: AdaptiveRouting = CONGA) -> float:
+    def worst(self, engine: str, seed: int, conga: AdaptiveRouting) -> float:
         """Seconds that the worst application spends sending and in barriers."""
         fabric, tree, routes = _network(self.spec)
         ranks = fabric.terminals // self.applications
@@ -74,6 +75,12 @@ class Setup:
             fabric, used, trace, placement, keys=keys, round_seconds=self.round_seconds
         )
         return max(time.communication for time in times)
+
+
+@measured
+def worst_of(setup: Setup, engine: str, seeds: list[int], conga: AdaptiveRouting) -> list[float]:
+    """`Setup.worst` of each seed."""
+    return [setup.worst(engine, seed, conga) for seed in seeds]
 
 
 @cache

@@ -13,14 +13,11 @@ from sar_lab.research.papers.slimmed_trees import ROOTS, Slowdowns, curves, slow
 from sar_lab.research.papers.worded_claims import MEDIANS, PLAIN, Draws, Judge, judged
 from sar_lab.research.statistics import median_of
 
-WHERE = "oblivious-xgft-2009, Fig. 2"
-CLASS = "S"
 SAID = quotes("oblivious-fig2")
-SEEDS = 60
 ENGINES = ("smodk", "dmodk", "random", "colored")
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def oblivious_fig2(seeds: Sequence[int]) -> Outcome:
     """Slowdowns compared with a crossbar."""
     wrf = slowdowns("WRF-256", ENGINES, seeds)
     cg = slowdowns("CG.D-128", ENGINES, seeds)
@@ -37,13 +34,6 @@ def run(seeds: Sequence[int]) -> Outcome:
     ]  # fmt: skip
     return Outcome(
         claims,
-        "Messages of a phase share links max-min fairly; ranks are mapped in order; a phase begins "
-        "when the previous one has ended. The paper ran traces in a flit simulator.",
-        because="our `colored` spreads the two messages of a node over two roots where that is "
-        "even better than to let them share one, which the paper's scheme does not; at w2 that "
-        "divides 16 the two are equal"
-        if same
-        else "",
         tables=[slowdown_table(wrf, "WRF-256"), slowdown_table(cg, "CG.D-128")],
         draw=lambda figure: draw_curves(figure, wrf, cg),
     )

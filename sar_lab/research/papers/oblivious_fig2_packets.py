@@ -18,14 +18,11 @@ from sar_lab.research.papers.slimmed_trees import slowdowns
 from sar_lab.research.papers.worded_claims import judged
 from sar_lab.research.papers.xgft_slowdown import RATE
 
-WHERE = "oblivious-xgft-2009, Fig. 2, in packets"
-CLASS = "S"
 SAID = quotes("oblivious-fig2")
-SEEDS = 20
 MODEL = PacketModel()
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def oblivious_fig2_packets(seeds: Sequence[int]) -> Outcome:
     """Slowdowns compared with a crossbar."""
     wrf = slowdowns("WRF-256", ENGINES, seeds, MODEL)
     cg = slowdowns("CG.D-128", ENGINES, seeds, MODEL)
@@ -41,11 +38,7 @@ def run(seeds: Sequence[int]) -> Outcome:
 
     return Outcome(
         claims,
-        f"{len(seeds)} seeds. Packets, not a fluid: links of {RATE:g} Gbit/s, flits of "
-        f"{MODEL.flit_bytes} bytes, segments of {MODEL.segment_bytes:,}, messages of a host in "
-        "turns, as printed; a queue for each output at each input and "
-        f"{MODEL.buffer_segments} segments of buffer a link, which the paper does not print. "
-        "Messages of 750 KB (CG) and 512 KB (WRF).",
+        words={"RATE": RATE},
         tables=[slowdown_table(wrf, "WRF-256"), slowdown_table(cg, "CG.D-128")],
         draw=draw,
     )

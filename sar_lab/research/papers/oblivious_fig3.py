@@ -12,15 +12,12 @@ from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.worded_claims import PLAIN, judged
 from sar_lab.research.papers.xgft_slowdown import program, slimmed, times
 
-WHERE = "oblivious-xgft-2009, Section VII-A and Fig. 3"
-CLASS = "E"
 SAID = quotes("oblivious-fig3")
 EIGHT, TWICE = (quotes("oblivious-fig2")[name] for name in ("eight", "twice"))
-SEEDS = 0
 ENGINES = ("smodk", "dmodk", "colored")
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def oblivious_fig3(seeds: Sequence[int]) -> Outcome:
     """The slowdown of each phase."""
     fabric, view = slimmed(16)
     by_engine = {name: times(name, fabric, view, program("cgd128").phases) for name in ENGINES}
@@ -43,7 +40,6 @@ def run(seeds: Sequence[int]) -> Outcome:
     ]
     return Outcome(
         claims,
-        "Exact, no seeds. The pattern is that of the NAS source, 8 rows of 16 processes.",
         tables=[ResultTable(["slowdown of phase", "1", "2", "3", "4", "5", "all"], rows)],
         draw=lambda figure: _draw(figure, by_engine),
     )

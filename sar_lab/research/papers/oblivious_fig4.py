@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from sar_agent.routing.path_routes import PathRoutes
 from sar_lab.research.papers.claims import value
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import COLOURS, LABELS
 from sar_lab.research.papers.published import quotes
@@ -17,10 +18,7 @@ from sar_lab.research.papers.worded_claims import MEDIANS, PLAIN, Draws, judged
 from sar_lab.research.papers.xgft_slowdown import choice_of, slimmed
 from sar_lab.research.statistics import median_of
 
-WHERE = "oblivious-xgft-2009, Fig. 4"
-CLASS = "E"
 SAID = quotes("oblivious-fig4")
-SEEDS = 60
 PRINTED = 3840
 """Routes of a root of S-mod-k and D-mod-k with 16 roots, and of the emptier ones of 10."""
 ENGINES = ("smodk", "dmodk", "random", "rnca-u", "rnca-d")
@@ -38,10 +36,18 @@ def routes_per_root(name: str, roots: int, seed: int = 0) -> Counts:
     return np.bincount(paths.nca(source[far], destination[far]), minlength=roots)
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+@measured
+def counts_of(name: str, roots: int, seeds: list[int]) -> list[list[int]]:
+    """`routes_per_root` of each seed."""
+    return [routes_per_root(name, roots, seed).tolist() for seed in seeds]
+
+
+def oblivious_fig4(seeds: Sequence[int]) -> Outcome:
     """The counts for both trees."""
     counts = {
-        (name, roots): [routes_per_root(name, roots, s) for s in (seeds if name in DRAWN else (0,))]
+        (name, roots): list(
+            np.array(counts_of(name, roots, list(seeds if name in DRAWN else (0,))))
+        )
         for name in ENGINES
         for roots in (16, 10)
     }
@@ -88,11 +94,8 @@ def run(seeds: Sequence[int]) -> Outcome:
     ]
     return Outcome(
         claims,
-        "All ordered pairs of the 256 hosts that a root joins. The paper's H-Rand-U and -D are "
-        "our r-NCA-u and -d; that the published tree is XGFT(2;16,16;1,10) is in ERRATA.",
         tables=[ResultTable(["engine", "roots", "least routes of a root", "most"], rows)],
         draw=lambda figure: _draw(figure, counts),
-        size=(10.0, 5.0),
     )
 
 

@@ -18,15 +18,12 @@ from sar_lab.research.papers.worded_claims import judged
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
 
-WHERE = "oblivious-xgft-2009, Fig. 5"
-CLASS = "S"
 SAID = quotes("oblivious-fig5")
-SEEDS = 60
 ENGINES = ("dmodk", "random", "rnca-u", "rnca-d", "colored")
 LINES: tuple[tuple[str, Literal["--", ":"]], ...] = (("dmodk", "--"), ("colored", ":"))
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def oblivious_fig5(seeds: Sequence[int]) -> Outcome:
     """The slowdowns over seeds."""
     wrf = slowdowns("WRF-256", ENGINES, seeds)
     cg = slowdowns("CG.D-128", ENGINES, seeds)
@@ -49,15 +46,11 @@ def run(seeds: Sequence[int]) -> Outcome:
     ]  # fmt: skip
     return Outcome(
         claims,
-        "As Fig. 2. Boxes: the middle half of the seeds; whiskers: least and most, as in the "
-        "paper. Engines are compared by pairs of the same seed; with one root all are alike, so "
-        "15 of 16 w2 are the most that can differ.",
         tables=[
             slowdown_table({LABELS[name]: each for name, each in by_engine.items()}, title)
             for by_engine, title in ((wrf, "WRF-256"), (cg, "CG.D-128"))
         ],
         draw=lambda figure: _draw(figure, wrf, cg),
-        size=(8.0, 6.5),
     )
 
 

@@ -20,19 +20,19 @@ from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.fabric.xgft_view import recognise_xgft
 from sar_agent.routing.path_routes import PathRoutes
 from sar_lab.research.papers.claims import value
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import COLOURS, LABELS
 from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.xgft_slowdown import choice_of
 
-WHERE = "oblivious-xgft-2009, Section VII-B"
-CLASS = "E"
 SAID = quotes("oblivious-permutations")
-SEEDS = 1
 SMALL = "xgft:2;4,2;1,3"
 LARGE = "xgft:2;16,16;1,16"
 SAMPLE = 20_000
 Histogram = NDArray[np.int64]
+Counts = dict[str, list[int]]
+"""Engine → permutations by contention."""
 
 
 def all_paths(fabric: Fabric, name: str) -> tuple[I32, I32]:
@@ -66,28 +66,37 @@ def histograms(spec: str, rows: I32, other: I32) -> dict[str, Histogram]:
     return {name: np.bincount(each, minlength=size) for name, each in both.items()}
 
 
-def run(seeds: Sequence[int]) -> Outcome:
-    """All permutations on a small tree, and a sample on the tree of the paper."""
+@measured
+def all_histograms(seeds: list[int]) -> list[dict[str, list[int]]]:
+    """All permutations of the small tree; a sample, with D-mod-k on the inverses; both on it."""
     everything = np.array(list(permutations(range(8))), np.int32)
-    random = np.random.default_rng(list(seeds))
+    random = np.random.default_rng(seeds)
     some = random.permuted(np.tile(np.arange(256, dtype=np.int32), (SAMPLE, 1)), axis=1)
-    all_of_them = histograms(SMALL, everything, everything)
-    sample = histograms(LARGE, some, np.argsort(some, axis=1).astype(np.int32))
-    apart = histograms(LARGE, some, some)
+    cases = (
+        (SMALL, everything, everything),
+        (LARGE, some, np.argsort(some, axis=1).astype(np.int32)),
+        (LARGE, some, some),
+    )
+    return [{n: h.tolist() for n, h in histograms(*each).items()} for each in cases]
+
+
+def oblivious_permutations(seeds: Sequence[int]) -> Outcome:
+    """All permutations on a small tree, and a sample on the tree of the paper."""
+    all_of_them, sample, apart = all_histograms(list(seeds))
     claims = [
         value(
             f"{title}: permutations that differ",
             0,
-            float(np.abs(counts["smodk"] - counts["dmodk"]).sum()),
+            float(np.abs(np.subtract(counts["smodk"], counts["dmodk"])).sum()),
             said=SAID["same"],
         )
         for title, counts in (
-            (f"all {len(everything):,} permutations of {SMALL}", all_of_them),
+            (f"all 40,320 permutations of {SMALL}", all_of_them),
             (f"{SAMPLE:,} random permutations of {LARGE}, D-mod-k on their inverses", sample),
         )
     ]
     rows = [
-        [title, LABELS[name], *(f"{int(counts[name][c : c + 1].sum()):,}" for c in range(9))]
+        [title, LABELS[name], *(f"{sum(counts[name][c : c + 1]):,}" for c in range(9))]
         for title, counts in (
             (SMALL, all_of_them), (LARGE, sample), (f"{LARGE}, both on the same", apart)
         )
@@ -95,14 +104,12 @@ def run(seeds: Sequence[int]) -> Outcome:
     ]  # fmt: skip
     return Outcome(
         claims,
-        "Contention is the largest number of flows on a channel. In the last two lines both "
-        "engines route the same draws: there they differ, but only by chance.",
         tables=[ResultTable(["tree", "permutations with contention", *map(str, range(9))], rows)],
         draw=lambda figure: _draw(figure, all_of_them, sample),
     )
 
 
-def _draw(figure: Figure, small: dict[str, Histogram], large: dict[str, Histogram]) -> None:
+def _draw(figure: Figure, small: Counts, large: Counts) -> None:
     for axes, counts, title in zip(
         figure.subplots(1, 2), (small, large), (SMALL, LARGE), strict=True
     ):

@@ -57,18 +57,20 @@ class Outcome:
     """The result of one run."""
 
     claims: Sequence[Claim]
-    how: str
-    """The setup, for the reader."""
-    because: str = ""
-    """The known reason why a claim does not hold."""
-    qualified: str = ""
-    """What the verdict has to say: "with our exact shift", "fitted"."""
-    as_printed: Mapping[str, Sequence[Claim]] = field(default_factory=dict)
-    """The same claims, judged for a mechanism as it is printed where that of the row is ours: name
-    of the reading → claims."""
     tables: Sequence[ResultTable] = ()
     draw: Callable[[Figure], None] | None = None
     """Fills the row's picture."""
+    as_printed: Mapping[str, Sequence[Claim]] = field(default_factory=dict)
+    """The same claims, judged for a mechanism as it is printed where that of the row is ours: name
+    of the reading → claims."""
+    words: Mapping[str, object] = field(default_factory=dict)
+    """What the texts of the row's record name and its module does not have."""
+    qualified: str = ""
+    """What the verdict has to say: "with our exact shift", "fitted"."""
+    how: str = ""
+    """The setup, for the reader."""
+    because: str = ""
+    """The known reason why a claim does not hold."""
     size: tuple[float, float] = (8.0, 4.0)
     """Of the picture, in inches."""
 

@@ -14,6 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from sar_lab.research.orcs import Network, network_of_routes, schedule_of, simulate
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.pftree_trees import Table3Tree, VictimDraw, draw_victims, routed
 from sar_lab.research.statistics import Estimate, median_of
 
@@ -39,23 +40,27 @@ class Delays:
 def delays(
     tree: Table3Tree, engine: str, pattern: str, noise: str, seeds: Sequence[int], runs: int
 ) -> Delays:
-    """dep_max_delay of the victims' `pattern` while the others do `noise`. The ranks of the victims
-    are drawn for each run; for an all-to-all they do not matter."""
+    """dep_max_delay of the victims' `pattern` while the others do `noise`."""
+    least, mean, most = np.array(runs_of(tree, engine, pattern, noise, list(seeds), runs)).T
+    return Delays(float(least.min()), median_of(mean), float(most.max()), tuple(mean.tolist()))
+
+
+@measured
+def runs_of(
+    tree: Table3Tree, engine: str, pattern: str, noise: str, seeds: list[int], runs: int
+) -> list[list[float]]:
+    """Least, mean and most of the runs of each seed. The ranks of the victims are drawn for each
+    run; for an all-to-all they do not matter."""
     results = []
     for seed in seeds:
         draw, network = network_of(tree, engine, seed)
         schedule = schedule_of(f"{pattern}::{noise}", tree.nodes, tree.victims)
-        congestion = simulate(
-            network,
-            schedule,
-            "dep_max_delay",
-            runs=1 if pattern == "alltoall" else runs,
-            seed=seed,
-            group=draw.victims,
-        )
-        results.append((congestion.values.min(), congestion.values.mean(), congestion.values.max()))
-    least, mean, most = np.array(results, float).T
-    return Delays(float(least.min()), median_of(mean), float(most.max()), tuple(mean.tolist()))
+        once = 1 if pattern == "alltoall" else runs
+        values = simulate(
+            network, schedule, "dep_max_delay", runs=once, seed=seed, group=draw.victims
+        ).values
+        results.append([float(values.min()), float(values.mean()), float(values.max())])
+    return results
 
 
 @lru_cache(maxsize=64)

@@ -20,17 +20,13 @@ from sar_lab.research.papers.pftree_delays import (
     Delays,
     delays,
 )
-from sar_lab.research.papers.pftree_table4 import NO_NOISE
 from sar_lab.research.papers.pftree_trees import TREES, Table3Tree
-from sar_lab.research.papers.pictures import COLOURS, LABELS, spans
+from sar_lab.research.papers.pictures import COLOURS, LABELS, legend
 from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.worded_claims import Draws, judged
 from sar_lab.research.statistics import Estimate
 
-WHERE = "pftree-2016, Fig. 10"
-CLASS = "S"
 SAID = quotes("pftree-fig10")
-SEEDS = 10
 RUNS = 500
 NOISES = ("null", "alltoall")
 PRINTED = {
@@ -49,7 +45,7 @@ SHOWN = (PLAIN, SHORT, EXT)
 """In the picture: `ftree` and our own engines coincide with one of these."""
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def pftree_fig10(seeds: Sequence[int]) -> Outcome:
     """Draws of victims on nine trees."""
     results: dict[Key, Delays] = {}
     for tree in TREES:
@@ -65,15 +61,10 @@ def run(seeds: Sequence[int]) -> Outcome:
     words = ", ".join(f"{n}: {each.words()}" for n, each in halves.items())
     return Outcome(
         _claims(results, PLAIN),
-        f"{len(seeds)} draws of victims, each routed and simulated {RUNS} times. Scatter is "
-        "shown, but not judged (ERRATA). Ratios are of the same draws. pFTree-Ext has no quota of "
-        f"ways, as in pftree-fig11; its all-to-all takes, as a share of pFTree's, {words}.",
-        because=NO_NOISE,
-        qualified="with a rule for pFTree-Ext's ways that was fitted",
         as_printed={LABELS[engine]: _claims(results, engine) for engine in READINGS},
+        words={"halves": words},
         tables=[_table(results, pattern) for pattern in PATTERNS],
         draw=lambda figure: _draw(figure, results),
-        size=(9.5, 6.0),
     )
 
 
@@ -112,7 +103,7 @@ def _claims(results: Results, plain: str) -> list[Claim]:
             value(f"{says}: what noise adds", under - quiet, added, NEAR, 1, said=quote),
         ]
     noisy: dict[str, list[Draws]] = {
-        "the delay": [means("bisect", "alltoall", TREES[i : i + 3]) for i in (0, 3, 6)],
+        "the delay": [means("bisect", "alltoall", TREES[i : i + 3]) for i in (0, 3, 6)]
     }
     at_last: dict[str, list[Draws]] = {
         words: [results["bisect", 1024, plain, noise].draws]
@@ -152,30 +143,26 @@ def _table(results: Results, pattern: str) -> ResultTable:
 
 
 def _draw(figure: Figure, results: Results) -> None:
-    """Filled marks and lines with noise, open marks and broken lines without."""
-    places = figure.subplots(2, 3).ravel()
-    at = np.arange(len(TREES))
-    for axes, pattern in zip(places, PATTERNS, strict=False):
+    """Arrows from the delay without noise to that with it, for the engines that differ."""
+    places = figure.subplots(1, len(PATTERNS), sharey=True)
+    for axes, pattern in zip(places, PATTERNS, strict=True):
         for place, engine in enumerate(SHOWN):
-            where = at + 0.1 * (place - 1)
-            for noise, fill in (("alltoall", COLOURS[engine]), ("null", "white")):
-                each = [results[pattern, t.nodes, engine, noise].mean for t in TREES]
-                label = f"{LABELS[engine]}, {'noise' if noise != 'null' else 'no noise'}"
-                axes.errorbar(where, [e.value for e in each], spans(each), ms=3.5,
-                              fmt="o-" if noise != "null" else "o:",
-                              color=COLOURS[engine], mfc=fill, capsize=1.5, lw=0.8,
-                              label=label)  # fmt: skip
-        for nodes, number, noisy in PRINTED.get(pattern, ()):
-            where = np.array([[t.nodes for t in TREES].index(nodes)])
-            axes.plot(where, [number], "k*" if noisy else "kD", mfc="black" if noisy else "none",
-                      label=f"published, pFTree, {'noise' if noisy else 'no noise'}")  # fmt: skip
+            quiet, noisy = (
+                np.array([results[pattern, t.nodes, engine, noise].mean.value for t in TREES])
+                for noise in NOISES
+            )
+            where = np.arange(len(TREES)) + 0.25 * (place - 1)
+            axes.vlines(where, quiet, noisy, color=COLOURS[engine], lw=1.5)
+            axes.plot(where, quiet, "o", ms=3, mfc="white", color=COLOURS[engine])
+            axes.plot(where, noisy, "o", ms=3, color=COLOURS[engine], label=LABELS[engine])
+        for nodes, number, noisy_ in PRINTED.get(pattern, ()):
+            at = [t.nodes for t in TREES].index(nodes)
+            axes.plot([at - 0.25], [number], "*k" if noisy_ else "Dk", ms=7,
+                      mfc="black" if noisy_ else "none",
+                      label=f"published, pFTree, {'noise' if noisy_ else 'no noise'}")  # fmt: skip
         axes.set(title=pattern, yscale="log")
-        axes.set_xticks(at, [f"{t.nodes}\n{t.oversubscription}:1" for t in TREES], fontsize=6)
-    places[0].set_ylabel("mean delay")
-    places[3].set_ylabel("mean delay")
-    places[5].axis("off")
-    lines, names = places[1].get_legend_handles_labels()
-    some = dict(zip(names, lines, strict=True))
+        axes.set_xticks(range(len(TREES)), [str(t.nodes) for t in TREES], rotation=90, fontsize=7)
     draws = results[PATTERNS[0], TREES[0].nodes, ENGINES[0], "null"].mean.n
-    title = f"n = {draws} draws of victims\nbars: 95 % intervals"
-    places[5].legend(some.values(), some.keys(), fontsize=7, loc="center", title=title)
+    places[0].set_ylabel(f"mean delay, n = {draws} draws\n(open: no noise, filled: noise)")
+    places[2].set_xlabel("nodes of the tree")
+    legend(figure, ncols=5, fontsize="small")

@@ -9,6 +9,7 @@ import numpy as np
 from sar_lab.research.orcs import schedule_of, simulate
 from sar_lab.research.papers import worded_claims as judges
 from sar_lab.research.papers.claims import NEAR, Claim, value
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pftree_delays import ENGINES, EXT, PLAIN, READINGS, SHORT, network_of
 from sar_lab.research.papers.pftree_trees import TREES, Table3Tree
@@ -17,10 +18,7 @@ from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.worded_claims import Draws, judged
 from sar_lab.research.statistics import Estimate, median_of
 
-WHERE = "pftree-2016, Fig. 11"
-CLASS = "S"
 SAID = quotes("pftree-fig11")
-SEEDS = 10
 PRINTED = dict(zip((32, 64), SAID["pftree"].numbers, strict=False))
 """Nodes → pFTree's effective bisection bandwidth."""
 PRINTED_EXT = {32: SAID["ext"].numbers[0], 48: SAID["ext"].numbers[3]}
@@ -34,7 +32,8 @@ FAMILIES = ((32, 48, 64), (128, 192, 256), (512, 768, 1024))
 NODES = [tree.nodes for tree in TREES]
 
 
-def bandwidth(tree: Table3Tree, engine: str, seeds: Sequence[int]) -> Estimate:
+@measured
+def bandwidths(tree: Table3Tree, engine: str, seeds: list[int]) -> list[float]:
     """The share of full bandwidth while the others bisect and the victims are idle
     (hist_acc_band)."""
     means = []
@@ -45,13 +44,15 @@ def bandwidth(tree: Table3Tree, engine: str, seeds: Sequence[int]) -> Estimate:
             network, schedule, "hist_acc_band", runs=RUNS, seed=seed, group=draw.others
         )
         means.append(float(results.values.mean()))
-    return median_of(means)
+    return means
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def pftree_fig11(seeds: Sequence[int]) -> Outcome:
     """10 draws of victims on nine trees."""
     results = {
-        (engine, tree.nodes): bandwidth(tree, engine, seeds) for tree in TREES for engine in ENGINES
+        (engine, tree.nodes): median_of(bandwidths(tree, engine, list(seeds)))
+        for tree in TREES
+        for engine in ENGINES
     }
     rows = [
         [LABELS[engine], *(results[engine, tree.nodes].words() for tree in TREES)]
@@ -59,15 +60,9 @@ def run(seeds: Sequence[int]) -> Outcome:
     ]
     return Outcome(
         _claims(results, PLAIN),
-        f"{len(seeds)} draws of victims, {RUNS} random bisections of the others each. pFTree-Ext "
-        "without a quota lets a `phy` partition take a way up for each of its hosts at a leaf, "
-        "but never the last; our pFTree-Ext gives it its share of the hosts, a quarter here, and "
-        "leaves the others what is theirs.",
-        qualified="with a rule for pFTree-Ext's ways that was fitted to Table 4",
         as_printed={LABELS[engine]: _claims(results, engine) for engine in READINGS},
         tables=[ResultTable(["bandwidth", *(str(tree.nodes) for tree in TREES)], rows)],
         draw=lambda figure: _draw(figure, results),
-        size=(8.6, 4.2),
     )
 
 

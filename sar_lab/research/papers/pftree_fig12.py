@@ -18,16 +18,13 @@ from sar_lab.research.papers.pftree_examples import (
 from sar_lab.research.papers.pictures import LABELS
 from sar_lab.research.papers.published import quotes
 
-WHERE = "pftree-2016, Fig. 12"
-CLASS = "E"
 SAID = quotes("pftree-fig12")
-SEEDS = 0
 EXAMPLE = replace(pftree_fig4.EXAMPLE, weights={h: 100.0 if h == "a" else 1.0 for h in "abcdefgh"})
 NAME = LABELS["pftree-wt"]
 PLACES = {("R1", "L1"): "a", ("R2", "L1"): "bcd", ("R1", "L2"): "gh", ("R2", "L2"): "ef"}
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def pftree_fig12(seeds: Sequence[int]) -> Outcome:
     """Routes the example with weights."""
     links = hosts_by_link(EXAMPLE, EXAMPLE.routed("pftree-wt"))
     claims = [
@@ -46,8 +43,6 @@ def run(seeds: Sequence[int]) -> Outcome:
     )
     return Outcome(
         claims,
-        "The tree and partitions of Fig. 4; a weighs 100, the others 1. A claim of 1 is a yes.",
         tables=[ResultTable(["down", "to L1", "to L2"], [[NAME, *described(links, ["L1", "L2"])]])],
         draw=lambda figure: draw_links(figure.subplots(), EXAMPLE, links, f"{NAME}, a weighs 100"),
-        size=(4.4, 3.2),
     )

@@ -18,31 +18,25 @@ from sar_lab.research.papers.pftree_examples import (
 from sar_lab.research.papers.pictures import LABELS
 from sar_lab.research.papers.published import quotes
 
-WHERE = "pftree-2016, Fig. 4"
-CLASS = "E"
 SAID = quotes("pftree-fig4")
-SEEDS = 0
 EXAMPLE = Example(("abcd", "efgh"), 2, {"1": "adgh", "2": "bcef"})
 ENGINES = ("pftree-printed", "pftree")
 PLACES = {("R1", "L1"): "ad", ("R2", "L1"): "bc", ("R1", "L2"): "gh", ("R2", "L2"): "ef"}
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def pftree_fig4(seeds: Sequence[int]) -> Outcome:
     """Routes the example with the printed algorithms and with our engine."""
     links = {name: hosts_by_link(EXAMPLE, EXAMPLE.routed(name)) for name in ENGINES}
     claims = [claim for name in ENGINES for claim in _claims(name, links[name])]
     rows = [[LABELS[name], *described(links[name], ["L1", "L2"])] for name in ENGINES]
     return Outcome(
         claims,
-        "The partitions of a to d are in the text, those of e to h follow from Fig. 12 of the same "
-        "tree. R1 has the highest GUID, which the paper takes first.",
         tables=[ResultTable(["down", "to L1", "to L2"], rows)],
         draw=lambda figure: draw_all(
             figure,
             EXAMPLE,
             {f"{LABELS[n]}: hosts reached down each link": links[n] for n in ENGINES},
         ),
-        size=(8.0, 3.2),
     )
 
 

@@ -16,10 +16,7 @@ from sar_lab.research.papers.pftree_examples import (
 from sar_lab.research.papers.pictures import LABELS
 from sar_lab.research.papers.published import quotes
 
-WHERE = "pftree-2016, Figs. 5 and 6"
-CLASS = "E"
 SAID = quotes("pftree-fig5")
-SEEDS = 0
 EXAMPLE = Example(("ABC", "DEF", "GHI"), 2, {"1": "AE", "2": "BFI", "3": "CDGH"})
 SHARED = {("R1", "L1"): {"1": "A", "3": "C"}, ("R2", "L2"): {"1": "E", "2": "F"}}
 CASES = ("pftree-printed", "pftree", "pftree-ext")
@@ -42,7 +39,7 @@ def partners(links: LinkHosts, partition: str) -> set[str]:
     }
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def pftree_fig5(seeds: Sequence[int]) -> Outcome:
     """Routes the example without and with isolation."""
     links = {engine: links_of(engine) for engine in CASES}
     claims = []
@@ -83,10 +80,6 @@ def run(seeds: Sequence[int]) -> Outcome:
     rows = [[LABELS[e], *described(links[e], ["L1", "L2", "L3"])] for e in CASES]
     return Outcome(
         claims,
-        "A and E are partition 1, B, F and I exchange flows in partition 2, C is of partition 3. "
-        "That D is too follows from E's partner; G and H, of which the text says nothing, are "
-        "counted to partition 3. The text's four switches are five in the figure.",
         tables=[ResultTable(["down", "to L1", "to L2", "to L3"], rows)],
         draw=lambda figure: draw_all(figure, EXAMPLE, {LABELS[e]: links[e] for e in CASES}),
-        size=(11.0, 3.2),
     )

@@ -18,10 +18,7 @@ from sar_lab.research.papers.pictures import LABELS
 from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.worded_claims import PLAIN, judged
 
-WHERE = "pftree-2016, Fig. 7"
-CLASS = "Q"
 SAID = quotes("pftree-fig7")
-SEEDS = 0
 VICTIM, FIRST, SECOND = "AE", "BF", "IF"
 TIMES = ((0, 20, (VICTIM,)), (20, 40, (VICTIM, FIRST)), (40, 60, (VICTIM, FIRST, SECOND)),
          (60, 80, (VICTIM, SECOND)), (80, 100, (VICTIM,)))  # fmt: skip
@@ -52,7 +49,7 @@ def _victims_time(routes: Routes, flows: Sequence[str], packets: bool) -> float:
     return float(found[0])
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def pftree_fig7(seeds: Sequence[int]) -> Outcome:
     """The flows of the figure under both engines, as a fluid and as packets."""
     tables = {
         e: (EXAMPLE.with_isolated("1") if e == "pftree-ext" else EXAMPLE).routed(e) for e in ENGINES
@@ -74,14 +71,8 @@ def run(seeds: Sequence[int]) -> Outcome:
     ]
     return Outcome(
         [*_claims("fluid", fluid), *_claims("packets", packets)],
-        "The tree and partitions of Fig. 5, all links alike; bandwidths as shares of what the "
-        "victim has alone, in the max-min fair fluid model and in packets. With packets, a "
-        "switch serves its inputs in turns: A to E and B to F "
-        "come in by one of two inputs, so the victim keeps a quarter at the end, less than was "
-        "measured.",
         tables=[ResultTable(["the victim's share", "alone", "and B to F", "and I to F"], rows)],
         draw=lambda figure: _draw(figure, lines),
-        size=(6.4, 3.4),
     )
 
 

@@ -11,13 +11,10 @@ from sar_lab.research.papers.outcome import Outcome, ResultTable
 from sar_lab.research.papers.pftree_trees import TREES, draw_victims
 from sar_lab.research.papers.published import quotes
 
-WHERE = "pftree-2016, Table 3"
-CLASS = "E"
 SAID = quotes("pftree-table3")
-SEEDS = 0
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def pftree_table3(seeds: Sequence[int]) -> Outcome:
     """Counts nodes, victims and links in the fabrics, not in their specs."""
     counted: list[tuple[str, float, float]] = []
     rows = []
@@ -46,7 +43,6 @@ def run(seeds: Sequence[int]) -> Outcome:
         raise ValueError(f"the trees are not those of Table 3: {', '.join(wrong)}")
     return Outcome(
         [],
-        "An input of the other rows, so it has no claims; labels are recognised from the cabling.",
         tables=[
             ResultTable(["nodes", "tree", "oversubscribed", "victims", "under each leaf"], rows)
         ],

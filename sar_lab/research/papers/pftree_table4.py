@@ -22,10 +22,7 @@ from sar_lab.research.papers.pictures import COLOURS, LABELS
 from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.worded_claims import MEDIANS, Draws, judged
 
-WHERE = "pftree-2016, Table 4"
-CLASS = "S"
 SAID = quotes("pftree-table4")
-SEEDS = 25
 RUNS = 2000
 PATTERNS = ("bisect", "bisect_fb_sym", "gather", "alltoall")
 """Without scatter: its published minimum cannot come from the public simulator (ERRATA)."""
@@ -35,17 +32,12 @@ PRINTED = {
     for pattern, nodes in ((name.rpartition("-")[0], int(name.rpartition("-")[2])),)
 }
 """(pattern, nodes): least, mean and most of pFTree and of pFTree-Ext."""
-NO_NOISE = (
-    "the printed algorithms, read literally, keep the two partitions on different links in every "
-    "draw, so noise does not reach the victims, whichever marked switch is taken. A hypothesis "
-    "gives most of the printed means (pages/not-reproduced.md)"
-)
 SHOWN = (PLAIN, SHORT, EXT, "ftree")
 """In the picture; the others have the bars of one of these."""
 SOME = [tree for tree in TREES if tree.nodes in (128, 192, 256)]
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def pftree_table4(seeds: Sequence[int]) -> Outcome:
     """25 draws of victims, 2,000 runs each: 50,000, as in the paper."""
     results = {
         (pattern, tree.nodes, engine): delays(tree, engine, pattern, "alltoall", seeds, RUNS)
@@ -60,12 +52,6 @@ def run(seeds: Sequence[int]) -> Outcome:
         rows.append([pattern, str(nodes), *words, *cells])
     return Outcome(
         _claims(results, PLAIN),
-        f"{len(seeds)} draws of victims, each routed and simulated {RUNS:,} times; least / mean / "
-        "most of all. The Nodes column is read as 128, 192, 256 (ERRATA). ORCS's `dep_max_delay`. "
-        "Our pFTree-Ext gives a `phy` partition its share of the ways, 2 of 8; the paper prints no "
-        "quota, and without one it takes 4, 6 and 7.",
-        because=NO_NOISE,
-        qualified="with a rule for pFTree-Ext's ways that was fitted",
         as_printed={LABELS[engine]: _claims(results, engine) for engine in READINGS},
         tables=[
             ResultTable(
@@ -80,7 +66,6 @@ def run(seeds: Sequence[int]) -> Outcome:
             )
         ],
         draw=lambda figure: _draw(figure, results),
-        size=(8.0, 3.8),
     )
 
 

@@ -90,10 +90,7 @@ def partitions_of(draw: VictimDraw, weights: dict[int, float] | None = None) -> 
     """The victims' partition with policy `phy`, which only -ext respects, and the rest without
     one."""
     return make_partitions(
-        (
-            Partition("victim", 1, draw.victims, Policy.PHY),
-            Partition("rest", 2, draw.others),
-        ),
+        (Partition("victim", 1, draw.victims, Policy.PHY), Partition("rest", 2, draw.others)),
         draw.fabric,
         strict=True,
         weight=weights or {},

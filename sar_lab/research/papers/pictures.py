@@ -13,7 +13,6 @@ from sar_lab.research.papers.outcome import Axes, Figure
 from sar_lab.research.statistics import Estimate
 
 Place = Literal["outside upper center", "outside lower center"]
-DPI = 110
 LABELS = {
     "smodk": "S-mod-k", "dmodk": "D-mod-k", "random": "Random", "colored": "pattern-aware",
     "rnca-u": "r-NCA-u", "rnca-d": "r-NCA-d", "pftree": "pFTree", "pftree-ext": "pFTree-Ext",
@@ -77,19 +76,19 @@ def legend(figure: Figure, loc: Place = "outside upper center", **style: Any) ->
 
 
 def save(draw: Callable[[Figure], None], path: Path, size: tuple[float, float]) -> bool:
-    """Writes a PNG without a window system; returns False without matplotlib."""
+    """Writes an SVG without a window system; returns False without matplotlib."""
     try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib import rc_context
         from matplotlib.figure import Figure
     except ImportError:
         return False
-    figure = Figure(figsize=size, layout="constrained")
-    FigureCanvasAgg(figure)
-    draw(figure)
-    for axes in figure.axes:
-        axes.spines[["top", "right"]].set_visible(False)
-        if not axes.images:
-            axes.grid(alpha=0.25)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=DPI, metadata={"Software": ""})
+    with rc_context({"svg.hashsalt": path.stem, "svg.fonttype": "none", "path.simplify": True}):
+        figure = Figure(figsize=size, layout="constrained")
+        draw(figure)
+        for axes in figure.axes:
+            axes.spines[["top", "right"]].set_visible(False)
+            if not axes.images:
+                axes.grid(alpha=0.25)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, metadata={"Date": None, "Creator": None})
     return True

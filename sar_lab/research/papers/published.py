@@ -33,10 +33,14 @@ class Quote:
     given: float | None = None
     """The number where it is not written as a figure, or is not the printed one."""
     why: str = ""
+    source: str = ""
+    """The publication, where it is not one of the four papers."""
 
     @property
     def paper(self) -> str:
-        return next(paper for row, paper in PAPERS.items() if self.name.startswith(f"{row}-"))
+        return self.source or next(
+            paper for row, paper in PAPERS.items() if self.name.startswith(f"{row}-")
+        )
 
     @property
     def numbers(self) -> list[float]:
@@ -51,7 +55,9 @@ class Quote:
 
     def cell(self) -> str:
         """As a line of the page has it."""
-        where = ", ".join(part for part in (self.kind, self.place and f"in {self.place}") if part)
+        where = ", ".join(
+            part for part in (self.kind, self.source or (self.place and f"in {self.place}")) if part
+        )
         return f"“{self.words}” ({where}{f': {self.why}' if self.why else ''})"
 
 
@@ -63,7 +69,7 @@ def all_quotes() -> Mapping[str, Mapping[str, Quote]]:
         row: {
             name: Quote(
                 f"{row}.{name}", each["quote"], each.get("place", ""), each.get("kind", PRINTED),
-                each.get("number"), each.get("why", ""),
+                each.get("number"), each.get("why", ""), each.get("source", ""),
             )
             for name, each in some.items()
         }

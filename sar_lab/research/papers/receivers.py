@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32
 from sar_agent.routing.routes import Routes
 from sar_lab.research.papers.claims import Claim
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Axes, Figure, Outcome, ResultTable
 from sar_lab.research.papers.pftree_trees import TREES, Table3Tree, VictimDraw, draw_victims, routed
 from sar_lab.research.papers.pictures import COLOURS, LABELS, legend
@@ -26,14 +28,6 @@ from sar_lab.research.papers.worded_claims import Draws
 
 ENGINES = ("pftree-printed", "pftree-wt", "pftree")
 WEIGHT = 100.0
-HOW = (
-    "Draws of victims, and of 1 … all victims under each leaf switch as receivers; means over all "
-    "these experiments, least and most as error bars, as in the paper."
-)
-DRAWS = (
-    "which of several equally loaded ports is taken, and which victims and receivers are drawn, is "
-    "not printed"
-)
 I64 = NDArray[np.int64]
 
 
@@ -67,6 +61,13 @@ def contention_counts(tree: Table3Tree, engine: str, seed: int, per_leaf: int) -
         int((over[~is_leaf] > 0).sum()),
         interference(draw, routes),
     )
+
+
+@measured
+def all_counts(tree: Table3Tree, engine: str, seeds: list[int]) -> list[ContentionCounts]:
+    """The counts for 1 receiver under each leaf switch up to all victims, of each seed."""
+    some = range(1, tree.victims // tree.leaves + 1)
+    return [contention_counts(tree, engine, seed, each) for seed in seeds for each in some]
 
 
 def interference(draw: VictimDraw, routes: Routes) -> int:
@@ -127,12 +128,7 @@ Spreads = dict[tuple[str, int], MeanAndRange]
 
 def experiments(tree: Table3Tree, engine: str, seeds: Sequence[int], field: str) -> MeanAndRange:
     """A field of `ContentionCounts` for 1 receiver under each leaf switch up to all victims."""
-    per_leaf = tree.victims // tree.leaves
-    values = [
-        float(getattr(contention_counts(tree, engine, seed, some), field))
-        for seed in seeds
-        for some in range(1, per_leaf + 1)
-    ]
+    values = [float(getattr(each, field)) for each in all_counts(tree, engine, list(seeds))]
     return MeanAndRange(min(values), float(np.mean(values)), max(values))
 
 
@@ -151,12 +147,7 @@ def by_label(results: Mapping[tuple[str, int], MeanAndRange]) -> dict[str, list[
 
 
 def panels_outcome(
-    claims: Sequence[Claim],
-    how: str,
-    panels: Sequence[tuple[str, Spreads, str, Printed]],
-    *,
-    because: str = DRAWS,
-    size: tuple[float, float] = (9.5, 4.2),
+    claims: Sequence[Claim], panels: Sequence[tuple[str, Spreads, str, Printed]]
 ) -> Outcome:
     """With a picture of panels. A panel has the title of its table, its values, the title of its
     picture, and published means."""
@@ -170,30 +161,32 @@ def panels_outcome(
         legend(figure, ncols=3, fontsize="small", title=title)
 
     tables = [_table(title, values) for title, values, *_ in panels]
-    return Outcome(claims, how, because=because, tables=tables, draw=draw, size=size)
+    return Outcome(claims, tables, draw)
 
 
 def _ranges(axes: Axes, values: Spreads, title: str, printed: Printed) -> None:
-    """Draws the mean, least and most of every engine over the trees: a logarithmic scale that
-    begins with a linear one for 0."""
-    for place, engine in enumerate(ENGINES):
-        each = [values[engine, tree.nodes] for tree in TREES]
-        at = np.arange(len(TREES)) + 0.27 * (place - 1)
-        means = np.array([spread.mean for spread in each])
-        bars = [
-            means - [spread.least for spread in each],
-            np.array([spread.most for spread in each]) - means,
-        ]
-        axes.errorbar(at, means, bars, fmt="os^"[place], ms=4, color=COLOURS[engine],
-                      capsize=2, lw=1, label=LABELS[engine])  # fmt: skip
+    """The mean, least and most of every engine over the trees, as lines on a logarithmic axis; what
+    is 0 on all experiments stands below it, in a row of its own."""
     nodes = [tree.nodes for tree in TREES]
+    shown = [each for each in values.values() if each.mean > 0]
+    floor = min([max(each.least, 0.1) for each in shown] or [1.0]) / 4
+    for place, engine in enumerate(ENGINES):
+        for at, tree in enumerate(TREES):
+            found, x = values[engine, tree.nodes], at + 0.27 * (place - 1)
+            style: dict[str, Any] = {"color": COLOURS[engine], "label": LABELS[engine]}
+            if found.mean:
+                axes.vlines(x, max(found.least, floor * 2), found.most, color=COLOURS[engine])
+                axes.plot(x, found.mean, "os^"[place], ms=4, **style)
+            else:
+                axes.plot(x, floor, "os^"[place], ms=4, mfc="white", **style)
     for (engine, number), mean in printed.items():
         where = nodes.index(number) + 0.27 * (ENGINES.index(engine) - 1)
-        axes.plot(where, mean, "D", ms=9, mfc="none", color=COLOURS[engine],
+        axes.plot(where, mean or floor, "D", ms=9, mfc="none", color=COLOURS[engine],
                   label=f"published, {LABELS[engine]}")  # fmt: skip
+    axes.axhspan(floor / 1.5, floor * 1.5, color="#888888", alpha=0.15, lw=0)
+    axes.text(-0.6, floor, "0", ha="right", va="center", fontsize="small")
     axes.set_xticks(range(len(TREES)), [f"{t.nodes}\n{t.oversubscription}:1" for t in TREES])
-    axes.set_yscale("symlog", linthresh=1.0)
-    axes.set(title=title, xlabel="nodes, oversubscription", ylim=(-0.2, None))
+    axes.set(title=title, xlabel="nodes, oversubscription", yscale="log", xlim=(-0.6, None))
 
 
 def _table(title: str, values: Spreads) -> ResultTable:

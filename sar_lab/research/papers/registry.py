@@ -1,16 +1,28 @@
-"""The list of all experiments."""
+"""The rows: every table and figure of the papers, and our studies of peers.
+
+A row is a record (`sar_lab/research/rows.toml`: where it is in a paper, its class, its seeds, the
+words of its page) and a function of its name (`sar_fig2` of `sar-fig2`), which gives claims, tables
+and a picture. What that function measures it asks `measured` functions for, whose draws are kept.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
+from typing import Any
 
 from sar_agent.errors import InputError
 from sar_lab.research.papers.outcome import Outcome
+from sar_lab.research.papers.published import Quote, all_quotes
 
+FILE = Path(__file__).parent.with_name("rows.toml")
+PACKAGES = {"papers": "sar_lab.research.papers", "peers": "sar_lab.research.peers"}
 CLASSES = {
     "E": "the same numbers",
     "S": "over seeds, within the scatter",
@@ -21,42 +33,29 @@ CLASSES = {
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table or figure, which one module reproduces: its constants, and its function `run`."""
+    """A row of the list."""
 
     name: str
-    """Its name on the command line, such as `routing-keys-fig4`: that of the module."""
+    """Its name on the command line, such as `routing-keys-fig4`."""
     where: str
-    """`WHERE`: the paper and the figure."""
+    """The paper and the figure."""
     kind: str
-    """`CLASS`, a key of `CLASSES`."""
+    """A key of `CLASSES`."""
     published: str
-    """What the paper prints: the quotes of the row (`SAID`), or one line on a study of ours
-    (`PUBLISHED`)."""
+    """What the paper prints: the quotes of the row, or one line on a study of ours."""
     seeds: int
-    """`SEEDS`: the default number of seeds; 0 where nothing is random."""
+    """The default number of seeds; 0 where nothing is random."""
     run: Callable[[Sequence[int]], Outcome]
 
 
 def experiments() -> dict[str, Experiment]:
     """The papers' tables and figures by name; Fig. 9 comes before Fig. 10."""
-    return _in_package(__name__.rpartition(".")[0])
+    return _rows_of(PACKAGES["papers"])
 
 
 def peer_studies() -> dict[str, Experiment]:
     """Studies of published methods beside ours, by name."""
-    return _in_package("sar_lab.research.peers")
-
-
-def _in_package(package: str) -> dict[str, Experiment]:
-    found = {}
-    for module in iter_modules(import_module(package).__path__):
-        here = import_module(f"{package}.{module.name}")
-        if hasattr(here, "WHERE"):
-            name = module.name.replace("_", "-")
-            said = getattr(here, "PUBLISHED", "") or "; ".join(q.cell() for q in here.SAID.values())
-            found[name] = Experiment(name, here.WHERE, here.CLASS, said, here.SEEDS, here.run)
-    numbered = sorted(found, key=lambda name: [part.zfill(4) for part in re.split(r"(\d+)", name)])
-    return {name: found[name] for name in numbered}
+    return _rows_of(PACKAGES["peers"])
 
 
 def experiment(name: str) -> Experiment:
@@ -67,3 +66,54 @@ def experiment(name: str) -> Experiment:
             f"no experiment is called {name!r}", remedy=f"use one of {', '.join(known)}"
         )
     return known[name]
+
+
+@cache
+def _records() -> dict[str, dict[str, Any]]:
+    return tomllib.loads(FILE.read_text())
+
+
+def _rows_of(package: str) -> dict[str, Experiment]:
+    known = dict(_functions(package))
+    numbered = sorted(known, key=lambda name: [part.zfill(4) for part in re.split(r"(\d+)", name)])
+    return {name: _experiment(name, known[name]) for name in numbered}
+
+
+def _functions(package: str) -> Iterator[tuple[str, Callable[[Sequence[int]], Outcome]]]:
+    names = {name.replace("-", "_"): name for name in _records()}
+    for module in iter_modules(import_module(package).__path__):
+        of = vars(import_module(f"{package}.{module.name}"))
+        for name in names.keys() & of.keys():
+            if getattr(of[name], "__module__", "").endswith(f".{module.name}"):
+                yield names[name], of[name]
+
+
+def _experiment(name: str, function: Callable[[Sequence[int]], Outcome]) -> Experiment:
+    row = _records()[name]
+    said: Mapping[str, Quote] = function.__globals__.get("SAID") or all_quotes().get(name, {})
+    quoted = "; ".join(quote.cell() for quote in said.values())
+
+    def run(seeds: Sequence[int]) -> Outcome:
+        found = function(seeds)
+        known = {**function.__globals__, "n": len(seeds), **found.words}
+        how, because, qualified = (
+            _filled(row.get(key, ""), known) for key in ("how", "because", "qualified")
+        )
+        return replace(
+            found,
+            how=how,
+            because=because,
+            qualified=found.qualified or qualified,
+            size=tuple(row.get("size", found.size)),
+        )
+
+    published = row.get("published") or quoted
+    return Experiment(name, row["where"], row["class"], published, row["seeds"], run)
+
+
+def _filled(text: str, known: Mapping[str, Any]) -> str:
+    """A text of a row: `{NAME}` is a name of its module or a word of its outcome, `{n}` the number
+    of seeds, and `{shared.NAME}` a text that rows share."""
+    for name, shared in _records()["shared"].items():
+        text = text.replace(f"{{shared.{name}}}", shared)
+    return " ".join(text.split()).format_map(known)

@@ -1,24 +1,29 @@
-"""Stores a JSON file and a picture for each row: a killed run continues with the next row, and a
-row that runs again replaces its files."""
+"""Stores a JSON file, the raw draws and a picture for each row: a killed run continues with the
+next row, and a row that runs again replaces its files."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from importlib.resources import files
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from sar_agent.errors import InputError
 from sar_lab.research.papers.claims import RULES
+from sar_lab.research.papers.measured import begin
 from sar_lab.research.papers.pictures import save
-from sar_lab.research.papers.registry import Experiment
+from sar_lab.research.papers.registry import Experiment, experiment
 
 StoredResult = dict[str, Any]
 """The JSON object of a row."""
 PICTURES = Path("images/reproduction")
 """The folder of pictures, relative to the page."""
+DRAWS = "draws"
+"""The folder of raw draws."""
 PAGES = Path(str(files("sar_lab.research"))) / "pages"
 """The results of the repository."""
 QUICK = 2
@@ -40,47 +45,57 @@ def command(experiment: Experiment, seeds: Sequence[int]) -> str:
     return " ".join(words)
 
 
-def run_row(experiment: Experiment, seeds: Sequence[int], folder: Path) -> StoredResult:
-    """Runs a row and stores its result in `folder`."""
-    began = time.perf_counter()
-    result = experiment.run(seeds)
-    ours, picture = result.json(), PICTURES / f"{experiment.name}.png"
+def run_row(
+    row_of: Experiment, seeds: Sequence[int], folder: Path, judge: bool = False
+) -> StoredResult:
+    """Runs a row and stores its result in `folder`. To judge it again, its stored draws are taken,
+    and only what they do not have is measured."""
+    began, before = time.perf_counter(), stored_result(folder, row_of.name)
+    draws = begin(_read(_file(folder, row_of.name, DRAWS)) or {} if judge else {})
+    try:
+        result = row_of.run(seeds)
+    finally:
+        if draws:
+            _write(_file(folder, row_of.name, DRAWS), json.dumps(draws, separators=(",", ":")))
+    ours, picture = result.json(), PICTURES / f"{row_of.name}.svg"
     drawn = result.draw is not None and save(result.draw, folder / picture, result.size)
     if result.draw and not drawn:
         ours["how"] += " The picture needs `pip install 'sar-lab[papers]'`."
+    seconds = round(time.perf_counter() - began, 1)
     row: StoredResult = {
-        "name": experiment.name,
-        "where": experiment.where,
-        "class": experiment.kind,
+        "name": row_of.name,
+        "where": row_of.where,
+        "class": row_of.kind,
         "rules": RULES,
-        "published": experiment.published,
+        "published": row_of.published,
         "verdict": result.verdict,
         "table": result.table,
         "ours": ours,
         "picture": picture.as_posix() if drawn else "",
         "seeds": list(seeds),
-        "command": command(experiment, seeds),
-        "seconds": round(time.perf_counter() - began, 1),
+        "command": command(row_of, seeds),
+        "seconds": before["seconds"] if judge and before else seconds,
     }
-    path = _file(folder, experiment.name)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # A rename is atomic: after a kill the row is complete or missing.
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(row, indent=1, ensure_ascii=False) + "\n")
-    part.replace(path)
+    _write(_file(folder, row_of.name), json.dumps(row, indent=1, ensure_ascii=False))
     return row
 
 
 def stored_result(folder: Path, name: str) -> StoredResult | None:
     """The stored result of a row, if any. Raises `InputError` where the file is damaged."""
-    path = _file(folder, name)
-    try:
-        row: StoredResult = json.loads(path.read_text())
-    except FileNotFoundError:
-        return None
-    except ValueError as error:
-        raise InputError("is not a result of `lab run`", file=path, remedy="delete it") from error
-    return row
+    return _read(_file(folder, name))
+
+
+def run_rows(
+    rows: Sequence[tuple[str, Sequence[int]]], folder: Path, judge: bool, processes: int
+) -> Iterator[StoredResult]:
+    """Runs rows in so many processes at a time, and gives them in the order in which they end."""
+    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+        found = [pool.submit(_run_named, name, seeds, folder, judge) for name, seeds in rows]
+        yield from (each.result() for each in as_completed(found))
+
+
+def _run_named(name: str, seeds: Sequence[int], folder: Path, judge: bool) -> StoredResult:
+    return run_row(experiment(name), seeds, folder, judge)
 
 
 def differences(row: StoredResult, folder: Path) -> list[str]:
@@ -97,5 +112,23 @@ def differences(row: StoredResult, folder: Path) -> list[str]:
     ]
 
 
-def _file(folder: Path, name: str) -> Path:
-    return folder / "reproduction" / f"{name}.json"
+def _file(folder: Path, name: str, kind: str = "reproduction") -> Path:
+    return folder / kind / f"{name}.json"
+
+
+def _read(path: Path) -> StoredResult | None:
+    try:
+        found: StoredResult = json.loads(path.read_text())
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise InputError("is not a result of `lab run`", file=path, remedy="delete it") from error
+    return found
+
+
+def _write(path: Path, text: str) -> None:
+    """A rename is atomic: after a kill the file is complete or as before."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    part.write_text(text + "\n")
+    part.replace(path)

@@ -12,17 +12,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sar_lab.research.papers.claims import times_as_much
-from sar_lab.research.papers.keys_runs import KILO, LARGE, ROUND, Setup
+from sar_lab.research.papers.keys_runs import CONGA, KILO, LARGE, ROUND, Setup, worst_of
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import COLOURS, LABELS, band
 from sar_lab.research.papers.published import quotes
 from sar_lab.research.statistics import Estimate
 from sar_lab.research.trace.play_trace import barrier_rounds
 
-WHERE = "routing-keys-2017, Figs. 7 to 9, over the cost of barriers"
-CLASS = "Q"
 SAID = quotes("routing-keys-fig7")
-SEEDS = 6
 APPLICATIONS, UTILIZATION = 2, 0.1
 ROUNDS = (0.0, 0.2, 0.5, 1.0, 2.0, 4.0)
 """Microseconds of a round."""
@@ -32,7 +29,7 @@ ALIKE, BIG, SMALLER = "32 KB: D-mod-k against ARK", 256, 16
 """The claim of Fig. 8 that does not hold with 2 applications, and the sizes of Fig. 9."""
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def routing_keys_barriers(seeds: Sequence[int]) -> Outcome:
     """Two applications under each engine and cost."""
 
     def compared(*sides: tuple[str, Setup]) -> list[Estimate]:
@@ -53,21 +50,15 @@ def run(seeds: Sequence[int]) -> Outcome:
     rows = [[what, *(each.words() for each in line)] for what, line in against.items()]
     return Outcome(
         [],
-        f"{len(seeds)} seeds, pairs of the same seed. A barrier of {RANKS} ranks has "
-        f"{barrier_rounds(RANKS)} rounds. Sizes are mixed in the first two lines, at "
-        f"{UTILIZATION:.0%} utilization, as in the third, where all messages have 32 KB; in the "
-        f"last, each rank sends {BIG} KB in each direction in messages of one size, at 30 %. "
-        "Nothing is claimed. The third line is the claim of Fig. 8 that does not hold: a barrier "
-        "that hid the difference between D-mod-k and ARK would bring it to 1.2.",
+        words={"rounds": barrier_rounds(RANKS)},
         tables=[ResultTable(["time, µs a round", *(f"{cost:g}" for cost in ROUNDS)], rows)],
         draw=lambda figure: _draw(figure, against),
-        size=(6.4, 4.4),
     )
 
 
 def _worst(engine: str, setup: Setup, seeds: Sequence[int], cost: float) -> list[float]:
     costly = replace(setup, round_seconds=cost * 1e-6)
-    return [costly.worst(engine, seed) for seed in seeds]
+    return worst_of(costly, engine, list(seeds), CONGA)
 
 
 def _same_data(kilobytes: int) -> Setup:

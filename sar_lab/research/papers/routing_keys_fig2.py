@@ -23,10 +23,7 @@ from sar_lab.research.papers.pictures import LABELS
 from sar_lab.research.papers.published import quotes
 from sar_lab.research.trace.phase_keys import KINDS
 
-WHERE = "routing-keys-2017, Fig. 2"
-CLASS = "E"
 SAID = quotes("routing-keys-fig2")
-SEEDS = 1
 FLOWS = {"A": ([0, 1], [4, 8]), "B": ([2], [12])}
 TITLES = {"dmodk": "(a) D-mod-k", "ark": "(b) ARK", "nrk": "(c) NRK"}
 PRINTED = ("nrk-printed", "nrk-printed-links")
@@ -34,17 +31,15 @@ TITLES |= {nrk: LABELS[nrk] for nrk in PRINTED}
 TINT = {"A": "#4477aa", "B": "#ee6677"}
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def routing_keys_fig2(seeds: Sequence[int]) -> Outcome:
     """Runs the printed example; nothing is random."""
     fabric = load_fabric("xgft:2;4,4;1,4")
     ways = routed(fabric)
     printed = {TITLES[nrk]: _claims(fabric, ways, nrk) for nrk in PRINTED}
     return Outcome(
         _claims(fabric, ways, "nrk"),
-        "The example as printed. B is routed first, so that A's key is the one that is shifted.",
         as_printed=printed,
         draw=lambda figure: _draw(figure, fabric, ways),
-        size=(9.0, 2.6),
     )
 
 

@@ -18,6 +18,7 @@ from sar_agent.routing.dmodk import modulo_labels
 from sar_agent.routing.keys import KeyTree, key_tree, unshifted
 from sar_agent.routing.keys.key import digit_channels
 from sar_lab.research.papers.claims import RESAMPLES, Claim
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import COLOURS, LABELS
 from sar_lab.research.papers.published import quotes
@@ -25,10 +26,7 @@ from sar_lab.research.papers.worded_claims import MEANS, Draws, judged
 from sar_lab.research.statistics import Estimate, bootstrap_of, median_of
 from sar_lab.research.trace.phase_keys import KINDS
 
-WHERE = "routing-keys-2017, Fig. 4"
-CLASS = "S"
 SAID = quotes("routing-keys-fig4")
-SEEDS = 20
 SIDES = (8, 16, 24, 32, 40, 48, 56, 64)
 LOAD, FLOWS = 0.6, 10
 PRINTED = ("nrk-printed", "nrk-printed-links")
@@ -36,13 +34,12 @@ ENGINES = ("dmodk", "ark", "nrk", *PRINTED)
 Rows = dict[str, dict[int, Estimate]]
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def routing_keys_fig4(seeds: Sequence[int]) -> Outcome:
     """Networks of n = 64 … 4,096 hosts."""
     results: dict[tuple[str, int], list[int]] = {}
     for side in SIDES:
-        tree = clos(side)
-        for seed in seeds:
-            for engine, flows in largest(tree, side, seed).items():
+        for each in largest_of(side, list(seeds)):
+            for engine, flows in each.items():
                 results.setdefault((engine, side * side), []).append(flows)
     sizes = [side * side for side in SIDES]
     rows = {e: {n: median_of(results[e, n]) for n in sizes} for e in ENGINES}
@@ -60,16 +57,9 @@ def run(seeds: Sequence[int]) -> Outcome:
     ]
     return Outcome(
         claims_of(drawn, sizes),
-        f"Flows on the fullest link, median [95 %] · mean of {len(seeds)} draws. The paper does "
-        "not say how flows are distributed over applications; here each flow belongs to any "
-        "application with equal chance. ARK, which the figure does not have, assigns middle "
-        "switches to every application from the first one on. As printed, a key is repeated "
-        "maximum matchings, and its fullest colour takes the emptiest middle switch.",
-        qualified="with our keys and shift",
         as_printed=printed,
         tables=[ResultTable(["hosts", *(LABELS[e] for e in ENGINES)], cells)],
         draw=lambda figure: _draw(figure, drawn),
-        size=(6.0, 3.6),
     )
 
 
@@ -95,6 +85,13 @@ def claims_of(drawn: Mapping[str, Sequence[Estimate]], sizes: Sequence[int]) -> 
 def clos(side: int) -> KeyTree:
     """A Clos network with `side` leaf switches, hosts per leaf switch, and middle switches."""
     return key_tree(load_fabric(f"xgft:2;{side},{side};1,{side}"))
+
+
+@measured
+def largest_of(side: int, seeds: list[int]) -> list[dict[str, int]]:
+    """`largest` for each seed."""
+    tree = clos(side)
+    return [largest(tree, side, seed) for seed in seeds]
 
 
 def largest(tree: KeyTree, side: int, seed: int) -> dict[str, int]:

@@ -16,17 +16,14 @@ from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.sar_history import SYSTEMS
 from sar_lab.research.statistics import median_of
 
-WHERE = "sar-2016, Fig. 1 and Section 1"
-CLASS = "S"
 SAID = quotes("sar-fig1")
-SEEDS = 3
 DAYS = 30
 EVERY = 600.0
 """Seconds between samples, as in the paper."""
 LEAST_SHARE = {"taurus": 66, "tsubame": 50}
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def sar_fig1(seeds: Sequence[int]) -> Outcome:
     """The histories that sar-table1 and sar-fig7 replay."""
     found = {system: [_month(system, seed) for seed in seeds] for system in SYSTEMS}
     rows = []
@@ -47,11 +44,8 @@ def run(seeds: Sequence[int]) -> Outcome:
             "its leaf switches", "nodes in such jobs, %"]  # fmt: skip
     return Outcome(
         [],
-        "Nothing is claimed: the histories were fitted to these two shares (sar_lab/research/pages/"
-        f"replay.md), which makes them inputs. {DAYS} days, ten minutes a sample.",
         tables=[ResultTable(head, rows)],
         draw=lambda figure: _draw(figure, {s: [n for _, n in found[s]] for s in SYSTEMS}),
-        size=(9.0, 4.2),
     )
 
 

@@ -10,17 +10,9 @@ from sar_lab.research.papers.claims import Claim, order
 from sar_lab.research.papers.outcome import Axes, Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import legend
 from sar_lab.research.papers.published import quotes
-from sar_lab.research.recorded_update import (
-    TESTBED,
-    RecordedUpdate,
-    path_channels,
-    recorded_update,
-)
+from sar_lab.research.recorded_update import TESTBED, RecordedUpdate, path_channels, recorded_update
 
-WHERE = "sar-2016, Fig. 6"
-CLASS = "Q"
 SAID = quotes("sar-fig6")
-SEEDS = 0
 SENDER, RECEIVER = 1, 3
 """Terminals of the first job: one at each switch."""
 _COLOURS = {0: "#4477aa", 1: "#ee6677"}
@@ -33,7 +25,7 @@ def ranks(update: RecordedUpdate) -> list[str]:
     return list(dict.fromkeys(seen))
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def sar_fig6(seeds: Sequence[int]) -> Outcome:
     """Judges the record, which a rerun reads again; `tests/live/test_five_phase.py` tests new
     runs."""
     update = recorded_update()
@@ -45,18 +37,11 @@ def run(seeds: Sequence[int]) -> Outcome:
     ]
     return Outcome(
         _claims(update),
-        "One update on the testbed of sar-fig9 (two switches, two cables, four hosts): a stock "
-        "OpenSM 3.3.23 with our plugin over ibsim, the agent, and two ranks whose queue pairs are "
-        "a model, on a machine that was busy with much else, so seconds are upper bounds. A "
-        "recorded run, `python -m tests.bench.record_five_phase`; spin's model of the protocol "
-        "can do all of its events. When tables changed follows from what the plugin reported "
-        "every few milliseconds.",
         tables=[
             ResultTable(["event", "ms after the update began"], rows),
             ResultTable(["tables", "cables of the two hosts' paths, both directions"], ways),
         ],
         draw=lambda figure: _draw(figure, update),
-        size=(8.4, 3.6),
     )
 
 

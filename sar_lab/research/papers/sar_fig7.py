@@ -9,27 +9,29 @@ import numpy as np
 from sar_lab.history.job_history import F64
 from sar_lab.replay.table1 import METRICS, column
 from sar_lab.research.papers.claims import Claim
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
-from sar_lab.research.papers.pictures import COLOURS
+from sar_lab.research.papers.pictures import COLOURS, legend
 from sar_lab.research.papers.published import quotes
-from sar_lab.research.papers.sar_history import BECAUSE, HOW, LABELS, OTHERS, SYSTEMS, month
+from sar_lab.research.papers.sar_history import LABELS, OTHERS, SYSTEMS, month
 from sar_lab.research.papers.worded_claims import PLAIN, judged
 
-WHERE = "sar-2016, Fig. 7"
-CLASS = "S"
 SAID = quotes("sar-fig7")
-SEEDS = 1
 _QUOTES = dict(zip(METRICS, ("peak", "job", "dark", "links"), strict=True))
+SYMBOLS = dict(
+    zip(
+        METRICS,
+        (r"max $\gamma^e$", r"avg $\gamma_{max}(j)$", r"$\theta$, %", "avg links of a job"),
+        strict=True,
+    )
+)
 Series = dict[str, dict[str, F64]]
 """Engine → metric → float64[samples]."""
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def sar_fig7(seeds: Sequence[int]) -> Outcome:
     """Runs one month of each machine with the first seed."""
-    results: dict[str, Series] = {}
-    for system in SYSTEMS:
-        whole = month(system, seeds[0])
-        results[system] = {e: {m: column(whole, e, m) for m in METRICS} for e in LABELS}
+    results = {system: series(system, seeds[0]) for system in SYSTEMS}
     claims = [
         _claim(system, results[system], other, metric)
         for system in SYSTEMS
@@ -46,12 +48,21 @@ def run(seeds: Sequence[int]) -> Outcome:
     ]
     return Outcome(
         claims,
-        f"{HOW} A claim holds if it holds at most samples.",
-        because=BECAUSE,
         tables=[ResultTable(["stand-in", "mean", *(name for name, _ in METRICS.values())], rows)],
         draw=lambda figure: _draw(figure, results),
-        size=(10.0, 9.0),
     )
+
+
+def series(system: str, seed: int) -> Series:
+    """A month of a machine."""
+    drawn = _columns(system, seed)
+    return {e: {m: np.array(each) for m, each in of.items()} for e, of in drawn.items()}
+
+
+@measured
+def _columns(system: str, seed: int) -> dict[str, dict[str, list[float]]]:
+    whole = month(system, seed)
+    return {e: {m: column(whole, e, m).tolist() for m in METRICS} for e in LABELS}
 
 
 def _mean(values: F64, metric: str) -> float:
@@ -73,16 +84,19 @@ def _claim(system: str, series: Series, other: str, metric: str) -> Claim:
 
 
 def _draw(figure: Figure, results: dict[str, Series]) -> None:
-    axes = figure.subplots(len(METRICS), len(results), sharex=True)
-    for column_, (system, series) in enumerate(results.items()):
-        for row, (metric, (name, _)) in enumerate(METRICS.items()):
-            here = axes[row][column_]
+    """Hours as thin lines, the mean of each day as a thick one; y begins where the curves do."""
+    places = figure.subplots(len(METRICS), len(results), sharex=True)
+    for column_, (system, by_engine) in enumerate(results.items()):
+        for here, (metric, name) in zip(places[:, column_], SYMBOLS.items(), strict=True):
             for engine, label in LABELS.items():
-                values = series[engine][metric] * (100.0 if metric == "dark_fiber_ratio" else 1.0)
-                days = np.arange(len(values)) / 24.0
-                here.plot(days, values, lw=0.8, color=COLOURS[engine], label=label)
+                values = by_engine[engine][metric]
+                values = values * (100.0 if metric == "dark_fiber_ratio" else 1.0)
+                days = len(values) // 24
+                by_day = np.nanmean(values[: days * 24].reshape(days, 24), axis=1)
+                at = np.arange(len(values)) / 24.0
+                here.plot(at, values, lw=0.4, alpha=0.35, color=COLOURS[engine])
+                here.plot(np.arange(days) + 0.5, by_day, lw=1.8, color=COLOURS[engine], label=label)
             here.set_ylabel(name)
-            here.set_ylim(bottom=0)
-        axes[0][column_].set_title(f"{SYSTEMS[system]} stand-in, synthetic jobs")
-        axes[-1][column_].set_xlabel("day")
-    axes[0][0].legend(ncols=2, fontsize="small")
+        places[0][column_].set_title(f"{SYSTEMS[system]} stand-in, synthetic jobs, one month")
+        places[-1][column_].set_xlabel("day (thin: hours, thick: means of days)")
+    legend(figure, ncols=len(LABELS))

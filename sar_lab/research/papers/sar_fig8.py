@@ -14,15 +14,13 @@ from sar_agent.routing import Options, load_engine
 from sar_lab.fluid import PATTERNS, job_times
 from sar_lab.opensm_tables import lab_engine
 from sar_lab.research.papers.claims import NEAR, Claim, times_as_much, value
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, median_table
 from sar_lab.research.papers.pictures import COLOURS, LABELS, bars
 from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.worded_claims import judged
 
-WHERE = "sar-2016, Fig. 8"
-CLASS = "Q"
 SAID = quotes("sar-fig8")
-SEEDS = 40
 HOSTS, LEAVES = 28, 10
 _RATIO = 1 + SAID["dfsssp"].number / 100
 _LESS = [1 - percent / 100 for percent in SAID["sar"].numbers]
@@ -48,8 +46,33 @@ def scattered_job(fabric: Fabric, seed: int) -> Job:
     return make_job("fig8", np.concatenate(hosts))
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def sar_fig8(seeds: Sequence[int]) -> Outcome:
     """Each seed is another placement of the job; as in the paper, no other job sends."""
+    drawn = times(list(seeds))
+    one_by_one = {label: drawn[name, "shift-free"] for name, label in ENGINES.items()}
+    added = {label: float(np.mean(each)) - 1 for label, each in one_by_one.items()}
+    claims = [
+        *(claim for each in PRINTED for claim in _slower(one_by_one, *each)),
+        value("what contention adds: SAR, share of fat-tree", SAID["halves"],
+              added["SAR"] / added["fat-tree"], NEAR),
+    ]  # fmt: skip
+    return Outcome(
+        claims,
+        tables=[
+            median_table(
+                "time",
+                {how: pattern for pattern, how in _SHOWN.items()},
+                {label: name for name, label in ENGINES.items()},
+                lambda name, pattern: drawn[name, pattern],
+            )
+        ],
+        draw=lambda figure: _draw(figure, drawn),
+    )
+
+
+@measured
+def times(seeds: list[int]) -> dict[tuple[str, str], list[float]]:
+    """(engine, order) → the time of each placement."""
     fabric = load_fabric("standin:taurus")
     drawn: dict[tuple[str, str], list[float]] = {}
     oblivious = {
@@ -63,32 +86,7 @@ def run(seeds: Sequence[int]) -> Outcome:
             for pattern in _SHOWN:
                 time = job_times(fabric, mix, routes, PATTERNS[pattern]).time[0]
                 drawn.setdefault((name, pattern), []).append(float(time))
-    one_by_one = {label: drawn[name, "shift-free"] for name, label in ENGINES.items()}
-    added = {label: float(np.mean(each)) - 1 for label, each in one_by_one.items()}
-    claims = [
-        *(claim for each in PRINTED for claim in _slower(one_by_one, *each)),
-        value("what contention adds: SAR, share of fat-tree", SAID["halves"],
-              added["SAR"] / added["fat-tree"], NEAR),
-    ]  # fmt: skip
-    return Outcome(
-        claims,
-        "The Taurus stand-in, 28 hosts drawn on ten leaf switches of one island of 612, max-min "
-        "fair fluid model, no other job sends. Times are multiples of the time on a network "
-        "without contention; medians over placements. Open MPI's fixed rule sends all-to-all "
-        "blocks from 3,000 bytes in pairs, so 1 MiB goes one after the other; its library's time "
-        "is not modelled. fat-tree and DFSSSP are OpenSM's own tables.",
-        because="the paper's placement is one draw, and its machine ran other jobs meanwhile",
-        tables=[
-            median_table(
-                "time",
-                {how: pattern for pattern, how in _SHOWN.items()},
-                {label: name for name, label in ENGINES.items()},
-                lambda name, pattern: drawn[name, pattern],
-            )
-        ],
-        draw=lambda figure: _draw(figure, drawn),
-        size=(10.0, 3.8),
-    )
+    return drawn
 
 
 def _slower(

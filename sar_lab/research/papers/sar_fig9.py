@@ -27,10 +27,7 @@ from sar_lab.research.papers.sar_fig6 import RECEIVER, SENDER, ranks
 from sar_lab.research.papers.worded_claims import PLAIN, judged
 from sar_lab.research.recorded_update import TESTBED, path_channels, recorded_update
 
-WHERE = "sar-2016, Fig. 9"
-CLASS = "Q"
 SAID = quotes("sar-fig9")
-SEEDS = 0
 GIGABIT = 32.0
 """Data rate of QDR, 4 lanes of 10 Gbit/s with 8 of 10 bits."""
 HOST_GIGABIT = 2 * GIGABIT
@@ -61,7 +58,7 @@ class SentSeries:
         return found
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def sar_fig9(seeds: Sequence[int]) -> Outcome:
     """The stream beside the recorded update, with and without a pause while queue pairs drain."""
     moves = _moves()
     plain, drained = series(drain=False), series(drain=True)
@@ -91,17 +88,9 @@ def run(seeds: Sequence[int]) -> Outcome:
     ]
     return Outcome(
         claims,
-        f"{TESTBED}, links of {GIGABIT:g} Gbit/s between switches; messages of 1 MiB follow each "
-        f"other; a look at the counters every {EVERY:g} s; {DELAY:g} s more between unpath and "
-        "repath, as in the paper. After the update the paper's traffic is on the first link again, "
-        f"ours stays on cable {_words(after)}, where the new tables have it. The throughput is "
-        "judged with draining: without it, as in the paper, nothing in this model could lower it.",
-        because="a rank that drains sends nothing while it moves; in the record that took as long "
-        "as modelled queue pairs on a busy machine took, and how long an adapter takes is not "
-        "known to us. The paper's adapters could not drain",
+        words={"cable": _words(after)},
         tables=[ResultTable(["", "value"], rows)],
         draw=lambda figure: _draw(figure, plain, drained, moves),
-        size=(8.4, 4.4),
     )
 
 
@@ -203,19 +192,21 @@ def _fabric() -> Fabric:
 def _draw(
     figure: Figure, plain: SentSeries, drained: SentSeries, moves: Sequence[tuple[float, float]]
 ) -> None:
-    places = figure.subplots(2, 1, sharex=True, sharey=True)
-    for axes, found, title in zip(
-        places, (plain, drained), ("as in the paper, without draining",
-                                   "with the pauses of the record"), strict=True
-    ):  # fmt: skip
-        for cable, colour in enumerate(("#4477aa", "#ee6677")):
-            axes.plot(found.start, found.load[cable], color=colour, lw=1.2,
-                      label=f"cable {cable + 1}, ours")  # fmt: skip
-        axes.axvspan(moves[0][0], moves[1][1], color="#888888", alpha=0.15, lw=0,
-                     label="on highLIDs")  # fmt: skip
-        axes.set(title=title, ylim=(0, 1.15 * GIGABIT), ylabel="Gbit/s")
-    places[0].axvline(DELAY + 1.2, color="black", ls="--", lw=0.9,
-                      label="end of the published span, 160 samples")  # fmt: skip
-    places[1].set_xlabel("seconds after the update began; one recorded update, simulated messages")
-    lines, names = places[0].get_legend_handles_labels()
-    figure.legend(lines, names, loc="outside upper center", ncols=4, fontsize="small")
+    """Above, which cable carries the messages; below, what the verdict is about: the throughput of
+    both around each move."""
+    above, *below = figure.subplots(1, 3, width_ratios=(2, 1, 1))
+    for cable, colour in enumerate(("#4477aa", "#ee6677")):
+        above.fill_between(plain.start, plain.load[cable], step="post", color=colour, lw=0,
+                           alpha=0.7, label=f"cable {cable + 1}")  # fmt: skip
+    above.axvspan(moves[0][0], moves[1][1], ymin=0.9, color="#888888", alpha=0.4, lw=0,
+                  label="on highLIDs")  # fmt: skip
+    above.set(title="which cable carries the messages", xlabel="s after the update began",
+              ylabel="Gbit/s", ylim=(0, 1.25 * GIGABIT))  # fmt: skip
+    above.legend(loc="upper center", ncols=3, fontsize="small")
+    for axes, (begin, end), title in zip(below, moves, ("leaves", "returns"), strict=True):
+        near = (drained.start > begin - 0.6) & (drained.start < end + 0.6)
+        for found, style, name in ((plain, "--", "without draining"), (drained, "-", "drains")):
+            axes.step(1e3 * (found.start[near] - begin), found.total[near], style, where="post",
+                      color="black", lw=1.2, label=name)  # fmt: skip
+        axes.set(title=f"throughput while it {title}", xlabel="ms", ylim=(0, 1.25 * GIGABIT))
+    below[0].legend(loc="lower right", fontsize="small")

@@ -25,20 +25,6 @@ OTHERS = {e: pictures.LABELS[e] for e in ("opensm-dfsssp", "opensm-ftree", "open
 LABELS = {**OTHERS, "sar": "SAR"}
 EVERY = 3600.0
 """Seconds between samples. The paper took one every ten minutes."""
-HOW = (
-    "Fabrics and histories are stand-ins (docs/replay.md): sizes, arrivals and run times "
-    "after Lublin and Feitelson (2003), placement by rules fitted to the share of multi-switch "
-    "jobs and the route changes a day that the paper states, not to its results. A month, an hour "
-    "a sample. DFSSSP, fat-tree and Up*/Down* are the tables of a real OpenSM 3.3.23, which was "
-    "given the top switches as roots."
-)
-BECAUSE = (
-    "our synthetic jobs are too large; the paper does not print job sizes. Its gains, in routes "
-    "and in per cent, imply that SAR's jobs on Tsubame2.5 had 15.6 routes on their hottest link "
-    "and 123.5 links, while our stand-in's have ten and seven times as many (sar-table1, found "
-    "after the first look). In large jobs SAR counts a whole tree with one set of weights, so "
-    "sources of one job share links (docs/how-sar-plus-works.md)"
-)
 
 
 def month(

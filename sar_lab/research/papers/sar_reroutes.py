@@ -11,15 +11,13 @@ from sar_agent.fabric.spec import load_fabric
 from sar_lab.mixes.synthetic_histories import BEGIN, synthetic_history
 from sar_lab.research.papers.claims import NEAR, value
 from sar_lab.research.papers.history_marks import DAY, marks_of
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.worded_claims import PLAIN, judged
 from sar_lab.research.statistics import median_of
 
-WHERE = "sar-2016, Section 4.3.2"
-CLASS = "S"
 SAID = quotes("sar-reroutes")
-SEEDS = 2
 DAYS = 365
 MOST, MEAN, QUIET = 57, 14, 4
 SATURDAY = 5
@@ -27,14 +25,15 @@ FIRST_DAY = 0
 """Synthetic histories begin on a Monday."""
 
 
-def changes(seed: int) -> NDArray[np.int64]:
-    """int64[DAYS]: polls, one every five minutes, that found other multi-switch jobs."""
+@measured
+def changes(seed: int) -> list[int]:
+    """By day: polls, one every five minutes, that found other multi-switch jobs."""
     history = synthetic_history(f"synthetic:taurus,seed={seed},days={DAYS}")
     marks = marks_of(load_fabric("standin:taurus"), history, BEGIN, BEGIN + DAYS * DAY)
-    return np.array(marks.changes_per_day, np.int64)
+    return list(marks.changes_per_day)
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def sar_reroutes(seeds: Sequence[int]) -> Outcome:
     """A year for each seed."""
     years = np.stack([changes(seed) for seed in seeds])
     most = median_of(years.max(axis=1).astype(float))
@@ -60,17 +59,12 @@ def run(seeds: Sequence[int]) -> Outcome:
     rows.append(["paper", "0", "", "", "", str(MOST), str(MEAN), str(QUIET)])
     return Outcome(
         claims,
-        "The Taurus stand-in, a year a seed. The mean was fitted and is an input; how days "
-        "differ was not. The model of arrivals has a daily cycle, and no weekly one.",
-        because="the days of the stand-in are too much alike: the arrivals of Lublin and Feitelson "
-        "have no weekends and no holidays",
         tables=[
             ResultTable(
                 ["seed", "least", "25 %", "median", "75 %", "most", "mean", "days with none"], rows
             )
         ],
         draw=lambda figure: _draw(figure, years),
-        size=(6.4, 3.6),
     )
 
 

@@ -9,17 +9,15 @@ import numpy as np
 
 from sar_lab.replay.table1 import METRICS, Gain, column, table1
 from sar_lab.research.papers.claims import NEAR, RESAMPLES, Claim, order, value
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable, median_table
 from sar_lab.research.papers.pictures import spans
 from sar_lab.research.papers.published import quotes
-from sar_lab.research.papers.sar_history import BECAUSE, HOW, LABELS, OTHERS, SYSTEMS, month
+from sar_lab.research.papers.sar_history import LABELS, OTHERS, SYSTEMS, month
 from sar_lab.research.papers.worded_claims import judged
 from sar_lab.research.statistics import Estimate, bootstrap_of, median_of
 
-WHERE = "sar-2016, Table 1"
-CLASS = "S"
 SAID = quotes("sar-table1")
-SEEDS = 6
 NEGLIGIBLE = 5.0
 """Per cent."""
 SMALL = 96
@@ -62,10 +60,10 @@ def implied(system: str, metric: str) -> float:
     return gain / percent * 100 - METRICS[metric][1] * gain
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def sar_table1(seeds: Sequence[int]) -> Outcome:
     """Runs a month of both machines for each seed."""
-    months = {system: _months(system, seeds) for system in SYSTEMS}
-    small = _months("tsubame", seeds, SMALL)
+    months = {system: _months(system, list(seeds)) for system in SYSTEMS}
+    small = _months("tsubame", list(seeds), SMALL)
     tables = [
         _table(f"{name} stand-in", system, months[system].sar) for system, name in SYSTEMS.items()
     ]
@@ -74,16 +72,13 @@ def run(seeds: Sequence[int]) -> Outcome:
     tables += [_ours(SYSTEMS[system], months[system].plus) for system in SYSTEMS]
     return Outcome(
         [claim for system in SYSTEMS for claim in _claims(system, months[system].sar)],
-        f"{HOW} Medians over seeds of the month's mean; brackets are 95 % confidence intervals. "
-        f"The tables of {OURS}, which is ours, are of the first {OURS_SEEDS} seeds.",
-        because=BECAUSE,
         tables=tables,
         draw=lambda figure: _draw(figure, months, small),
-        size=(11.0, 7.0),
     )
 
 
-def _months(system: str, seeds: Sequence[int], largest: int | None = None) -> MonthlyGains:
+@measured
+def _months(system: str, seeds: list[int], largest: int | None = None) -> MonthlyGains:
     result = MonthlyGains({}, {}, {})
     for seed in seeds:
         with_ours = largest is None and seed in seeds[:OURS_SEEDS]

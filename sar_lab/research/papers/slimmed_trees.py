@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 
 import numpy as np
 
 from sar_lab.research.packets import PacketModel
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Axes
 from sar_lab.research.papers.pictures import COLOURS, LABELS
 from sar_lab.research.papers.xgft_slowdown import program, slimmed, times
@@ -22,10 +22,7 @@ Slowdowns = dict[str, dict[int, list[float]]]
 
 
 def slowdowns(
-    workload: str,
-    engines: Sequence[str],
-    seeds: Sequence[int],
-    packets: PacketModel | None = None,
+    workload: str, engines: Sequence[str], seeds: Sequence[int], packets: PacketModel | None = None
 ) -> Slowdowns:
     """Slowdowns of the whole program, or of one phase if the workload names it. All phases take
     equally long on a crossbar, so the slowdown of a program is their mean."""
@@ -33,26 +30,27 @@ def slowdowns(
     for name in engines:
         drawn = seeds if name in DRAWN else (0,)
         results[name] = {
-            roots: [_slowdown(workload, name, roots, seed, packets) for seed in drawn]
-            for roots in ROOTS
+            roots: _slowdowns(workload, name, roots, list(drawn), packets) for roots in ROOTS
         }
     return results
 
 
-def _slowdown(
-    workload: str, name: str, roots: int, seed: int, packets: PacketModel | None
-) -> float:
-    base, _, phase = workload.partition(", phase ")
-    each = _times(base, name, roots, seed, packets)
-    return each[int(phase) - 1] if phase else float(np.mean(each))
-
-
-@cache
-def _times(
-    workload: str, name: str, roots: int, seed: int, packets: PacketModel | None
+def _slowdowns(
+    workload: str, name: str, roots: int, seeds: list[int], packets: PacketModel | None
 ) -> list[float]:
+    base, _, phase = workload.partition(", phase ")
+    each = _times(base, name, roots, seeds, packets)
+    return [times[int(phase) - 1] if phase else float(np.mean(times)) for times in each]
+
+
+@measured
+def _times(
+    workload: str, name: str, roots: int, seeds: list[int], packets: PacketModel | None
+) -> list[list[float]]:
+    """The phases' slowdowns of each seed."""
     fabric, view = slimmed(roots)
-    return times(name, fabric, view, program(PROGRAM[workload]).phases, seed, packets=packets)
+    phases = program(PROGRAM[workload]).phases
+    return [times(name, fabric, view, phases, seed, packets=packets) for seed in seeds]
 
 
 def curves(axes: Axes, results: Slowdowns, title: str) -> None:

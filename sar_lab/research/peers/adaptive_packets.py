@@ -23,17 +23,11 @@ from sar_lab.research.packets.adaptive_events import PortGroups
 from sar_lab.research.packets.adaptive_groups import job_groups, minimal_groups, table_groups
 from sar_lab.research.packets.adaptive_model import Choice, adaptive_times
 from sar_lab.research.papers.claims import Claim, more
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, median_table
 from sar_lab.research.papers.pictures import bars, legend
 from sar_lab.research.statistics import median_of
 
-WHERE = "ours: adaptive routing in packets, beside sar-plus and in its groups"
-CLASS = "Q"
-PUBLISHED = (
-    "no paper's: static routes that know the jobs need no adaptation where all messages are under "
-    "way at once; phases need it; SC16 suggests routes of jobs as the choice of adaptive routing"
-)
-SEEDS = 6
 SPECS = ("xgft:2;12,24;1,12", "xgft:3;6,6,8;1,6,6")
 SEGMENTS = 600
 """What each host sends: at least ten segments to each other host of the largest jobs."""
@@ -52,7 +46,7 @@ Slowdowns = dict[str, dict[str, list[float]]]
 """`fabric, pattern` → row → one value for each seed."""
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def adaptive_packets(seeds: Sequence[int]) -> Outcome:
     """All routes and patterns on all fabrics."""
     cases = [f"{spec}, {pattern}" for spec in SPECS for pattern in PATTERNS]
     mean: Slowdowns = {case: {row: [] for row in ROWS} for case in cases}
@@ -91,17 +85,10 @@ def run(seeds: Sequence[int]) -> Outcome:
         median_table(f"{title}, slowdown", of_case, {r: r for r in ROWS}, lambda r, of: of[r])
         for title, of_case in (("mean job", mean), ("slowest job", worst))
     ]
-    return Outcome(
-        claims,
-        f"{len(seeds)} mixes of jobs. Each host sends {SEGMENTS} segments of "
-        f"{MODEL.segment_bytes:,} bytes; buffers of {MODEL.buffer_segments} segments a link. "
-        "Reordering costs nothing.",
-        tables=tables,
-        draw=draw,
-        size=(12.0, 5.0),
-    )
+    return Outcome(claims, tables=tables, draw=draw)
 
 
+@measured
 def slowdowns(spec: str, seed: int) -> dict[tuple[str, str], list[float]]:
     """The slowdown of each job, by pattern and row."""
     fabric = load_fabric(spec)

@@ -36,16 +36,13 @@ from sar_lab.research.packets.adaptive_events import PortGroups
 from sar_lab.research.packets.adaptive_groups import job_groups, minimal_groups, table_groups
 from sar_lab.research.packets.adaptive_model import AdaptiveRun, Choice, adaptive_times
 from sar_lab.research.papers.claims import Claim, times_as_much
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import band, bars
 from sar_lab.research.papers.worded_claims import PLAIN, judged
 from sar_lab.research.statistics import median_of
 from sar_lab.research.trace.groups import all_pairs
 
-WHERE = "ours: adaptive routing per packet under incast, grids and offered load"
-CLASS = "Q"
-PUBLISHED = "no paper's: where adaptive routing per packet helps, and what it leaves"
-SEEDS = 6
 SPEC = "xgft:2;12,24;1,12"
 MODEL = PacketModel()
 SEGMENTS = 480
@@ -102,7 +99,7 @@ def load_name(load: float) -> str:
 PATTERNS = (INCAST, GRID, *map(load_name, LOADS))
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def adaptive_patterns(seeds: Sequence[int]) -> Outcome:
     """All patterns and rows on the mixes of the seeds."""
     results: Results = {pattern: {} for pattern in PATTERNS}
     for seed in seeds:
@@ -126,18 +123,7 @@ def run(seeds: Sequence[int]) -> Outcome:
             ("overtaken", "share of segments overtaken"),
         )
     ]
-    return Outcome(
-        claims_of(results),
-        f"{SPEC}, {len(seeds)} mixes of jobs on 85 % of its hosts, drawn at random. Segments of "
-        f"{MODEL.segment_bytes:,} bytes, buffers of {MODEL.buffer_segments} a link; {SEGMENTS} "
-        f"segments a host, {STEPS} steps on a grid; under a load, messages of {MESSAGE} segments "
-        "from each host to one other of its job, at random moments. Slowdowns are against a "
-        "crossbar of the same links, on which the job or message is alone. Reordering costs "
-        "nothing.",
-        tables=tables,
-        draw=lambda figure: _draw(figure, results),
-        size=(11.0, 4.6),
-    )
+    return Outcome(claims_of(results), tables=tables, draw=lambda figure: _draw(figure, results))
 
 
 def claims_of(results: Results) -> list[Claim]:
@@ -164,6 +150,7 @@ def _paired(where: str, one: str, relation: str, other: str, numbers: Rows) -> C
     return judged(f"{where}: {one} {relation} {other}", numbers, ours=ours)
 
 
+@measured
 def patterns_of(spec: str, seed: int) -> dict[tuple[str, str], PatternResult]:
     """All patterns of a mix under all rows."""
     fabric = load_fabric(spec)

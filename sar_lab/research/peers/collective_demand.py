@@ -34,6 +34,7 @@ from sar_lab.research.packets import packet_times
 from sar_lab.research.packets.adaptive_groups import minimal_groups, table_groups
 from sar_lab.research.packets.adaptive_model import adaptive_times
 from sar_lab.research.papers.claims import more, times_as_much
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Outcome, ResultTable
 from sar_lab.research.peers.adaptive_patterns import (
     MODEL,
@@ -43,13 +44,6 @@ from sar_lab.research.peers.adaptive_patterns import (
 )  # fmt: skip
 from sar_lab.research.statistics import median_of
 
-WHERE = "ours: the traffic that routes should expect, by collective"
-CLASS = "Q"
-PUBLISHED = (
-    "no paper's: routes for all pairs of each rail are better for collectives inside rails than "
-    "routes for all pairs of ports"
-)
-SEEDS = 6
 SEGMENTS = 300
 """What the busiest port of a job sends in all steps together."""
 HOSTS, RAILS, PODS = 64, 4, 4
@@ -155,8 +149,10 @@ COLLECTIVES: dict[str, tuple[Callable[[I32], Steps], bool]] = {
 """Name → its steps for ranks in order, and whether each rail has its own."""
 
 
-def times(fabric: Fabric, seed: int) -> dict[tuple[str, str], float]:
+@measured
+def times(title: str, seed: int) -> dict[tuple[str, str], float]:
     """(collective, row) → the slowdown of the mean job."""
+    fabric = fabrics()[title]
     mix = jobs_of(fabric, seed)
     rails = rails_for(fabric, None)
     split = rails.split(mix) if rails else mix
@@ -200,12 +196,12 @@ def _mean_job(fabric: Fabric, flows: Flows, end: np.ndarray, owner: Sequence[str
     return float(np.mean(list(jobs.values()))) / (SEGMENTS * segment_seconds(fabric))
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def collective_demand(seeds: Sequence[int]) -> Outcome:
     """All collectives and rows on all fabrics."""
     found: dict[tuple[str, str, str], list[float]] = {}
-    for title, fabric in fabrics().items():
+    for title in fabrics():
         for seed in seeds:
-            for (collective, row), value in times(fabric, seed).items():
+            for (collective, row), value in times(title, seed).items():
                 found.setdefault((title, collective, row), []).append(value)
     on_rails = [title for title in fabrics() if title.startswith("rails")]
     claims = [
@@ -226,12 +222,4 @@ def run(seeds: Sequence[int]) -> Outcome:
             mean = times_as_much(whole, base).words() if whole else "–"
             rows.append([row, *cells, mean])
         tables.append(ResultTable([title, *COLLECTIVES, "all, against ftree"], rows))
-    return Outcome(
-        claims,
-        f"{HOSTS} hosts with {RAILS} ports in {PODS} pods, 16 ports a leaf switch and 16 or 8 "
-        "spines; and 256 hosts with one port on xgft:2;16,16;1,8. Seven jobs on 62 of 64 hosts (or "
-        f"as large a share), in blocks drawn at random, {len(seeds)} draws. Slowdown of the mean "
-        "job against a crossbar, in packets; all jobs run the same collective. Messages inside a "
-        "host are not counted, and reordering costs nothing.",
-        tables=tables,
-    )
+    return Outcome(claims, tables=tables)

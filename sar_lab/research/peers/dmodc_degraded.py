@@ -17,18 +17,12 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.routing import Options, load_engine
 from sar_lab.research.papers.claims import more, order, times_as_much, told_apart
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import band
 from sar_lab.research.peers.congestion_risk import TableWalk, random_permutations, shifts
 from sar_lab.research.statistics import median_of
 
-WHERE = "IEEE Micro 40(1), 2020 (arXiv 2211.13101), degradation of a fat tree"
-CLASS = "Q"
-PUBLISHED = (
-    "near-optimal congestion risk for shift permutations with little damage, and as low as that of "
-    "the most stable algorithms under heavy damage"
-)
-SEEDS = 6
 SPEC = "xgft:3;12,12,12;1,12,12"
 DEAD = (0, 1, 2, 5, 10, 15, 20)
 """Per cent of the cables between switches."""
@@ -44,15 +38,14 @@ Risks = dict[str, dict[str, dict[int, list[float]]]]
 """Pattern → engine → per cent of dead cables → the risk of each seed that was served."""
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def dmodc_degraded(seeds: Sequence[int]) -> Outcome:
     """All engines on all degrees of damage."""
     risks: Risks = {p: {e: {dead: [] for dead in DEAD} for e in ENGINES} for p in PATTERNS}
     whole = load_fabric(SPEC)
     for seed in seeds:
         for dead in DEAD:
-            fabric = damaged(whole, dead, seed)
-            for engine in ENGINES:
-                for pattern, risk in risks_of(fabric, engine, seed).items():
+            for engine, found in risks_by_engine(dead, seed).items():
+                for pattern, risk in found.items():
                     risks[pattern][engine][dead].append(risk)
     shift = risks["shift"]
     claims = [
@@ -107,16 +100,7 @@ def run(seeds: Sequence[int]) -> Outcome:
         )
         for title, engines in risks.items()
     ]
-    return Outcome(
-        claims,
-        f"{SPEC}, {len(seeds)} draws of dead cables. Shift: the most flows on a link in the worst "
-        f"of {whole.terminals - 1:,} shifts. Random permutation: the median of {DRAWS} draws. "
-        "All-to-all: the smaller of a link's numbers of sources and destinations, on the worst "
-        "link. sar-plus routes one job of all hosts.",
-        tables=tables,
-        draw=draw,
-        size=(11.0, 4.0),
-    )
+    return Outcome(claims, words={"shifts": whole.terminals - 1}, tables=tables, draw=draw)
 
 
 def damaged(whole: Fabric, dead: int, seed: int) -> Fabric:
@@ -125,6 +109,13 @@ def damaged(whole: Fabric, dead: int, seed: int) -> Fabric:
     cables = np.flatnonzero(np.arange(whole.channels) < whole.channel_reverse)
     order_of_death = np.random.default_rng(seed).permutation(cables)
     return whole.with_links_down(order_of_death[: round(len(cables) * dead / 100)])
+
+
+@measured
+def risks_by_engine(dead: int, seed: int) -> dict[str, dict[str, float]]:
+    """`risks_of` every engine, on one damaged tree."""
+    fabric = damaged(load_fabric(SPEC), dead, seed)
+    return {engine: risks_of(fabric, engine, seed) for engine in ENGINES}
 
 
 def risks_of(fabric: Fabric, engine: str, seed: int) -> dict[str, float]:

@@ -24,6 +24,7 @@ from sar_agent.routing import Options, Routes, load_engine
 from sar_lab.opensm_tables import lab_engine
 from sar_lab.replay.samples import samples_of
 from sar_lab.research.papers.claims import Claim, more, order, times_as_much, told_apart
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Outcome, ResultTable
 from sar_lab.research.papers.sar_fig2 import TREES
 from sar_lab.research.peers.greedy_trees import greedy_peak
@@ -31,13 +32,6 @@ from sar_lab.research.peers.herding_picture import draw_herding
 from sar_lab.research.peers.site_inputs import WITHOUT, captured_fabrics, leonardo, site_folder
 from sar_lab.research.statistics import median_of
 
-WHERE = "ours: where Algorithm 1 of sar-2016 loses, and the distance to a proved bound"
-CLASS = "Q"
-PUBLISHED = (
-    "no paper's: Algorithm 1 lowers the peak for small jobs and raises it for large ones, and "
-    "sar-plus stays at a proved bound"
-)
-SEEDS = 6
 SIZES = (4, 16, 64, 128, 256)
 """Hosts of each job."""
 BUSY = 0.85
@@ -61,28 +55,17 @@ Loads = dict[str, Point]
 """By fabric, in loads."""
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def herding(seeds: Sequence[int]) -> Outcome:
     """The sweep, and the real fabrics and jobs where they are there."""
     sweep: Sweep = {}
     for ratio, spec in TREES.items():
-        fabric = xgft_fabric(spec)
-        fixed = lab_engine("opensm-ftree").route(fabric, JobMix(()), Options())
-        for size in SIZES:
-            sweep[ratio, size] = swept(fabric, fixed, size, seeds)
-    folder, loads, months = site_folder(), {}, None
-    if folder:
-        for name, fabric in captured_fabrics(folder):
-            loads[name] = loads_of(fabric, (synthetic_mix(fabric, seed) for seed in seeds))
-        months = leonardo_loads(folder)
-
+        sweep |= {(ratio, size): swept(spec, size, list(seeds)) for size in SIZES}
+    loads, months = real_loads(list(seeds))
     return Outcome(
         claims_of(sweep, loads, months),
-        f"{len(seeds)} draws of hosts a point. Trees of 648 hosts, {BUSY:.0%} in equal jobs. "
-        f"Captured fabrics: {len(seeds)} synthetic mixes each (`mix:SEED`). Bounds by cuts, whole "
-        f"bundles and {ROUNDS} rounds of prices. " + ("" if folder else WITHOUT),
+        words={"without": "" if loads else WITHOUT},
         tables=[_sweep_table(sweep), *([_load_table(loads, months)] if loads or months else [])],
         draw=lambda figure: draw_herding(figure, sweep, loads, months, len(seeds)),
-        size=(11.0, 7.0),
     )
 
 
@@ -93,8 +76,11 @@ def equal_jobs(fabric: Fabric, size: int, seed: int) -> JobMix:
     return JobMix.of(make_job(str(j + 1), hosts[j * size : (j + 1) * size]) for j in range(count))
 
 
-def swept(fabric: Fabric, fixed: Routes, size: int, seeds: Sequence[int]) -> Point:
+@measured
+def swept(spec: str, size: int, seeds: list[int]) -> Point:
     """The peak of every row of `SWEPT` over the bound, in routes, for each seed."""
+    fabric = xgft_fabric(spec)
+    fixed = lab_engine("opensm-ftree").route(fabric, JobMix(()), Options())
     point: Point = {name: [] for name in (*SWEPT, "bound")}
     for seed in seeds:
         mix = equal_jobs(fabric, size, seed)
@@ -114,6 +100,19 @@ def swept(fabric: Fabric, fixed: Routes, size: int, seeds: Sequence[int]) -> Poi
 
 def _peak(fabric: Fabric, mix: JobMix, routes: Routes) -> int:
     return measure(fabric, mix, routes).effective_efi_max
+
+
+@measured
+def real_loads(seeds: list[int]) -> tuple[dict[str, Point], Point | None]:
+    """`loads_of` captured fabrics and of recorded jobs, where $SAR_DATA has them."""
+    folder = site_folder()
+    if not folder:
+        return {}, None
+    captured = {
+        name: loads_of(fabric, (synthetic_mix(fabric, seed) for seed in seeds))
+        for name, fabric in captured_fabrics(folder)
+    }
+    return captured, leonardo_loads(folder)
 
 
 def loads_of(fabric: Fabric, mixes: Iterable[JobMix]) -> Point:

@@ -23,6 +23,7 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.quality import measure
 from sar_lab.mixes.lublin import SubmittedJobs
 from sar_lab.research.papers.claims import Claim, more, order
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import legend, spans
 from sar_lab.research.peers.isolating_placement import isolated_routes, space_of
@@ -42,25 +43,13 @@ from sar_lab.research.peers.phase_interference import phase_times
 from sar_lab.research.peers.placed_queue import run_placed
 from sar_lab.research.statistics import median_of
 
-WHERE = "ours: isolation against utilisation, between Jigsaw and sar-plus"
-CLASS = "Q"
-PUBLISHED = (
-    "no paper's: jobs that share no cable cannot disturb each other and leave nodes idle; sar-plus "
-    "gives an all-to-all its bandwidth on a full machine, and does not isolate phases"
-)
-SEEDS = 6
 JOBS, EDGE, MOMENTS = 400, 60, 6
 """Jobs of a queue; those at its beginning and end that are not judged; moments."""
 PHASES = 16
 INSIST = (LARGEST, 48, 24, 0)
 """The largest job that waits for cables of its own."""
 ISOLATED = ("isolated", *(f"isolated up to {size}" for size in INSIST[1:3]), "isolated if possible")
-ANYWHERE = (
-    "scattered, ftree",
-    "scattered, sar-plus",
-    "first fit, ftree",
-    "first fit, sar-plus",
-)
+ANYWHERE = ("scattered, ftree", "scattered, sar-plus", "first fit, ftree", "first fit, sar-plus")
 ROWS = (*ISOLATED, *ANYWHERE)
 COLOURS = (*["#ee6677"] * 4, "#999999", "#4477aa", "#ccbb44", "#66ccee")
 MARKERS = ("o", "s", "^", "v", "o", "o", "s", "s")
@@ -82,12 +71,11 @@ Results = dict[str, list[Traded]]
 """Row → a result for each queue."""
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def isolation_pareto(seeds: Sequence[int]) -> Outcome:
     """All rows on the queues of all seeds."""
-    fabric = load_fabric(SPEC)
     results: Results = {row: [] for row in ROWS}
     for seed in seeds:
-        for row, each in traded(fabric, seed).items():
+        for row, each in traded(seed).items():
             results[row].append(each)
 
     table = ResultTable(
@@ -106,18 +94,14 @@ def run(seeds: Sequence[int]) -> Outcome:
         ],
     )  # fmt: skip
     return Outcome(
-        claims_of(results),
-        f"{SPEC}, {len(seeds)} queues of {JOBS} jobs (Lublin and Feitelson's model), all waiting "
-        f"at the beginning; the first and last {EDGE} starts are not judged; {MOMENTS} moments a "
-        f"queue, {PHASES} phases a moment.",
-        tables=[table],
-        draw=lambda figure: _draw(figure, results, len(seeds)),
-        size=(11.0, 4.8),
+        claims_of(results), tables=[table], draw=lambda figure: _draw(figure, results, len(seeds))
     )
 
 
-def traded(fabric: Fabric, seed: int) -> dict[str, Traded]:
+@measured
+def traded(seed: int) -> dict[str, Traded]:
     """Every row of `ROWS` on one queue."""
+    fabric = load_fabric(SPEC)
     queue = queue_of(seed)
     jobs = SubmittedJobs(queue.arrival[:JOBS], queue.nodes[:JOBS], queue.seconds[:JOBS])
     found = {}

@@ -24,16 +24,13 @@ from sar_agent.routing import Options, Routes, load_engine
 from sar_lab.mixes.lublin import SubmittedJobs, Workload, submit_jobs
 from sar_lab.mixes.node_selection import first_fit, pieces
 from sar_lab.research.papers.claims import Claim, more, order, value
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import legend
 from sar_lab.research.peers.isolating_placement import hosts_of, isolated_routes, space_of
 from sar_lab.research.peers.placed_queue import NodeSpace, PlacedJob, run_placed
 from sar_lab.research.statistics import median_of
 
-WHERE = "Jigsaw, HPDC 2021, utilisation of an isolating scheduler"
-CLASS = "Q"
-PUBLISHED = "system utilisation of 95 to 96 % with links of its own for every job"
-SEEDS = 6
 SPEC = "xgft:2;12,24;1,12"
 JOBS, EDGE, MOMENTS = 1000, 150, 12
 """Jobs of a queue; those at its beginning and end that are not judged; moments."""
@@ -65,10 +62,10 @@ class Kept:
     """The same of the slowest job of each moment."""
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def jigsaw_isolation(seeds: Sequence[int]) -> Outcome:
     """All placements on the queues of all seeds."""
     fabric = load_fabric(SPEC)
-    found = [outcome_of(fabric, queue_of(seed), seed) for seed in seeds]
+    found = [outcome_of(seed) for seed in seeds]
     part = {
         name: {row: [getattr(each[row], name) for each in found] for row in ROWS}
         for name in ("utilisation", "mean", "worst")
@@ -119,15 +116,7 @@ def run(seeds: Sequence[int]) -> Outcome:
             for row in ROWS
         ],
     )
-    return Outcome(
-        claims,
-        f"{SPEC}, {len(seeds)} queues of {JOBS:,} jobs of up to {LARGEST} nodes (Lublin and "
-        f"Feitelson's model), all waiting at the beginning; the first and last {EDGE} starts are "
-        f"not judged; {MOMENTS} moments a queue.",
-        tables=[table],
-        draw=draw,
-        size=(10.0, 4.5),
-    )
+    return Outcome(claims, tables=[table], draw=draw)
 
 
 def queue_of(seed: int) -> SubmittedJobs:
@@ -137,8 +126,10 @@ def queue_of(seed: int) -> SubmittedJobs:
     return SubmittedJobs(jobs.arrival[:JOBS], jobs.nodes[:JOBS], jobs.seconds[:JOBS])
 
 
-def outcome_of(fabric: Fabric, jobs: SubmittedJobs, seed: int) -> dict[str, Kept]:
+@measured
+def outcome_of(seed: int) -> dict[str, Kept]:
     """What each row of `ROWS` gives on one queue."""
+    fabric, jobs = load_fabric(SPEC), queue_of(seed)
     alone = run_placed(jobs, space_of(fabric))
     cases = [
         (

@@ -24,6 +24,7 @@ from sar_agent.jobs.model import make_job
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.keys import KeyTree, key_tree
 from sar_lab.research.papers.claims import Claim, more, value
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Axes, Figure, Outcome, ResultTable, median_table
 from sar_lab.research.papers.pictures import band, legend
 from sar_lab.research.statistics import Estimate, median_of
@@ -35,14 +36,6 @@ from sar_lab.research.trace.play_trace import KeySource, ProgramTime, play_trace
 from sar_lab.research.trace.rank_placement import place_ranks
 from sar_lab.research.trace.units import size_text, time_text
 
-WHERE = "ours: routing keys on the offsets beside sar-plus"
-CLASS = "Q"
-PUBLISHED = (
-    "no paper's: routing-keys-2017 lets requests take no time and has no other routes beside keys; "
-    "sar-plus helps jobs that send all at once, keys those that send in phases, and both together "
-    "all"
-)
-SEEDS = 6
 SPEC = "xgft:3;4,4,6;1,4,4"
 JOBS, GRID = 8, (3, 2, 2)
 RANKS = 12
@@ -83,7 +76,7 @@ Shares = dict[int, dict[str, list[Slowdowns]]]
 """Jobs in phases → row → a run for each seed."""
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def keys_beside_sar_plus(seeds: Sequence[int]) -> Outcome:
     """All three parts."""
     shares: Shares = {
         n: {row: [play(n, row, seed) for seed in seeds] for row in ROWS} for n in PHASED
@@ -102,13 +95,9 @@ def run(seeds: Sequence[int]) -> Outcome:
 
     return Outcome(
         claims_of(shares, waits, without, even, offsets),
-        f"{SPEC}: {JOBS} jobs of {RANKS} ranks on random hosts, {len(seeds)} placements. Fluid "
-        f"model, links of equal rate. A step sends {size_text(STEP_BYTES)} a rank; an all-to-all "
-        "sends as much as six steps. Slowdown is run time by that on a network that only hosts' "
-        "links limit. Requests take no time in the first and third table.",
+        words={"step": size_text(STEP_BYTES)},
         tables=_tables(shares, waits, without, offsets, found),
         draw=lambda figure: _draw(figure, shares, waits, without, offsets, found, len(seeds)),
-        size=(12.0, 7.0),
     )
 
 
@@ -139,14 +128,9 @@ def programs(phased: int, seed: int, rate: float, scale: float = 1.0) -> str:
     return "\n".join(lines) + "\n"
 
 
+@measured
 def play(
-    phased: int,
-    row: str,
-    seed: int,
-    *,
-    request: float = 0.0,
-    keys: int = JOBS,
-    scale: float = 1.0,
+    phased: int, row: str, seed: int, *, request: float = 0.0, keys: int = JOBS, scale: float = 1.0
 ) -> Slowdowns:
     """One run. `request` is in times of a step alone; the first `keys` jobs have keys."""
     fabric, tree = _network()

@@ -30,15 +30,12 @@ from sar_lab.fluid.flow_steps import Flows
 from sar_lab.fluid.job_patterns import all_to_all
 from sar_lab.research.engines.lnmp import LONGEST
 from sar_lab.research.packets.adaptive_model import crossbar_seconds
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, median_table
 from sar_lab.research.papers.pictures import bars
 from sar_lab.research.papers.worded_claims import judged
 from sar_lab.research.statistics import median_of
 
-WHERE = "ours: LNMP's longer paths beside shortest ones, on a Slim Fly"
-CLASS = "Q"
-PUBLISHED = "the text of the LNMP paper was not at hand: where longer paths help, and where not"
-SEEDS = 20
 SPEC = "slimfly:5,hosts=4"
 DFSSSP, PLUS, TWO, FOUR, EIGHT = (
     "dfsssp",
@@ -56,7 +53,7 @@ Slowdowns = dict[str, dict[str, list[float]]]
 """Pattern → row → the mean slowdown of messages or jobs, one for each seed."""
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def layered_paths(seeds: Sequence[int]) -> Outcome:
     """All rows and patterns."""
     found: Slowdowns = {pattern: {row: [] for row in ROWS} for pattern in PATTERNS}
     for seed in seeds:
@@ -71,18 +68,14 @@ def run(seeds: Sequence[int]) -> Outcome:
             judged(f"{JOBS}: {FOUR} slower than {DFSSSP}", numbers[JOBS]),
             judged(f"{JOBS}: {FOUR} slower than {PLUS}", numbers[JOBS]),
         ],
-        f"{SPEC}, {len(seeds)} draws: partners of all switches, partners of all hosts, and mixes "
-        "of jobs on 85 % of the hosts. The slowdown of a message or job is its time divided by "
-        "that on a crossbar of the hosts' links. A message is sent in equal parts, one to each "
-        "LID.",
         tables=[
             median_table("mean slowdown", found, {row: row for row in ROWS}, lambda r, of: of[r])
         ],
         draw=lambda figure: _draw(figure, found),
-        size=(8.0, 4.2),
     )
 
 
+@measured
 def slowdowns(spec: str, seed: int) -> dict[tuple[str, str], float]:
     """The mean slowdown by pattern and row."""
     fabric = load_fabric(spec)

@@ -26,16 +26,13 @@ from sar_agent.slurm.hostlist import expand
 from sar_lab.research.packets.adaptive_groups import minimal_groups, table_groups
 from sar_lab.research.packets.adaptive_model import adaptive_times
 from sar_lab.research.papers.claims import Claim, more
+from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import legend
 from sar_lab.research.peers.adaptive_packets import MODEL, PATTERNS, scaled, unit
 from sar_lab.research.peers.slurm_choices import FREE, NODES, QUEUES, RECORDED, SPEC, moment
 from sar_lab.research.statistics import median_of
 
-WHERE = "ours: `place` beside Slurm's tree rule, in packets"
-CLASS = "Q"
-PUBLISHED = "no paper's: which nodes gain by the tables in force, where nothing, where they harm"
-SEEDS = QUEUES
 RATIOS = {"1:1": 12, "2:1": 6, "4:1": 3}
 """Hosts to cables up of a leaf switch, and its cables."""
 ENGINES = ("ftree", "sar-plus", "adaptive per packet")
@@ -49,7 +46,7 @@ Found = dict[tuple[str, str, str], dict[str, tuple[float, float]]]
 """(ratio, engine, pattern) → rule → the job's slowdown, and idle nodes."""
 
 
-def run(seeds: Sequence[int]) -> Outcome:
+def proposed_placement(seeds: Sequence[int]) -> Outcome:
     """All rules on the queues of these seeds, counted from 0."""
     found = [outcome_of(seed % QUEUES + 1) for seed in seeds]
     cases = list(found[0])
@@ -72,19 +69,10 @@ def run(seeds: Sequence[int]) -> Outcome:
             axes.set_xticks(places, [f"{row[0]}\n{row[1]}" for row in rows], fontsize=6)
         legend(figure, "outside lower center", ncols=4, fontsize=8)
 
-    return Outcome(
-        claims,
-        f"{len(seeds)} queues on 24 leaf switches of 12 nodes, {SHARE:.0%} of the nodes free; a "
-        f"job of {NODES} nodes starts. Idle nodes: what stands idle of all jobs by contention. "
-        "sar-plus reroutes at its start; `place` saw the tables from before, under adaptive "
-        "routing those of ftree.",
-        because="where nothing is to be gained, or where packets choose their ways",
-        tables=tables,
-        draw=draw,
-        size=(12.0, 5.0),
-    )
+    return Outcome(claims, tables=tables, draw=draw)
 
 
+@measured
 def outcome_of(seed: int) -> Found:
     """All cases of one queue."""
     recorded = json.loads(RECORDED.read_text())

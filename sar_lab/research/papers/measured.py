@@ -1,0 +1,74 @@
+"""Raw draws: what measuring functions gave, kept beside the result of a row, so that claims, tables
+and pictures are made again without a rerun (`lab run --judge`).
+
+A measuring function is decorated, takes what has one `repr` (names, numbers, frozen records), and
+gives what its type says: numbers, text, lists, tuples, mappings and records of these. A number
+keeps ten digits, whether it was measured or read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from functools import wraps
+from types import NoneType, UnionType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+Given = TypeVar("Given")
+Draws = dict[str, Any]
+"""Call → what it gave, as JSON."""
+_kept: Draws = {}
+
+
+def begin(draws: Draws) -> Draws:
+    """What the row that runs next keeps its draws in; those that are there are not measured
+    again."""
+    global _kept
+    _kept = draws
+    return draws
+
+
+def measured(function: Callable[..., Given]) -> Callable[..., Given]:
+    """The same function, whose results are kept."""
+
+    @wraps(function)
+    def once(*args: Any, **named: Any) -> Given:
+        words = [*map(repr, args), *(f"{name}={each!r}" for name, each in named.items())]
+        call = f"{function.__name__}({', '.join(words)})"
+        if call not in _kept:
+            _kept[call] = _plain(function(*args, **named))
+        found: Given = _typed(_kept[call], get_type_hints(function)["return"])
+        return found
+
+    return once
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return float(f"{value:.10g}")
+    if isinstance(value, Mapping):
+        return [[_plain(key), _plain(each)] for key, each in value.items()]
+    if is_dataclass(value):
+        return [_plain(getattr(value, field.name)) for field in fields(value)]
+    plain = value.tolist() if hasattr(value, "tolist") else value
+    return [_plain(each) for each in plain] if isinstance(plain, Sequence) else _plain(plain)
+
+
+def _typed(value: Any, kind: Any) -> Any:
+    """What `_plain` was given, by its type."""
+    origin, inner = get_origin(kind) or kind, get_args(kind)
+    if isinstance(origin, type) and (is_dataclass(origin) or hasattr(origin, "_fields")):
+        hints = get_type_hints(origin)
+        return origin(*(_typed(each, hints[name]) for each, name in zip(value, hints, strict=True)))
+    if origin is UnionType and value is not None:
+        return _typed(value, next(each for each in inner if each is not NoneType))
+    if origin is dict:
+        return {_typed(key, inner[0]): _typed(each, inner[1]) for key, each in value}
+    if origin is list or (origin is tuple and inner[-1] is Ellipsis):
+        return origin(_typed(each, inner[0]) for each in value)
+    if origin is tuple:
+        return tuple(_typed(each, kind) for each, kind in zip(value, inner, strict=True))
+    return value
