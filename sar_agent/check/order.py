@@ -39,7 +39,7 @@ class Dependencies:
 
     def __init__(self, wiring: Wiring, planes: Planes) -> None:
         self.wiring = wiring
-        self.first, self.after = _graph(wiring, read_only(planes))
+        self.first, self.after = _graph(wiring, read_only(planes), int(np.count_nonzero(planes)))
         """uint32[N + 1], uint32[E]: channel n is held by packets that wait for each of
         after[first[n]:first[n + 1]]."""
 
@@ -187,12 +187,12 @@ def _hops_from(wiring: Wiring, roots: I32) -> U32:  # pragma: no cover
 
 
 @kernel
-def _graph(wiring: Wiring, planes: Planes) -> tuple[U32, U32]:  # pragma: no cover
-    """`Dependencies.first` and `after`."""
+def _graph(wiring: Wiring, planes: Planes, most: int) -> tuple[U32, U32]:  # pragma: no cover
+    """`Dependencies.first` and `after`, of at most `most` entries."""
     switches, ports, one = np.uint32(wiring.sends.shape[1]), wiring.ports, np.uint32(1)
     width, by_hop = ports + one, len(wiring.hop_lane) > 0
     first = np.zeros(len(planes) * switches * ports + 1, np.uint32)
-    after = np.empty(np.count_nonzero(planes), np.uint32)
+    after = np.empty(most, np.uint32)
     size = node = np.uint32(0)
     for held in range(len(planes)):
         plane = planes[held]

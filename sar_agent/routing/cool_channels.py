@@ -14,7 +14,7 @@ import numpy as np
 
 from sar_agent.fabric.model import F64, I64, U8, U32
 from sar_agent.routing.demand_items import DemandItems
-from sar_agent.routing.job_loads import Paths, carry_tree
+from sar_agent.routing.job_loads import ADD, REMOVE, Paths, carry_tree
 from sar_agent.routing.tree_moves import (
     ANY,
     EPSILON,
@@ -89,16 +89,18 @@ def cool(
         count = gather(paths, work, scratch, d, tree)
         move = Move(root, row, v, flow[v], 0, 0, 0, most, theta)
         _try(paths, scratch, move, hot, template[d], tree)
-        carry(paths, scratch, move, tree, -1)
+        carry(paths, scratch, move, tree, REMOVE)
         count = take(paths, scratch, move, count, tree)
-        carry(paths, scratch, move, tree, 1)
+        carry(paths, scratch, move, tree, ADD)
         forget(scratch, count, template[d], tree)
         for x in range(count):
             w = scratch.touched[x]
             if tree[w] != before[w]:
                 if logged == len(log):
                     longer = np.empty((2 * len(log), 3), np.int64)
-                    longer[:logged] = log
+                    for k in range(logged):
+                        for i in range(3):
+                            longer[k, i] = log[k, i]
                     log = longer
                 log[logged, 0], log[logged, 1], log[logged, 2] = d, w, before[w]
                 logged += 1
@@ -111,9 +113,9 @@ def cool(
     while logged > kept:  # back to the best tables
         logged -= 1
         d = np.uint32(log[logged, 0])
-        carry_tree(paths, work, d, egress[d], -1)
+        carry_tree(paths, work, d, egress[d], REMOVE)
         egress[d, log[logged, 1]] = log[logged, 2]
-        carry_tree(paths, work, d, egress[d], 1)
+        carry_tree(paths, work, d, egress[d], ADD)
 
 
 @kernel_part
@@ -122,12 +124,12 @@ def _try(
 ) -> float:  # pragma: no cover
     """How much more than the present path the cheapest one away from the channel `hot` costs; it is
     in `pick`."""
-    carry(paths, scratch, move, tree, -1)
+    carry(paths, scratch, move, tree, REMOVE)
     present = cheapest(paths, scratch, move, template, tree, STAY)
     paths.load[hot] += CLOSED
     price = cheapest(paths, scratch, move, template, tree, ANY)
     paths.load[hot] -= CLOSED
-    carry(paths, scratch, move, tree, 1)
+    carry(paths, scratch, move, tree, ADD)
     return price - present
 
 

@@ -23,7 +23,7 @@ from sar_agent.routing.job_loads import JobLoads
 from sar_agent.routing.lane_guard import closing_loops
 from sar_agent.routing.phase_contention import phase_contention
 from sar_agent.routing.template import Template, loads_on
-from sar_agent.routing.tree_moves import ANY, Scratch, scratch_for
+from sar_agent.routing.tree_moves import ANY, Number, Scratch, scratch_for
 
 LARGE = 4096
 """Terminals. Where jobs have more, they are looked at once instead of up to four times, which takes
@@ -83,7 +83,10 @@ class ExceptedTables:
                 return
 
     def move_paths(
-        self, jobs: Sequence[int] | NDArray[np.intp], farthest: int = ANY, most: float | None = None
+        self,
+        jobs: Sequence[int] | NDArray[np.intp],
+        farthest: Number = ANY,
+        most: float | None = None,
     ) -> int:
         """Moves paths of these jobs, those with the heaviest routes first; how many."""
         mix, work, some = self.loads.mix, self.loads.work, np.asarray(jobs, np.intp)

@@ -13,7 +13,7 @@ import numpy as np
 
 from sar_agent.fabric.model import U8, U32, Bool
 from sar_agent.routing.demand_items import DemandItems
-from sar_agent.routing.job_loads import Paths
+from sar_agent.routing.job_loads import ADD, REMOVE, Paths
 from sar_agent.routing.tree_moves import (
     ANY,
     BACK,
@@ -45,7 +45,7 @@ def except_paths(
     jobs: U32,
     most: float,
     theta: float,
-    farthest: int,
+    farthest: Number,
     template: U8,
     egress: U8,
 ) -> int:  # pragma: no cover
@@ -105,7 +105,7 @@ def _improve_tree(
     scratch: Scratch,
     terms: Move,
     m: Number,
-    farthest: int,
+    farthest: Number,
     template: U8,
     tree: U8,
 ) -> int:  # pragma: no cover
@@ -142,7 +142,7 @@ def _improve_tree(
         messages = _list_messages(paths, work, scratch, terms, m, v, tree)
         amount, own = scratch.flow[v], messages * work.unit[work.job[m]]
         move = Move(root, row, v, amount, own, messages, terms.size, terms.most, terms.theta)
-        carry(paths, scratch, move, tree, -1)
+        carry(paths, scratch, move, tree, REMOVE)
         present = cheapest(paths, scratch, move, template, tree, STAY)
         price = cheapest(paths, scratch, move, template, tree, min(reach, NEXT))
         if reach == ANY and price > COOL:
@@ -150,7 +150,7 @@ def _improve_tree(
         if price < present - EPSILON:
             moves += 1
             count = take(paths, scratch, move, count, tree)
-        carry(paths, scratch, move, tree, 1)
+        carry(paths, scratch, move, tree, ADD)
     for i in range(work.first[m], work.past[m]):
         met[work.leaf[i]] = 0.0
     forget(scratch, count, template, tree)
@@ -222,7 +222,7 @@ def _list_messages(
 @kernel_part
 def _blame(
     paths: Paths, scratch: Scratch, terms: Move, v: Number, template: U8, tree: U8
-) -> tuple[float, int]:  # pragma: no cover
+) -> tuple[float, Number]:  # pragma: no cover
     """How much is wrong with the load of the path from `v`, and how far to look for a better
     one."""
     target, by_port, load, flow = paths.graph.target, paths.by_port, paths.load, scratch.flow

@@ -17,6 +17,9 @@ from sar_agent.routing.graph.csr import Graph
 from sar_agent.routing.graph.shortest_path_dag import DagCache
 from sar_agent.util.kernels import kernel, kernel_part
 
+ADD, KEEP, REMOVE = np.int64(1), np.int64(0), np.int64(-1)
+"""Signs of `carry_tree`. For plain numbers, numba would compile it three times."""
+
 
 class Paths(NamedTuple):
     """The paths that routes may take, and what they carry."""
@@ -95,7 +98,11 @@ class JobLoads:
 
 @kernel_part
 def carry_tree(
-    paths: Paths, work: DemandItems, d: int | np.integer, tree: U8, sign: int
+    paths: Paths,
+    work: DemandItems,
+    d: int | np.integer,
+    tree: U8,
+    sign: int | np.integer,
 ) -> float:  # pragma: no cover
     """Adds (`sign` 1) or removes (-1) what jobs send to terminal `d`; returns the largest load on
     their paths then."""

@@ -25,7 +25,7 @@ from sar_agent.routing.engine import Options, PreviousRoutes
 from sar_agent.routing.graph.csr import graph_of
 from sar_agent.routing.graph.next_hops import NextHops, next_hops_of
 from sar_agent.routing.graph.shortest_path_dag import new_cache
-from sar_agent.routing.job_loads import JobLoads, Paths, carry_tree
+from sar_agent.routing.job_loads import ADD, KEEP, REMOVE, JobLoads, Paths, carry_tree
 from sar_agent.routing.repair import same_indices
 from sar_agent.routing.routes import Routes
 from sar_agent.util.kernels import kernel, kernel_part
@@ -78,12 +78,12 @@ def _restore_rows(
         if not _as_short(hops, up, kept, new, root):
             continue
         if d < len(work.root):  # jobs send to terminals only
-            present = carry_tree(paths, work, d, new, 0)
-            carry_tree(paths, work, d, new, -1)
-            most = carry_tree(paths, work, d, kept, 1)
+            present = carry_tree(paths, work, d, new, KEEP)
+            carry_tree(paths, work, d, new, REMOVE)
+            most = carry_tree(paths, work, d, kept, ADD)
             if most > present * (1 + 1e-9):
-                carry_tree(paths, work, d, kept, -1)
-                carry_tree(paths, work, d, new, 1)
+                carry_tree(paths, work, d, kept, REMOVE)
+                carry_tree(paths, work, d, new, ADD)
                 harm[d] = most
                 continue
         egress[d] = kept

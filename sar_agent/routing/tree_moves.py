@@ -28,9 +28,10 @@ HOT = 1e9
 COOL = 1e3
 """A path that costs less crosses no channel that is clearly above `most`."""
 EPSILON = 1e-9
-STAY, BACK, NEXT, ANY = 0, 1, 2, 3
+STAY, BACK, NEXT, ANY = np.arange(4)
 """Where traffic may go: the present path; the template's; another one of the first switch's
-channels, then the template's; any."""
+channels, then the template's; any. For plain numbers, numba would compile `cheapest` three
+times."""
 PHASED = 512
 """The most terminals of a job whose phases are looked at: larger jobs have no slack (on
 `xgft:2;12,24;1,12` a scattered job of 200 gains 1 %)."""
@@ -155,7 +156,7 @@ def forget(scratch: Scratch, count: int, template: U8, tree: U8) -> None:  # pra
 
 @kernel_part
 def carry(
-    paths: Paths, scratch: Scratch, move: Move, tree: U8, sign: int
+    paths: Paths, scratch: Scratch, move: Move, tree: U8, sign: Number
 ) -> None:  # pragma: no cover
     """Adds (`sign` 1) or removes (-1) the traffic of a move on its path in the tree."""
     target, by_port, share = paths.graph.target, paths.by_port, paths.share
@@ -209,7 +210,7 @@ def take(
 
 @kernel_part
 def cheapest(
-    paths: Paths, scratch: Scratch, move: Move, template: U8, tree: U8, reach: int
+    paths: Paths, scratch: Scratch, move: Move, template: U8, tree: U8, reach: Number
 ) -> float:  # pragma: no cover
     """The least price of a path for the move, whose traffic is taken off; `pick` has its
     channels."""
@@ -282,7 +283,7 @@ def cheapest(
 
 @kernel_part
 def _only(
-    flow: I64, v: Number, w: Number, reach: int, template: U8, tree: U8
+    flow: I64, v: Number, w: Number, reach: Number, template: U8, tree: U8
 ) -> Number:  # pragma: no cover
     """The only port that traffic from `v` may take at `w`; -1: any."""
     if reach == STAY or (w != v and flow[w] > 0):

@@ -210,7 +210,7 @@ def workers() -> Iterator[ThreadPoolExecutor]:
 
 
 def _bounds(fabric: Fabric, mix: JobMix) -> Bounds:
-    compile_parts(("bounds",))  # so that compiling takes nothing of its second
+    compile_parts(("measures",))  # so that compiling takes nothing of its second
     return bounds_of(fabric, mix, rounds=64, seconds=1.0)
 
 
@@ -231,6 +231,7 @@ def _rate(name: str, fabric: Fabric, mix: JobMix, routes: Routes, bounds: Bounds
 
 
 def _simulated(fabric: Fabric, mix: JobMix, rated: RatedRoutes) -> RatedRoutes:
+    compile_parts(("simulate",))
     at_once, phases = (
         tuple(job_times(fabric, mix, rated.routes, PATTERNS[name]).time.tolist())
         for name in ("alltoall", "shift")

@@ -32,10 +32,12 @@ def demo(
     from rich.console import Console
 
     from sar_agent.jobs.synthetic import FORMS
+    from sar_lab.assess.compile_ahead import compile_ahead
     from sar_lab.demo import run_demo
     from sar_lab.demo.comparison_table import comparison_table
     from sar_lab.demo.demo_folder import write_demo
 
+    compile_ahead([("sar-plus",), ("dfsssp", "sar")])
     network = read_fabric(fabric)
     mix = read_mix(jobs, network)
     found = run_demo(network, mix, fabric_spec=fabric, jobs_spec=jobs, say=progress)

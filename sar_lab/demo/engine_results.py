@@ -12,6 +12,7 @@ from sar_agent.jobs import JobMix
 from sar_agent.quality import Measures, measure
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.lanes import routed
+from sar_lab.assess.compile_ahead import compile_parts
 
 ENGINES = ("minhop", "dfsssp", "sar", "sar-plus")
 BEFORE, AFTER = "dfsssp", "sar-plus"
@@ -71,6 +72,7 @@ def compare_engines(fabric: Fabric, mix: JobMix, engines: Sequence[str] = ENGINE
     """Routes, checks and measures; raises `CheckFailed` where a pair is not reached."""
     results = []
     for name in engines:
+        compile_parts((name,))
         routes = routed(load_engine(name), fabric, mix, Options())
         verdict = check_routes(fabric, routes)
         if verdict.unreachable_pairs:

@@ -9,6 +9,7 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.quality.channel_traffic import traffic_of
 from sar_agent.routing import Options, load_engine
+from sar_lab.assess import compile_ahead
 from sar_lab.assess.judgement import judge
 from sar_lab.assess.over_time import MomentRating, RatingsOverTime
 from sar_lab.assess.rate import Ratings, rate_all, workers
@@ -444,3 +446,26 @@ def test_workers_begin_in_order_and_drop_what_has_not_begun() -> None:
         raise KeyError
     assert sorted(begun[:count]) == list(range(count))
     assert works[-1].cancelled()
+
+
+def test_one_process_at_a_time_compiles_a_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stats = SimpleNamespace(cache_path=tmp_path / "kernels")
+    monkeypatch.setattr(compile_ahead, "advance", SimpleNamespace(stats=stats))
+    inside = threading.Event()
+
+    def other() -> None:
+        with compile_ahead.alone("sar"):
+            inside.set()
+
+    with compile_ahead.alone("sar"), compile_ahead.alone("updn"):
+        thread = threading.Thread(target=other)
+        thread.start()
+        assert not inside.wait(0.1)
+    thread.join()
+    assert inside.is_set()
+    (tmp_path / "file").touch()
+    stats.cache_path = tmp_path / "file"
+    with compile_ahead.alone("sar"), compile_ahead.alone("sar"):
+        pass  # no folder, so nothing to wait for
