@@ -131,7 +131,7 @@ def _of_json(text: str, bad: list[str]) -> Iterator[_Row]:
         except (AttributeError, KeyError, TypeError, IndexError):
             bad.append(f"entry {place}")
             continue
-        free = states[0] == "IDLE" and {*states[1:]} <= _FREE_FLAGS
+        free = states[:1] == ["IDLE"] and {*states[1:]} <= _FREE_FLAGS
         for partition in partitions:
             yield names, _kinds(free, "PLANNED" in states), partition
 
@@ -144,7 +144,8 @@ def _entry(entry: dict[str, Any]) -> tuple[tuple[str, ...], list[str], list[str]
     if "name" in entry:
         state = entry["state"]
         states = [*state] if isinstance(state, list) else [state, *entry.get("state_flags", ())]
-        return (str(entry["name"]),), [s.upper() for s in states], [*entry["partitions"]] or [""]
+        partitions = [*map(str, entry["partitions"])] or [""]
+        return (str(entry["name"]),), [s.upper() for s in states], partitions
     names = tuple(map(str, entry["nodes"]["nodes"]))
     states = [s.upper() for s in entry["node"]["state"]]
     return names, states, [str(entry["partition"]["name"])]

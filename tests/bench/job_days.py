@@ -64,7 +64,7 @@ def tables(full: bool) -> Iterator[Table]:
     with tempfile.TemporaryDirectory(prefix="sar-bench-") as folder:
         days = JobDays(Path(folder))
         for day in range(today - DAYS + 1, today):
-            days.put(rows_of(day, rng))
+            days.keep(rows_of(day, rng))
         passes, running = _last_day(days, rows_of(today, rng))
         size, count = days.path.stat().st_size, len(days.all())
         text = f'[agent]\nstate_dir = "{folder}"\n'
@@ -93,7 +93,7 @@ def _last_day(days: JobDays, rows: list[JobDay]) -> tuple[Times, float]:
         due = [row for row in rows if row.start <= at and row.last > then]
         running.append(len(due))
         with passes.one():
-            days.put(due)
+            days.keep(due)
     return passes, float(np.mean(running))
 
 

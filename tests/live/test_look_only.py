@@ -13,8 +13,7 @@ from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.spec import load_fabric
 from sar_lab.live.process import wait_until
 from sar_lab.live.slurm import SlurmCluster
-from tests.live.test_docs import run
-from tests.worlds.doc_blocks import blocks
+from tests.worlds.doc_blocks import blocks, run
 
 pytestmark = pytest.mark.live
 PAGE = Path(__file__).parents[2] / "docs" / "look-only.md"

@@ -113,7 +113,9 @@ POLICIES = (
 )
 
 _SETS = frozenset({frozenset({"n1", "n5"}), frozenset({"n2", "n6"})})
-_STATE = State(generation=7, engine="sar", jobs=_SETS, fabric_digest="ab" * 32, installed_at=1.5)
+_STATE = State(
+    generation=7, engine="sar", jobs=_SETS, fabric_digest="ab" * 32, installed_at=1.5, identity=""
+)
 STATES = (
     _STATE.model_dump_json(indent=1).encode(),
     _STATE.model_copy(update={"hold": SavedHold.lasting(60.0)}).model_dump_json().encode(),

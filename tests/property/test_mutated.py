@@ -52,10 +52,10 @@ NAMES = [
     *("topology.conf", "topology.yaml", "traffic words", "update.json"),
 ]
 NEVER_REFUSE = {
-    *("door", "hints.json", "leases.json", "state.json"),
+    *("door", "folder of ibdiagnet", "hints.json", "leases.json", "state.json"),
     *("subscribers.json", "traffic words", "update.json"),
 }
-"""They answer, or go on without a file of the agent that is broken."""
+"""They answer, or go on without a file that is broken."""
 MOST_BYTES = 2**29
 """That one input of 64 kB may take: a host list may name a million hosts."""
 

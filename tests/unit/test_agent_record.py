@@ -114,7 +114,7 @@ def test_the_live_page_says_the_same(week: Path) -> None:
         row("6", before=(1.0, 1.0), after=(1.2, 1.0), day=3, ours=True, hosts=100),
         row("7", before=(9.0, 9.0), after=(1.0, 1.0), day=3, ours=True, leaves=1),
     ]
-    JobDays(week).put(live)
+    JobDays(week).keep(live)
     saved, total = JobDays(week).saved(), summarise_record(week / "history.sqlite").total
     assert saved and (saved.engine, saved.days) == ("ftree", 2)
     assert saved.at_once == pytest.approx(total.at_once.saved)

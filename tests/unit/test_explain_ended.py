@@ -59,7 +59,7 @@ def test_other_users_are_named_where_the_site_allows_it(tmp_path: Path) -> None:
 
 
 def test_a_page_for_the_user_is_the_same_and_names_nobody_else(tmp_path: Path) -> None:
-    JobDays(tmp_path).put([replace(ROW, worst_link='"<b>"[4] -> "leaf2"[8]'), OTHER])
+    JobDays(tmp_path).keep([replace(ROW, worst_link='"<b>"[4] -> "leaf2"[8]'), OTHER])
     page = user_page(ended_job(config(tmp_path), "4711"))
     assert "<h1>Did others slow job 4711?</h1>" in page and "job 4711 of alice" in page
     assert "bob" not in page and "&lt;b&gt;" in page and "shared with jobs 4713, 4714" in page
