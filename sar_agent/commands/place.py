@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,6 +13,7 @@ from sar_agent.commands.announce import note
 from sar_agent.commands.dump_inputs import AssumedOption, TodayOption, note_assumed, read_dumps
 from sar_agent.commands.host_options import with_host_options
 from sar_agent.commands.inputs import FabricOption, JsonOption, print_json
+from sar_agent.commands.times import seconds_of
 
 if TYPE_CHECKING:
     from sar_agent.jobs.record import JobRecord
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 SHOWN, LINKS_SHOWN = 10, 3
 QUEUE = "JobID:|,State:|,NodeList:|,SchedNodes:|,UserName:|,StartTime:|"
 """squeue's columns that hold the nodes of running jobs and those planned for pending ones."""
-_TIME = re.compile(r"(\d{1,5})([mhd])")
-_UNIT = {"m": 60, "h": 3600, "d": 86400}
 
 
 @with_host_options
@@ -74,17 +72,14 @@ def place(
     from sar_agent.reports.placement import Placer
     from sar_agent.slurm.sinfo import free_nodes
 
-    if lasts and not _TIME.fullmatch(lasts):
-        from sar_agent.errors import InputError
-
-        raise InputError(f"--time {lasts} is no time", remedy="write 90m, 2h or 1d")
+    seconds = seconds_of(lasts, "--time") if lasts else float("inf")
     found = free_nodes(nodes, partition)
     if found.left_out:
         note(f"note: {len(found.left_out)} lines of sinfo are passed over: {found.left_out[0]}")
     with TemporaryDirectory() as folder:
         queue = jobs or _queue(Path(folder) / "squeue")
         dumps, planned = read_dumps(fabric, queue, routes, engine), _planned(queue)
-    usable = _usable(found, planned, lasts) if count else found.free
+    usable = _usable(found, planned, seconds) if count else found.free
     running = {host for record in dumps.records for host in record.hosts}
     placer = Placer(dumps, usable - running)
     _compare_nodes(found, placer, running)
@@ -125,11 +120,10 @@ def _planned(jobs: str) -> tuple[JobRecord, ...]:
     return () if jobs.startswith(FORMS) else read_jobs_file(jobs, {"PENDING"})
 
 
-def _usable(found: FreeNodes, planned: tuple[JobRecord, ...], lasts: str | None) -> frozenset[str]:
+def _usable(found: FreeNodes, planned: tuple[JobRecord, ...], seconds: float) -> frozenset[str]:
     """The free nodes without those that Slurm keeps for jobs that may start before this one ends;
     a node that is kept for an unknown job is not used."""
-    match = _TIME.fullmatch(lasts or "")
-    end = time.time() + int(match[1]) * _UNIT[match[2]] if match else float("inf")
+    end = time.time() + seconds
     starts: dict[str, float] = {}
     for record in planned:
         for host in record.hosts:

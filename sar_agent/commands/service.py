@@ -17,6 +17,7 @@ from sar_agent.commands.inputs import (
     print_answer,
     print_json,
 )
+from sar_agent.commands.times import seconds_of
 
 if TYPE_CHECKING:
     from sar_agent.config.model import Config
@@ -67,12 +68,11 @@ def rollback(
         typer.Option("--to", help="generation to install; without it, the one before the last"),
     ] = None,
     hold: Annotated[
-        float | None,
+        str | None,
         typer.Option(
             "--hold",
-            min=0,
-            metavar="MINUTES",
-            help="minutes for which the agent leaves the routes alone; without it, until "
+            metavar="TIME",
+            help="how long the agent leaves the routes alone (30m, 2h, 1d); without it, until "
             "`sar-agent resume`",
         ),
     ] = None,
@@ -82,7 +82,8 @@ def rollback(
     from sar_agent.agent.rollback import rollback as roll_back
 
     log_to_stderr()
-    sentence = roll_back(for_writing(config, "rollback"), to, hold)
+    minutes = seconds_of(hold, "--hold") / 60 if hold is not None else None
+    sentence = roll_back(for_writing(config, "rollback"), to, minutes)
     print_answer({"sentence": sentence}, sentence, as_json=as_json)
 
 

@@ -16,6 +16,7 @@ from sar_agent.commands.announce import progress
 from sar_agent.commands.engine_options import engine_option
 from sar_agent.commands.host_options import with_host_options
 from sar_agent.commands.inputs import FabricOption, JsonOption, print_json
+from sar_agent.commands.times import seconds_of
 from sar_agent.config.engine import Objective
 
 if TYPE_CHECKING:
@@ -52,8 +53,12 @@ def replay(
         ),
     ] = None,
     every: Annotated[
-        float | None,
-        typer.Option("--every", help="minutes between samples; without it, every change of jobs"),
+        str | None,
+        typer.Option(
+            "--every",
+            metavar="TIME",
+            help="time between samples (30m, 1h); without it, every change of jobs",
+        ),
     ] = None,
     begin: Annotated[
         str | None,
@@ -118,7 +123,7 @@ def replay(
     network, remarks = fabric_of(fabric)
     jobs = history_of(history)
     jobs = replace(jobs, remarks=(*jobs.remarks, *remarks))
-    step = None if every is None else 60.0 * every
+    step = None if every is None else seconds_of(every, "--every")
     samples = samples_of(network, jobs, step, _moment(begin), _moment(until))
     work = ReplayPlan(network, samples, chosen, objective, chunk, from_scratch)
     command = _command(
@@ -126,7 +131,7 @@ def replay(
         {
             "--fabric": fabric,
             "--history": history,
-            "--every": every and f"{every:g}",
+            "--every": every,
             "--from": begin,
             "--until": until,
             "--objective": objective if objective != "load" else None,

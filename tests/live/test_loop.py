@@ -361,7 +361,7 @@ def test_an_administrator_asks_holds_and_rolls_back(site: LoopSite) -> None:
     done("once")
     assert site.plan().generation == third.generation + 1
 
-    done("rollback", "--to", str(second.generation), "--hold", "60")
+    done("rollback", "--to", str(second.generation), "--hold", "60m")
     site.slurm.salloc("n[003,007]")
     assert "held until" in done("once")
     assert np.array_equal(site.plan().forwarding, second.forwarding)

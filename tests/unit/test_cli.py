@@ -126,7 +126,10 @@ def test_help_shows_no_types_of_flags_and_no_bounds(command: tuple[str, ...]) ->
 
 
 def test_help_names_the_unit_of_times() -> None:
-    assert re.search(r"--hold +MINUTES", sar_agent("rollback", "--help").stdout)
+    assert re.search(r"--hold +TIME", sar_agent("rollback", "--help").stdout)
+    refused = sar_agent("rollback", "--hold", "30")
+    assert refused.returncode == 2
+    assert "--hold 30 is no time; write 90s, 90m, 2h or 1d" in refused.stderr
     text = sar_agent("key", "request", "--help").stdout
     assert re.search(r"--wait +SECONDS", text) and re.search(r"--lease +SECONDS", text)
 

@@ -219,4 +219,4 @@ def test_bad_input(tmp_path: Path) -> None:
     assert "no node of sinfo (gpu1, gpu2, gpu3, …) is a host of" in said
     nodes = ["--nodes", str(EXAMPLES / "sinfo.txt")]
     assert "5 nodes are asked for, and 4 are free" in refused(*nodes, "-N", "5")
-    assert "write 90m, 2h or 1d" in refused(*nodes, "--time", "2 weeks", "-N", "2")
+    assert "write 90s, 90m, 2h or 1d" in refused(*nodes, "--time", "2 weeks", "-N", "2")

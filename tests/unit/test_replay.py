@@ -227,13 +227,13 @@ def test_bad_input_is_one_sentence(tmp_path, capsys):
     for more, says in (
         (["--from", "yesterday"], "is not a date"),
         (["--from", "2025-01-01"], "has no job from"),
-        (["--every", "0"], "--every more than 0"),
+        (["--every", "0m"], "--every more than 0"),
         (["--engine", "nobody"], "no engine is called"),
         (["--dask", "slurm:many"], "does not give a number of jobs"),
     ):
         code, error = _cli(capsys, *good, *more, "--out", tmp_path / "out")
         assert (code, says in error, error.count("\n")) == (2, True, 1), error
-    assert _cli(capsys, *good, "--every", 30, "--json", "--out", tmp_path / "out")[0] == 0
+    assert _cli(capsys, *good, "--every", "30m", "--json", "--out", tmp_path / "out")[0] == 0
     assert len(pq.read_table(tmp_path / "out" / "replay.parquet")) == 4
-    code, error = _cli(capsys, *good, "--every", 15, "--out", tmp_path / "out")
+    code, error = _cli(capsys, *good, "--every", "15m", "--out", tmp_path / "out")
     assert code == 2 and "holds another replay" in error
