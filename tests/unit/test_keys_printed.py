@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -21,6 +25,20 @@ def test_repeated_maximum_matchings_may_need_more_middle_switches_than_flows_of_
     assert len(matchings(tails[left], heads[left])) == 2
     taken = matchings(tails, heads)
     assert sorted(edge for some in taken for edge in some) == [0, 1, 2, 3] and len(taken) in (2, 3)
+
+
+def test_matchings_are_the_same_in_every_process() -> None:
+    code = (
+        "import numpy as np; from sar_lab.research.engines.keys_printed import matchings;"
+        "ends = np.random.default_rng(0).integers(0, 8, (2, 64)); print(matchings(*ends))"
+    )
+    found = {
+        subprocess.check_output(
+            [sys.executable, "-c", code], env=os.environ | {"PYTHONHASHSEED": h}
+        )
+        for h in "123"
+    }
+    assert len(found) == 1
 
 
 def test_random_flows_for_which_repeated_matchings_are_not_free_of_contention() -> None:

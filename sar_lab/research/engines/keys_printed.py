@@ -34,18 +34,20 @@ READINGS = (FEWEST_FLOWS, OWN_LINKS)
 
 def matchings(tails: NDArray[np.integer], heads: NDArray[np.integer]) -> list[list[int]]:
     """The edges of each maximum matching, until none is left."""
+    # Numbers as nodes: the order of sets of texts differs from process to process.
+    above = 1 + int(tails.max(initial=0))
     left: dict[tuple[int, int], list[int]] = {}
     for edge, pair in enumerate(zip(tails.tolist(), heads.tolist(), strict=True)):
         left.setdefault(pair, []).append(edge)
     found: list[list[int]] = []
     while left:
-        graph = nx.Graph([(("from", a), ("to", b)) for a, b in left])
-        tops = sorted(node for node in graph if node[0] == "from")
+        graph = nx.Graph([(a, above + b) for a, b in left])
+        tops = sorted({a for a, _ in left})
         mates = nx.bipartite.hopcroft_karp_matching(graph, tops)
         found.append([])
         for top in tops:
             if top in mates:
-                pair = top[1], mates[top][1]
+                pair = top, mates[top] - above
                 found[-1].append(left[pair].pop())
                 if not left[pair]:
                     del left[pair]
