@@ -62,7 +62,7 @@ class _CableReader:
         cables = []
         for (ident, port), end in self.ends.items():
             peer = self.nodes.get(end.peer)
-            if peer is None and end.peer.startswith("?-"):  # ibnetdiscover has no lines of these
+            if peer is None and end.peer.startswith("?-"):  # ibnetdiscover prints no record of it
                 self.odd.append(
                     f'"{end.peer}" at line {end.line} is a node of an unknown type: left out'
                 )

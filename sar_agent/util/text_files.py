@@ -105,7 +105,7 @@ def first_readable(
 
 
 def json_part(text: str) -> str:
-    """The JSON in a text, which may begin a few lines below a warning; "" where there is none."""
+    """The JSON of a text, which may follow a few lines of warnings; "" if there is none."""
     text = text.lstrip()
     at = 0
     for line in text.split("\n", 6)[:6]:

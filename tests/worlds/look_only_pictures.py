@@ -137,14 +137,14 @@ def cables() -> Drawing:
     found = answer("cables")
     finding = found["findings"][0]
     drawing = Drawing(f"{found['with_errors']} of {found['cables']} cables counted errors")
-    drawing.cable[_ends(finding["sentence"])] = "bad"
+    drawing.cable[frozenset(_ends(finding["sentence"]))] = "bad"
     return drawing.jobs(finding["jobs"])
 
 
 def link() -> Drawing:
     (found,) = answer("link")["links"]
     hot = max(found["directions"], key=lambda way: way["load"])
-    a, b = _CABLE.search(hot["name"]).groups()  # type: ignore[union-attr]
+    a, b = _ends(hot["name"])
     drawing = Drawing(f"{a} → {b}: predicted load {hot['load']:.2f}")
     drawing.cable[frozenset((a, b))] = "bad"
     return drawing.jobs(job["job"] for job in hot["jobs"])
@@ -206,8 +206,11 @@ def adaptive() -> Drawing:
     return drawing
 
 
-def _ends(sentence: str) -> frozenset[str]:
-    return frozenset(_CABLE.search(sentence).groups())  # type: ignore[union-attr]
+def _ends(sentence: str) -> tuple[str, ...]:
+    """The two switches of the cable that a sentence names, in its order."""
+    found = _CABLE.search(sentence)
+    assert found, sentence
+    return found.groups()
 
 
 PICTURES: dict[str, Callable[[], Drawing]] = {

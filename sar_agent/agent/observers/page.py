@@ -34,7 +34,7 @@ from sar_agent.quality.channel_traffic import Traffic
 DECISIONS = 20
 """Decisions on the page."""
 SAVED_SECONDS = 300.0
-"""How old what is said of the last 30 days may be: it takes a second to read for a large site."""
+"""Seconds for which sums over the last 30 days are kept: those of a large site take a second."""
 _SHOWN = ("at", "who", "reason", "why", "result", "message", "engine", "generation", "jobs",
           "seconds", "entries_changed", "transition", "before", "predicted", "how",
           "counted", "counted_after")  # fmt: skip

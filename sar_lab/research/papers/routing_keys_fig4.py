@@ -64,7 +64,7 @@ def routing_keys_fig4(seeds: Sequence[int]) -> Outcome:
 
 
 def claims_of(drawn: Mapping[str, Sequence[Estimate]], sizes: Sequence[int]) -> list[Claim]:
-    """What the figure is said to show."""
+    """What the text says that the figure shows."""
     few, many = sizes[0], sizes[-1]
     ends: dict[str, list[Draws]] = {
         f"{LABELS[e]} at {n:,} hosts": [drawn[e][place]]

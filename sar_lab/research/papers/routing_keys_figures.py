@@ -185,7 +185,7 @@ def routing_keys_fig6(seeds: Sequence[int]) -> Outcome:
 
 
 def _claims_6(by_apps: Mapping[int, Curves]) -> list[Claim]:
-    """What the figure is said to show."""
+    """What the text says that the figure shows."""
     results = by_apps[6]
     gains = [ratio(results, "dmodk", "nrk", u).value for u in UTILIZATIONS]
     lowest = "NRK's gain over D-mod-k at the lowest utilization"
@@ -235,7 +235,7 @@ def routing_keys_fig7(seeds: Sequence[int]) -> Outcome:
 
 
 def _claims_7(results: Mapping[int, Curves]) -> list[Claim]:
-    """What the figure is said to show."""
+    """What the text says that the figure shows."""
     times = {e: ratio(results[2], e, "ark", 0.1) for e in ("dmodk", "conga")}
     gain = [ratio(results[apps], "ark", "nrk", 0.1) for apps in APPLICATIONS]
     low = {label: each[:1] for label, each in by_label(results[2]).items()}
@@ -276,7 +276,7 @@ def routing_keys_fig8(seeds: Sequence[int]) -> Outcome:
 
 
 def _claims_8(results: Mapping[int, Curves]) -> list[Claim]:
-    """What the figure is said to show."""
+    """What the text says that the figure shows."""
     claims = []
     for apps, each in results.items():
         times = [ratio(each, "dmodk", "ark", u) for u in UTILIZATIONS]
@@ -312,7 +312,7 @@ def routing_keys_fig9(seeds: Sequence[int]) -> Outcome:
 
 
 def _claims_9(results: Mapping[int, Curves]) -> list[Claim]:
-    """What the figure is said to show."""
+    """What the text says that the figure shows."""
     claims = []
     for apps, each in results.items():
         for engine in ENGINES:
