@@ -137,6 +137,8 @@ class SiteObserver:
         self._called = False
         self.seen: tuple[JobRecord, ...] = ()
         """The queue as it was read last, whether or not that was believed (`doubted`)."""
+        self.planned: tuple[JobRecord, ...] = ()
+        """Pending jobs with the nodes that Slurm plans for them, as far as the last look told."""
         self.doubted = False
         """Whether the queue was empty at the last look and not at the one before: Slurm may have
         been asked without the right to see jobs. The jobs of before stay until the next look."""
@@ -255,6 +257,7 @@ class SiteObserver:
         return read_fabric(self.config.fabric)
 
     def _poll(self) -> tuple[JobRecord, ...]:
+        self.planned = ()
         poll = self.source.poll()
         if self.queue.value is None and not poll.records and self._has_planned_for_jobs():
             time.sleep(EMPTY_AGAIN)
@@ -263,7 +266,7 @@ class SiteObserver:
             f"{poll.skipped} entries of the queue are no jobs, the first: {poll.first_skipped}"
         )
         self.problems.problem("squeue lines", skipped if poll.skipped else "")
-        self.seen = poll.records
+        self.seen, self.planned = poll.records, poll.planned
         known = self.queue.value or ()
         self.doubted = bool(known) and not poll.records and not self.doubted
         return known if self.doubted else poll.records

@@ -89,7 +89,7 @@ def place(
         from sar_agent.reports.spread import planned_jobs, spread_jobs, spread_json
 
         spread = spread_jobs(dumps.fabric, dumps.records, usable - running)
-        later = planned_jobs(dumps, planned)
+        later = planned_jobs(dumps.traffic, planned)
         if as_json:
             print_json(spread_json(spread, later))
         else:

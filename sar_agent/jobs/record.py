@@ -9,6 +9,9 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+PENDING = "PENDING"
+"""The state of a job that waits; its hosts are those that Slurm plans for it."""
+
 
 class JobRecord(NamedTuple):
     """One running job. (A named tuple is made in a fifth of the time of a frozen data class.)

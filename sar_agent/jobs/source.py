@@ -14,7 +14,7 @@ from typing import Protocol
 from tenacity import Retrying, retry_if_exception_type, stop_before_delay, wait_exponential
 
 from sar_agent.errors import InputError, Unavailable
-from sar_agent.jobs.record import JobRecord, merge_components
+from sar_agent.jobs.record import PENDING, JobRecord, merge_components
 from sar_agent.util.extensions import extension_names, load_extension
 
 log = logging.getLogger(__name__)
@@ -38,12 +38,14 @@ def retrying(deadline: float) -> Retrying:
 @dataclass(frozen=True)
 class Poll:
     """The result of one poll. `skipped` counts entries that were not jobs; `first_skipped` says
-    what was wrong with the first of them, "" if there was none.
+    what was wrong with the first of them, "" if there was none. `planned` are pending jobs with the
+    nodes that they will get; empty where the source does not tell.
     """
 
     records: tuple[JobRecord, ...]
     skipped: int = 0
     first_skipped: str = ""
+    planned: tuple[JobRecord, ...] = ()
 
 
 def kept(records: Iterable[JobRecord], bad: Sequence[InputError], entries: int) -> Poll:
@@ -63,7 +65,10 @@ def kept_of_queue(
     first = skipped[0] if skipped else ""
     if 2 * len(skipped) > entries:
         raise Unavailable(printed.format(f"{len(skipped)} of {entries}") + f", the first: {first}")
-    return Poll(merge_components(records), len(skipped), first)
+    running, planned = list[JobRecord](), list[JobRecord]()
+    for record in records:
+        (planned if record.state == PENDING else running).append(record)
+    return Poll(merge_components(running), len(skipped), first, merge_components(planned))
 
 
 def jobs_of_file(poll: Poll) -> tuple[JobRecord, ...]:

@@ -12,6 +12,7 @@ from sar_agent.live_page.cells import HeatCells, thousandths
 from sar_agent.live_page.snapshot import PageSnapshot
 from sar_agent.quality.channel_traffic import Traffic
 from sar_agent.quality.worst_links import users_of
+from sar_agent.reports.spread import planned_jobs
 
 MEASURES = ("load_max", "lower_bound_load_max", "dark_fiber_ratio", "throughput_min", "switches",
             "terminals", "channels")  # fmt: skip
@@ -19,6 +20,8 @@ COUNTED = ("source", "seconds", "links", "known", "rank", "top", "counted_max", 
            "hot_links")  # fmt: skip
 MOST_JOBS = 2000
 """Jobs in `api/state.json`, those with the largest predicted load."""
+MOST_PENDING, LINKS_OF_PENDING = 10, 3
+"""Pending jobs, the soonest first, and links that each will share, the fullest first."""
 
 
 def state_answer(page: PageSnapshot, traffic: Traffic | None) -> dict[str, Any]:
@@ -45,6 +48,8 @@ def state_answer(page: PageSnapshot, traffic: Traffic | None) -> dict[str, Any]:
         "saved": page.saved(),
         "counters": _counters(page),
         "jobs": jobs[:MOST_JOBS],
+        "pending": _pending(page, traffic),
+        "pending_total": len(page.pending),
         "jobs_total": len(page.mix.jobs) if page.mix else 0,
         "decisions": list(page.decisions),
     }
@@ -60,6 +65,13 @@ def _phases(traffic: Traffic) -> dict[str, float]:
         "phase_contention_mean": float(each.mean()) if len(each) else 1.0,
         "phase_contention_max": float(each.max(initial=1.0)),
     }
+
+
+def _pending(page: PageSnapshot, traffic: Traffic | None) -> list[dict[str, Any]]:
+    if traffic is None or not page.pending:
+        return []
+    found = planned_jobs(traffic, page.pending, MOST_PENDING, LINKS_OF_PENDING)
+    return [{k: v for k, v in asdict(job).items() if k != "user"} for job in found]
 
 
 def _planned(page: PageSnapshot) -> dict[str, float]:

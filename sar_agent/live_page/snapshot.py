@@ -14,6 +14,7 @@ from sar_agent.counters import Comparison, CounterWindow
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import F64
 from sar_agent.jobs import JobMix
+from sar_agent.jobs.record import JobRecord
 from sar_agent.quality import Measures
 from sar_agent.quality.channel_traffic import Traffic
 from sar_agent.routing.routes import Routes
@@ -50,6 +51,8 @@ class PageSnapshot:
     mix: JobMix | None = None
     starts: Mapping[str, float] = field(default_factory=dict)
     """When jobs started, Unix seconds, by their ids, where that is known."""
+    pending: tuple[JobRecord, ...] = ()
+    """Jobs that wait, with the nodes that Slurm plans for them."""
     routes: Routes | None = None
     """Those in force."""
     measures: Measures | None = None

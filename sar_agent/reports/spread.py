@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -13,8 +14,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.jobs.record import JobRecord
-from sar_agent.quality.channel_traffic import traffic_of
-from sar_agent.reports.site_dumps import SiteDumps
+from sar_agent.quality.channel_traffic import Traffic, traffic_of
 from sar_agent.reports.wording import some
 
 NAMES_SHOWN = 5
@@ -51,6 +51,7 @@ class PlannedJob:
     switches: int
     at_once: float
     """Times as long as without contention, all messages at once."""
+    links_shared: int
     shared: tuple[tuple[str, float, tuple[str, ...]], ...]
     """Links that it will share: name, predicted load, the other jobs on it; the fullest first."""
 
@@ -61,7 +62,7 @@ class PlannedJob:
             f"job {self.job}{f' ({self.user})' * bool(self.user)}{when * bool(self.start)}: "
             f"{self.nodes} nodes on {self.switches} switch{'es' * (self.switches != 1)}, all "
             f"messages at once {self.at_once:.2f} times as long as without contention; "
-            + (f"{len(self.shared)} links will be shared" if self.shared else "shares no link")
+            + (f"{self.links_shared} links will be shared" if self.shared else "shares no link")
         ]
         for name, load, jobs in self.shared[:shown]:
             lines.append(f"    {name}: load {load:.2f}, with {some(jobs, NAMES_SHOWN)}")
@@ -91,39 +92,45 @@ def fewest_switches(hosts: int, room: Sequence[int] | np.ndarray[Any, Any]) -> i
     return int(np.searchsorted(enough, hosts)) + 1 if hosts else 0
 
 
-def planned_jobs(dumps: SiteDumps, planned: Iterable[JobRecord]) -> list[PlannedJob]:
-    """What each pending job will share with the jobs that run now and need not end for it."""
-    fabric, found = dumps.fabric, []
-    for record in planned:
+def planned_jobs(
+    traffic: Traffic,
+    planned: Iterable[JobRecord],
+    most: int | None = None,
+    links: int | None = None,
+) -> list[PlannedJob]:
+    """What pending jobs will share with those jobs of the traffic that need not end for them, the
+    soonest first: at most so many jobs, with so many links of each by name."""
+    fabric, lists, found = traffic.fabric, traffic.lists, []
+    channel = lists.channel[: lists.offset[-1]]
+    user = np.repeat(np.arange(len(traffic.mix.jobs)), np.diff(lists.offset))
+    for record in sorted(planned, key=lambda r: (r.start or np.inf, r.id))[:most]:
         leaves = _leaves(fabric, record.hosts)
-        own_mix = mix_of_records(fabric, [record]).mix
         taken = {t for host in record.hosts for t in fabric.job_ports.get(host, ())}
-        stay = JobMix(tuple(j for j in dumps.mix.jobs if taken.isdisjoint(j.terminals.tolist())))
-        own = traffic_of(fabric, own_mix, dumps.routes)
-        others = traffic_of(fabric, stay, dumps.routes)
-        load, mine = own.load + others.load, own.load > 0
-        job = np.repeat(np.arange(len(stay.jobs)), np.diff(others.lists.offset))
-        channel = others.lists.channel[: others.lists.offset[-1]]
-        shared = [
-            (
-                fabric.channel_name(int(c)),
-                float(load[c]),
-                tuple(sorted(stay.jobs[j].id for j in job[channel == c])),
-            )
-            for c in np.flatnonzero(mine & (others.load > 0))
-        ]
-        found.append(
-            PlannedJob(
-                record.id,
-                record.user,
-                record.start,
-                len(leaves),
-                len(np.unique(leaves)),
-                max(1.0, float(load[mine].max(initial=0.0))),
-                tuple(sorted(shared, key=lambda each: (-each[1], each[0]))),
-            )
+        ends = [not taken.isdisjoint(job.terminals.tolist()) for job in traffic.mix.jobs]
+        ending = JobMix(tuple(itertools.compress(traffic.mix.jobs, ends)))
+        own, gone = (
+            traffic_of(fabric, mix, traffic.routes)
+            for mix in (mix_of_records(fabric, [record]).mix, ending)
         )
-    return sorted(found, key=lambda job: (job.start or np.inf, job.job))
+        mine, load = own.efi > 0, traffic.load - gone.load + own.load
+        shared = np.flatnonzero(mine & (traffic.efi > gone.efi))
+        shared = shared[np.argsort(-load[shared].round(9), kind="stable")]
+        stays = ~np.array(ends, np.bool_)[user]
+        named = tuple(
+            (
+                fabric.channel_name(c),
+                float(load[c]),
+                tuple(sorted(traffic.mix.jobs[j].id for j in user[(channel == c) & stays])),
+            )
+            for c in shared[:links].tolist()
+        )
+        at_once = max(1.0, float(load[mine].max(initial=0.0)))
+        switches = len(np.unique(leaves))
+        found.append(
+            PlannedJob(record.id, record.user, record.start, len(leaves), switches, at_once,
+                       len(shared), named)
+        )  # fmt: skip
+    return found
 
 
 def spread_json(spread: Iterable[SpreadJob], planned: Iterable[PlannedJob]) -> dict[str, Any]:

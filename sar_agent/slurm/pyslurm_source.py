@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from sar_agent.errors import InputError, Unavailable
-from sar_agent.jobs.record import JobRecord, traffic_hint
+from sar_agent.jobs.record import PENDING, JobRecord, traffic_hint
 from sar_agent.jobs.source import Poll, kept_of_queue
 from sar_agent.slurm.hostlist import expand
 from sar_agent.slurm.settings import SlurmSettings
@@ -98,7 +98,9 @@ def _import_in_a_child() -> None:
 
 def _record(job: Any, states: Collection[str]) -> JobRecord | None:
     nodes = job.allocated_nodes
-    if job.state not in states or not nodes:
+    if job.state == PENDING:
+        nodes = getattr(job, "scheduled_nodes", None)
+    if job.state not in {*states, PENDING} or not nodes:
         return None
     return JobRecord(
         _identity(job),

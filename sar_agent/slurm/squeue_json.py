@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sar_agent.errors import InputError
-from sar_agent.jobs.record import JobRecord, traffic_hint
+from sar_agent.jobs.record import PENDING, JobRecord, traffic_hint
 from sar_agent.jobs.source import jobs_of_file, kept
 from sar_agent.slurm.hostlist import expand
 from sar_agent.slurm.states import RUNNING_STATES, state_of_flags
@@ -69,7 +69,7 @@ def _record(job: dict[str, Any], states: Collection[str]) -> JobRecord | None:
     state = job["job_state"]
     if isinstance(state, list):  # since 23.11 (data_parser v0.0.40): the base state, then flags
         state = state_of_flags(state)
-    nodes = job.get("scheduled_nodes" if state == "PENDING" else "nodes") or ""
+    nodes = job.get("scheduled_nodes" if state == PENDING else "nodes") or ""
     if state not in states or not nodes:
         return None
     start = _number(job.get("start_time"))

@@ -2,7 +2,7 @@
 
 These layouts are read:
 - the nine columns of `HEADER` below;
-- the same nine, then uid and raw number: the layout of our own poll;
+- the same nine, then uid, raw number and planned nodes: the layout of our own poll;
 - the nine and a tenth, the reason (`%r`);
 - any other, if the first line names its columns as squeue's header does (JOBID, STATE or ST,
   NODELIST, and optionally PARTITION, USER, START_TIME, COMMENT, SCHEDNODES).
@@ -22,15 +22,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sar_agent.errors import InputError
-from sar_agent.jobs.record import JobRecord, traffic_hint
+from sar_agent.jobs.record import PENDING, JobRecord, traffic_hint
 from sar_agent.jobs.source import jobs_of_file, kept
 from sar_agent.slurm.hostlist import expand
 from sar_agent.slurm.states import RUNNING_STATES, STATE_CODES, STATES
 
 FORMAT = "%i|%T|%N|%P|%u|%a|%D|%S|%k"
-LIVE_FORMAT = f"{FORMAT}|%U|%A"
-"""The layout of our own poll: it adds the owner's uid and the number by which hooks name the
-job."""
+LIVE_FORMAT = f"{FORMAT}|%U|%A|%Y"
+"""The layout of our own poll: it adds the owner's uid, the number by which hooks name the job, and
+the nodes that Slurm plans for a pending one."""
 HEADER = "JOBID|STATE|NODELIST|PARTITION|USER|ACCOUNT|NODES|START_TIME|COMMENT"
 """The header that squeue prints for FORMAT without `-h`."""
 
@@ -73,7 +73,7 @@ def _layout(names: list[str]) -> Columns:
 
 
 _OURS = _layout(HEADER.split("|"))
-LIVE = _layout([*HEADER.split("|"), "UID", "RAW"])
+LIVE = _layout([*HEADER.split("|"), "UID", "RAW", "SCHEDNODES"])
 _WITH_REASON = _layout([*HEADER.split("|"), "REASON"])
 
 
@@ -158,7 +158,7 @@ def parse_line(line: str, layout: Columns, states: Collection[str]) -> JobRecord
         raise UnknownState(what) if _STATE.fullmatch(state) else InputError(what)
     if state not in states:
         return None
-    nodes = _known(layout.of(fields, "SCHEDNODES" if state == "PENDING" else "NODELIST"))
+    nodes = _known(layout.of(fields, "SCHEDNODES" if state == PENDING else "NODELIST"))
     if not nodes:
         return None
     uid, raw = layout.of(fields, "UID"), layout.of(fields, "RAW")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -144,6 +145,9 @@ def test_it_fits_every_screen(tmp_path: Path, cluster: SlurmCluster) -> None:
     """At 1280 and 400 pixels, light and dark: nothing is wider than the screen, text has contrast,
     and the keyboard reaches everything."""
     job = str(cluster.salloc("n[003,007,011]"))
+    ends = str(cluster.salloc("n[001,005,009]", "--time=10"))
+    where = ("-w", "n[001,005,009]", "-N3", "--time=5", "--parsable", "--wrap", "true")
+    later = cluster.run("sbatch", *where).strip()
     with loop_site(tmp_path, cluster) as site:
         site.start()
         site.wait_installed()
@@ -152,7 +156,16 @@ def test_it_fits_every_screen(tmp_path: Path, cluster: SlurmCluster) -> None:
                 browser.get(f"http://127.0.0.1:{site.port}/")
                 assert wait_until(lambda b=browser: job in listed(b), 60), site.log()
                 assert wait_until(lambda b=browser: colours(b, 0) > 2, 60)
+                assert wait_until(lambda b=browser: later in words(b, "pending-jobs"), 120)
+                assert f"with {job}" in words(browser, "pending-jobs")
                 assert browser.execute_script("return document.body.scrollWidth") <= width
+                if folder := os.environ.get("SAR_PICTURES"):  # to look at them
+                    browser.execute_script(
+                        "arguments[0].scrollIntoView()", browser.find_element(By.ID, "jobs-head")
+                    )
+                    browser.save_screenshot(
+                        f"{folder}/page-{width}-{'dark' if dark else 'light'}.png"
+                    )
                 contrasts = browser.execute_script(CONTRASTS)
                 assert len(contrasts) > 20
                 low = {what: ratio for what, ratio in contrasts.items() if ratio < 4.5}
@@ -163,7 +176,7 @@ def test_it_fits_every_screen(tmp_path: Path, cluster: SlurmCluster) -> None:
                     reached.add(browser.execute_script("return document.activeElement.localName"))
                 assert {"a", "input", "button", "div", "canvas"} <= reached
                 assert console(browser) == []
-    cluster.scancel(job)
+    cluster.scancel(job, ends, later)
 
 
 CONTRASTS = """

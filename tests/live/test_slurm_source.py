@@ -56,6 +56,18 @@ def test_every_kind_of_job_in_both_forms(slurm):
     assert {job.id for job in multi_switch(seen.values(), topology.leaf_of).jobs} == {wide, het}
 
 
+def test_pending_jobs_have_the_nodes_that_backfill_plans(slurm):
+    first = slurm.salloc("n[001-002,005]", "--exclusive", "--time=10")
+    options = ("--exclusive", "--time=5", "--parsable", "--wrap", "true")
+    later = slurm.run("sbatch", "-w", "n[002,006]", "-N2", *options).strip()
+    held = slurm.run("sbatch", "--hold", "-N2", *options).strip()
+    planned = lambda: {job.id: job for job in SqueueSource(deadline=30).poll().planned}  # noqa: E731
+    assert wait_until(lambda: later in planned(), 90) and held not in planned()
+    assert planned()[later].hosts == ("n002", "n006") and set(jobs()) == {first}
+    assert planned()[later].start >= jobs()[first].start + 600
+    slurm.scancel(first, later, held)
+
+
 def test_an_empty_queue(slurm):
     assert jobs() == {}
 

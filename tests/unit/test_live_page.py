@@ -92,6 +92,29 @@ def test_links_are_those_of_the_fabric_and_of_the_job(snapshot: PageSnapshot) ->
         assert job["hottest"] * 1000 == pytest.approx(max(loads["counted"][c] for c in own), abs=1)
 
 
+def test_pending_jobs_show_the_links_that_they_will_share(snapshot: PageSnapshot) -> None:
+    """As many as there is room for, the soonest first, without names of users."""
+    fabric, mix, [job] = snapshot.fabric, snapshot.mix, snapshot.pending
+    assert fabric is not None and mix is not None and job.start is not None
+    state = json.loads(ask(shown(snapshot), "/api/state.json")[2])
+    (found,) = state["pending"]
+    assert (found["job"], found["nodes"], found["switches"]) == ("41300", 4, 4)
+    hosts = {t for host in job.hosts for t in fabric.hosts[host]}
+    stay = {each.id for each in mix.jobs if hosts.isdisjoint(each.terminals.tolist())}
+    assert all(set(users) <= stay for _, _, users in found["shared"])
+    assert "ada" not in json.dumps(state)
+    many = tuple(job._replace(id=str(n), start=job.start - n) for n in range(50))
+    state = json.loads(ask(shown(replace(snapshot, pending=many)), "/api/state.json")[2])
+    assert [each["job"] for each in state["pending"]] == [str(n) for n in range(49, 39, -1)]
+    assert state["pending_total"] == 50
+    strange = (
+        job._replace(hosts=("away",)),
+        job._replace(hosts=("away", job.hosts[0]), start=None),
+    )
+    state = json.loads(ask(shown(replace(snapshot, pending=strange)), "/api/state.json")[2])
+    assert [(each["nodes"], each["links_shared"]) for each in state["pending"]] == [(0, 0), (1, 0)]
+
+
 def test_nothing_comes_from_elsewhere_and_nothing_is_inline(snapshot: PageSnapshot) -> None:
     app = shown(snapshot)
     for path, (name, kind) in STATIC.items():

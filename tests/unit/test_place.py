@@ -182,7 +182,7 @@ def test_spread_and_pending_jobs() -> None:
         JobRecord("7", ("n002", "n003"), "PENDING", start=100.0),
         JobRecord("9", ("n001", "n006", "n010"), "PENDING"),
     ]
-    found = planned_jobs(dumps, later)
+    found = planned_jobs(dumps.traffic, later)
     assert [(job.job, job.switches) for job in found] == [("7", 1), ("8", 2), ("9", 3)]
     assert not found[0].shared and not found[2].shared  # 1 and 2 must end before 9 starts
     beside = traffic_of(fabric, dumps.mix, routes).load

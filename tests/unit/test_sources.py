@@ -65,6 +65,7 @@ def queue(monkeypatch: pytest.MonkeyPatch) -> dict[int, Any]:
 def test_pyslurm_s_jobs_are_those_of_squeue(queue: dict[int, Any]) -> None:
     queue[7] = a_job(7, comment="x sar:ring", admin_comment="sar:bitcomp")
     queue[8] = a_job(8, state="PENDING", allocated_nodes=None, start_time=None)
+    queue[11] = a_job(11, state="PENDING", allocated_nodes=None, scheduled_nodes="n[3-4]")
     queue[9] = a_job(9, array_id=9, array_task_id=3)
     queue[10] = a_job(10, array_id=9, array_task_id=None)
     queue[20] = a_job(20, heterogeneous_id=20, allocated_nodes="n3", user_name=None, user_id=0)
@@ -72,7 +73,9 @@ def test_pyslurm_s_jobs_are_those_of_squeue(queue: dict[int, Any]) -> None:
     queue[30] = a_job(30, state="COMPLETING")
     start = 1795221989.0
     alice: Any = {"user": "alice", "partition": "batch", "start": start, "uid": 1000}
-    assert PyslurmSource().poll().records == (
+    poll = PyslurmSource().poll()
+    assert [(job.id, job.hosts) for job in poll.planned] == [("11", ("n3", "n4"))]
+    assert poll.records == (
         JobRecord("7", ("n1", "n2"), "RUNNING", traffic="bitcomp", raw=("7",), **alice),
         JobRecord("9_3", ("n1", "n2"), "RUNNING", raw=("9",), **alice),
         JobRecord("9_0", ("n1", "n2"), "RUNNING", raw=("10",), **alice),

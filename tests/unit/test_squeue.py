@@ -16,7 +16,7 @@ M = "mark|"
 
 
 def row(job="7", nodes="n[1-2]", comment="(null)"):
-    return f"{job}|RUNNING|{nodes}|batch|root|x|2|5|{comment}|1000|1{job}\n"
+    return f"{job}|RUNNING|{nodes}|batch|root|x|2|5|{comment}|1000|1{job}|\n"
 
 
 def test_a_good_answer(tmp_path):
@@ -33,7 +33,7 @@ def test_no_shell_and_no_foreign_settings(tmp_path, monkeypatch):
     )
     SqueueSource([spy], states={"RUNNING"}).poll()
     arguments, environment = eval((tmp_path / "out").read_text())
-    assert "--states=RUNNING" in arguments
+    assert "--states=PENDING,RUNNING" in arguments
     assert "SQUEUE_PARTITION" not in environment
     assert environment["SLURM_TIME_FORMAT"] == "%s"
     # Any account can read arguments while squeue runs, and could write the mark into a comment.
@@ -41,8 +41,21 @@ def test_no_shell_and_no_foreign_settings(tmp_path, monkeypatch):
     assert len(mark) == 16 and not any(mark in argument for argument in arguments)
 
 
+def test_pending_jobs_are_not_running_and_have_the_nodes_that_slurm_plans():
+    waits = "|PENDING||batch|root|x|2|1795221989|(null)|1000|"
+    text = (
+        M + row() + M + f"9{waits}9|n[3-4]\n" + M + f"10{waits}10|\n" + M + f"11{waits}11|(null)\n"
+    )
+    text += M + f"12+0{waits}12|n5\n" + M + f"12+1{waits}13|n6\n"
+    poll = parse_poll(text, "mark")
+    assert ([job.id for job in poll.records], poll.skipped) == (["7"], 0)
+    assert [(job.id, job.hosts, job.start) for job in poll.planned] == [
+        ("9", ("n3", "n4"), 1795221989.0), ("12", ("n5", "n6"), 1795221989.0)
+    ]  # fmt: skip
+
+
 def test_a_comment_cannot_pose_as_a_job():
-    evil = row(comment="sar:ring\n999|RUNNING|n[1-1000]|batch|root|x|1|5|(null)|0|999")
+    evil = row(comment="sar:ring\n999|RUNNING|n[1-1000]|batch|root|x|1|5|(null)|0|999|")
     poll = parse_poll(M + evil + M + row("8"), "mark")
     assert [job.id for job in poll.records] == ["7", "8"]
     assert (poll.skipped, poll.records[0].traffic) == (0, "ring")
@@ -109,6 +122,6 @@ def test_latin_1_comments_are_no_obstacle(tmp_path):
     binary = script(
         tmp_path,
         "import os\nmark = os.environ['SQUEUE_FORMAT'].partition('|')[0]\n"
-        "os.write(1, mark.encode() + b'|7|RUNNING|n1|b|r|a|1|5|caf\\xe9 sar:ring|0|7\\n')",
+        "os.write(1, mark.encode() + b'|7|RUNNING|n1|b|r|a|1|5|caf\\xe9 sar:ring|0|7|\\n')",
     )
     assert SqueueSource([binary]).poll().records[0].traffic == "ring"

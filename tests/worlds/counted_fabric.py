@@ -15,6 +15,7 @@ from sar_agent.fabric.model import F64
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
+from sar_agent.jobs.record import JobRecord
 from sar_agent.live_page import PageSnapshot, Trouble
 from sar_agent.quality import measure
 from sar_agent.quality.channel_traffic import traffic_of
@@ -84,6 +85,12 @@ def snapshot_of(spec: str, jobs: int) -> PageSnapshot:
                   "since": now - 8000, "held": False, "routing": "sar-plus", "dumped": 0.0},
         fabric=fabric,
         mix=mix,
+        pending=(
+            JobRecord(
+                "41300", tuple(fabric.terminal_host[:: fabric.terminals // 4]), "PENDING",
+                "ada", start=now + 3600
+            ),
+        ),
         starts={mix.jobs[0].id: 1_790_000_000.0},
         routes=routes,
         measures=measures,

@@ -19,6 +19,7 @@ _DEFAULTS = {
     "%k": "(null)",
     "%U": "0",
     "%A": "1",
+    "%Y": "",
 }
 
 _SCRIPT = """#!{python}

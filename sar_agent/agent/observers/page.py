@@ -103,6 +103,7 @@ class PageFeed:
                 fabric=fabric,
                 mix=self._mix,
                 starts={r.id: r.start for r in self.observer.running() if r.start},
+                pending=self.observer.planned,
                 routes=in_force.routes if in_force and measures else None,
                 measures=measures,
                 planned=_planned(current) if agent.mode == "observe" and measures else None,

@@ -134,6 +134,21 @@ function showJobs() {
   by("clear").hidden = !job;
 }
 
+function showPending() {
+  const rows = state.pending.map((one) => {
+    const row = element("tr"), words = element("td", undefined, "words");
+    const shared = one.shared.map(([name, full, jobs]) => `${plain(name)}: load ${load(full)}, with ${jobs.slice(0, 3).join(", ")}${jobs.length > 3 ? ` and ${jobs.length - 3} more` : ""}`);
+    words.textContent = shared[0] || "none";
+    words.title = shared.join("\n");
+    row.append(element("td", one.job), element("td", one.start ? moment(one.start) : "–"), element("td", String(one.nodes)), element("td", String(one.switches)),
+      element("td", load(one.at_once)), element("td", String(one.links_shared)), words);
+    return row;
+  });
+  by("pending").hidden = !rows.length;
+  by("pending-jobs").tBodies[0].replaceChildren(...rows);
+  by("pending-count").textContent = rows.length < state.pending_total ? `the first ${rows.length} of ${state.pending_total}` : String(rows.length);
+}
+
 function showDecisions() {
   const gain = (one) => {
     const a = one.before?.load_max, b = one.predicted?.load_max;
@@ -226,7 +241,7 @@ async function turn() {
     const fresh = !state || next.snapshot !== state.snapshot || next.at !== state.at;
     state = next;
     heard = Date.now();
-    if (fresh) { showWrong(); showJobs(); showDecisions(); }
+    if (fresh) { showWrong(); showJobs(); showPending(); showDecisions(); }
     showForce();
     await showLoads();
     showAge("");
