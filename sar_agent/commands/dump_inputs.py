@@ -26,11 +26,12 @@ AssumedOption = Annotated[
     typer.Option("--engine", help="without --routes: the engine whose routes are assumed"),
 ]
 CountersOption = Annotated[
-    list[Path] | None,
+    list[str] | None,
     typer.Option(
         "--counters",
-        help="what ports counted: a dump of perfquery or ibdiagnet2, or ibdiagnet2.db_csv; give it "
-        "twice, the earlier one first, for what was added and carried between them",
+        help="what ports counted: a dump of perfquery or ibdiagnet2, ibdiagnet2.db_csv, or a "
+        "Prometheus server (http://host:9090, of an earlier time with ?time=2026-11-20T08:00); "
+        "give it twice, the earlier one first, for what was added and carried between them",
     ),
 ]
 
@@ -40,7 +41,7 @@ def read_dumps(
     jobs: str | None,
     routes: Path | None,
     engine: str,
-    counters: Sequence[Path] | None = None,
+    counters: Sequence[str] | None = None,
 ) -> SiteDumps:
     """The dumps of a site. Raises `InputError` for a file that cannot be used."""
     from sar_agent.jobs import JobMix
@@ -59,15 +60,27 @@ def read_dumps(
     return _with_counters(dumps, counters) if counters else dumps
 
 
-def _with_counters(dumps: SiteDumps, files: Sequence[Path]) -> SiteDumps:
+def _with_counters(dumps: SiteDumps, sources: Sequence[str]) -> SiteDumps:
     from sar_agent.counters import WindowLeftOut, align
     from sar_agent.counters.counter_files import read_window
     from sar_agent.counters.port_errors import added, read_port_errors
+    from sar_agent.counters.prometheus_errors import (
+        prometheus_errors,
+        prometheus_time,
+        prometheus_window,
+    )
     from sar_agent.errors import InputError
 
-    if len(files) > 2:
-        raise InputError(f"--counters names {len(files)} files", remedy="give it once or twice")
-    errors = [read_port_errors(file) for file in files]
+    if len(sources) > 2:
+        raise InputError(
+            f"--counters is given {len(sources)} times", remedy="give it once or twice"
+        )
+    places = [prometheus_time(text) for text in sources]
+    errors = [
+        prometheus_errors(place, dumps.fabric) if place else read_port_errors(text)
+        for place, text in zip(places, sources, strict=True)
+    ]
+    servers = [place for place in places if place]
     counted = added(*errors) if len(errors) == 2 else errors[0]
     dumps = replace(dumps, errors=counted)
     starts = [record.start for record in dumps.records if record.start]
@@ -78,7 +91,11 @@ def _with_counters(dumps: SiteDumps, files: Sequence[Path]) -> SiteDumps:
             "what it counts is of other jobs"
         )
     try:
-        if readings := read_window(files):
+        if len(servers) == len(sources):
+            readings = prometheus_window(servers)
+        else:  # a file and a server have no common window
+            readings = None if servers else read_window(sources)
+        if readings:
             dumps = replace(dumps, window=align(dumps.fabric, readings))
     except (WindowLeftOut, InputError) as why:  # errors were counted, if nothing else
         note(f"note: {why}")

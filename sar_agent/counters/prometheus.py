@@ -13,6 +13,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from dataclasses import dataclass
+from http.client import HTTPException
 from typing import Any
 
 import numpy as np
@@ -70,71 +71,16 @@ Port = tuple[int, int]
 """GUID and port number."""
 
 
-class PrometheusCounters:
-    """The source `prometheus`."""
+@dataclass(frozen=True)
+class PrometheusServer:
+    """A server; `deadline` in seconds is that of a whole reading, for messages."""
 
-    def __init__(self, url: str, series: Series, window: float, deadline: float = 10.0) -> None:
-        """`window` and `deadline` (of a whole reading) in seconds."""
-        self.url, self.names = url.rstrip("/"), SERIES[series]
-        self.series, self.window, self.deadline = series, window, deadline
+    url: str
+    deadline: float
 
-    def read(self) -> PortReadings:
-        """The window that ends now. Raises `Unavailable`, and `WindowLeftOut`."""
-        now = time.time()
-        end = time.monotonic() + self.deadline
-        before = self._totals(now - self.window, end)
-        return difference(before, self._totals(now, end), now)
-
-    def _totals(self, at: float, end: float) -> PortTotals:
-        sent = self._samples(self.names.sent, at, end)
-        times = self._samples(self.names.sent, at, end, "timestamp")
-        received = self._samples(self.names.received, at, end)
-        waits = self._samples(self.names.waits, at, end)
-        ports = [port for port in sent if np.isfinite(times.get(port, np.nan))]
-        each = self.names.bytes_each
-
-        def column(values: dict[Port, float], scale: int = 1) -> Any:
-            # Prometheus' numbers are float64: exact below 2^53 bytes, rounded to 1 KB at 2^63.
-            found = np.array([values.get(port, 0.0) for port in ports], np.float64) * scale
-            return np.clip(np.nan_to_num(found), 0, 2.0**63).astype(np.uint64)
-
-        return PortTotals(
-            source=f"{self.url} ({self.series})",
-            guid=np.array([port[0] for port in ports], np.uint64),
-            lid=np.zeros(len(ports), np.int32),
-            port=np.array([port[1] for port in ports], np.int32),
-            sent=column(sent, each),
-            received=column(received, each),
-            waits=column(waits),
-            at=np.array([times[port] for port in ports], np.float64),
-        )
-
-    def _samples(
-        self, names: tuple[str, ...], at: float, end: float, function: str = ""
-    ) -> dict[Port, float]:
-        """Value by port, of all series of these names."""
-        selector = '{__name__=~"' + "|".join(names) + '"}'
-        # timestamp() drops the name, so it is applied to one series at a time.
-        queries = [f"timestamp({name})" for name in names] if function else [selector]
-        found: dict[Port, float] = {}
-        for query in queries:
-            for entry in self._query(query, at, end):
-                port = self._port(entry)
-                if port is not None:
-                    found[port] = float(entry["value"][1])
-        return found
-
-    def _port(self, entry: dict[str, Any]) -> Port | None:
-        """None for a series without GUID and port."""
-        labels = entry["metric"]
-        try:
-            guid = int(str(labels[self.names.guid_label]), 16)
-            port = int(str(labels[self.names.port_label]))
-        except (KeyError, ValueError):
-            return None
-        return (guid, port) if 0 < guid < 1 << 64 and 0 < port < 256 else None
-
-    def _query(self, query: str, at: float, end: float) -> list[dict[str, Any]]:
+    def query(self, query: str, at: float, end: float) -> list[dict[str, Any]]:
+        """The series of a query at the Unix time `at`; it ends at `end` of `time.monotonic`. Raises
+        `Unavailable`."""
         left = end - time.monotonic()
         if left <= 0:
             raise self._late()
@@ -156,9 +102,9 @@ class PrometheusCounters:
         except OSError as error:
             why = getattr(error, "reason", None) or error.strerror or error
             raise Unavailable(
-                f"{self.url}: Prometheus does not answer ({why}); is counters.prometheus_url right?"
+                f"{self.url}: Prometheus does not answer ({why}); is the address right?"
             ) from error
-        except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
+        except (HTTPException, ValueError, LookupError, TypeError, RecursionError) as error:
             raise Unavailable(f"{self.url}: not an answer of Prometheus") from error
         if len(result) > MOST_PORTS:
             raise Unavailable(f"{self.url}: {len(result)} series are more than a subnet has ports")
@@ -166,3 +112,72 @@ class PrometheusCounters:
 
     def _late(self) -> Unavailable:
         return Unavailable(f"{self.url}: Prometheus gave no answer within {self.deadline:g} s")
+
+
+class PrometheusCounters:
+    """The source `prometheus`."""
+
+    def __init__(self, url: str, series: Series, window: float, deadline: float = 10.0) -> None:
+        """`window` and `deadline` (of a whole reading) in seconds."""
+        self.server, self.names = PrometheusServer(url.rstrip("/"), deadline), SERIES[series]
+        self.series, self.window = series, window
+
+    def read(self) -> PortReadings:
+        """The window that ends now. Raises `Unavailable`, and `WindowLeftOut`."""
+        now = time.time()
+        return self.read_until(now, now)
+
+    def read_until(self, at: float, now: float) -> PortReadings:
+        """The window that ended at the Unix time `at`, as `read`."""
+        end = time.monotonic() + self.server.deadline
+        before = self._totals(at - self.window, end)
+        return difference(before, self._totals(at, end), now)
+
+    def _totals(self, at: float, end: float) -> PortTotals:
+        sent = self._samples(self.names.sent, at, end)
+        times = self._samples(self.names.sent, at, end, "timestamp")
+        received = self._samples(self.names.received, at, end)
+        waits = self._samples(self.names.waits, at, end)
+        ports = [port for port in sent if np.isfinite(times.get(port, np.nan))]
+        each = self.names.bytes_each
+
+        def column(values: dict[Port, float], scale: int = 1) -> Any:
+            # Prometheus' numbers are float64: exact below 2^53 bytes, rounded to 1 KB at 2^63.
+            found = np.array([values.get(port, 0.0) for port in ports], np.float64) * scale
+            return np.clip(np.nan_to_num(found), 0, 2.0**63).astype(np.uint64)
+
+        return PortTotals(
+            source=f"{self.server.url} ({self.series})",
+            guid=np.array([port[0] for port in ports], np.uint64),
+            lid=np.zeros(len(ports), np.int32),
+            port=np.array([port[1] for port in ports], np.int32),
+            sent=column(sent, each),
+            received=column(received, each),
+            waits=column(waits),
+            at=np.array([times[port] for port in ports], np.float64),
+        )
+
+    def _samples(
+        self, names: tuple[str, ...], at: float, end: float, function: str = ""
+    ) -> dict[Port, float]:
+        """Value by port, of all series of these names."""
+        selector = '{__name__=~"' + "|".join(names) + '"}'
+        # timestamp() drops the name, so it is applied to one series at a time.
+        queries = [f"timestamp({name})" for name in names] if function else [selector]
+        found: dict[Port, float] = {}
+        for query in queries:
+            for entry in self.server.query(query, at, end):
+                port = self._port(entry)
+                if port is not None:
+                    found[port] = float(entry["value"][1])
+        return found
+
+    def _port(self, entry: dict[str, Any]) -> Port | None:
+        """None for a series without GUID and port."""
+        labels = entry["metric"]
+        try:
+            guid = int(str(labels[self.names.guid_label]), 16)
+            port = int(str(labels[self.names.port_label]))
+        except (KeyError, ValueError):
+            return None
+        return (guid, port) if 0 < guid < 1 << 64 and 0 < port < 256 else None

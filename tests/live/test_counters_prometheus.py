@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import http.server
+import os
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from sar_agent.commands.dump_inputs import read_dumps
 from sar_agent.config.counters import Series
 from sar_agent.counters import CounterWindow, WindowLeftOut, align, compare
 from sar_agent.counters.prometheus import PrometheusCounters
-from sar_agent.errors import SarError, Unavailable
+from sar_agent.errors import InputError, SarError, Unavailable
 from sar_agent.fabric.model import F64
 from sar_agent.fabric.spec import load_fabric
 from sar_lab.live.process import PATIENCE, free_port, wait_until
 from sar_lab.live.prometheus import Prometheus
+from tests.worlds.doc_blocks import run
 
 pytestmark = pytest.mark.live
 
-TREE = load_fabric("xgft:2;4,4;1,4")
+SPEC = "xgft:2;4,4;1,4"
+TREE = load_fabric(SPEC)
 BEGAN = time.time() - 1e5
+GUID = f"{TREE.switch_guid[0]:#018x}"
+ERRORS = {"symbol": 14, "downed": 1}
+"""What is counted now, on a port of a switch and of a host."""
 
 
 def share() -> F64:
@@ -45,6 +53,11 @@ def exported() -> str:
             f"PortXmitDataExtended{ufm} {sent // 4:.0f}",
             f"PortRcvDataExtended{ufm} {received // 4:.0f}",
         ]
+    lines += [
+        f'infiniband_switch_port_symbol_error_total{{guid="{GUID}",port="5"}} {ERRORS["symbol"]}',
+        f'node_infiniband_link_downed_total{{host="n003",device="mlx5_0",port="1"}} '
+        f"{ERRORS['downed']}",
+    ]
     return "".join(f"{line}\n" for line in sorted(lines))
 
 
@@ -106,7 +119,35 @@ def test_a_prometheus_without_these_series(prometheus: Prometheus) -> None:
 
 def test_no_prometheus() -> None:
     url = f"http://127.0.0.1:{free_port()}"
-    with pytest.raises(Unavailable, match=r"does not answer .*is counters.prometheus_url right\?"):
+    with pytest.raises(Unavailable, match=r"does not answer .*is the address right\?"):
         PrometheusCounters(url, "ufm", 60.0, 5.0).read()
     with exporter() as other, pytest.raises(Unavailable, match=r"answered HTTP 501|not an answer"):
         PrometheusCounters(f"http://{other}", "ufm", 60.0, 5.0).read()
+
+
+def test_cables_reads_errors_and_what_a_maintenance_added(
+    prometheus: Prometheus, tmp_path: Path
+) -> None:
+    """Now, since an earlier time, and between a file and now; a window of what links carried."""
+
+    def cables(*counters: str) -> str:
+        given = "".join(f" --counters {each}" for each in counters)
+        return run(f"sar-agent cables --fabric '{SPEC}'{given}", tmp_path)
+
+    node_exporter = "node_infiniband_link_downed_total"
+    prometheus.wait_for(node_exporter)
+    assert '14 symbol errors at "S1-0"[5]' in cables(prometheus.url)
+    assert '1 link downed at "n003 HCA-1"[1]' in cables(prometheus.url)
+    before = f"{prometheus.url}?time={time.time():.0f}"
+    ERRORS.update(symbol=20, downed=1)
+    prometheus.wait_for("infiniband_switch_port_symbol_error_total == 20")
+    later = cables(before, prometheus.url)
+    assert '6 symbol errors at "S1-0"[5]' in later and "n003" not in later
+    assert "carried" in later
+    (tmp_path / "before").write_text(f"Port=5 Lid=0x0006 GUID={GUID}\nsymbol_error_counter=3\n")
+    os.utime(tmp_path / "before", (0, 0))
+    assert "17 symbol errors" in cables(str(tmp_path / "before"), prometheus.url)
+    with pytest.raises(InputError, match=r"is later than .*give the earlier one first"):
+        read_dumps(SPEC, None, None, "minhop", [prometheus.url, before])
+    with pytest.raises(InputError, match="has no error counters of InfiniBand ports for 2001-"):
+        read_dumps(SPEC, None, None, "minhop", [f"{prometheus.url}?time=1000000000"])

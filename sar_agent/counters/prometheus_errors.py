@@ -1,0 +1,141 @@
+"""Errors that ports have counted, from a Prometheus server, now or at an earlier time.
+
+Three exporters are known by the names of their series: infiniband_exporter and UFM Telemetry name
+ports by GUID; node_exporter counts on the hosts and names an HCA and a port of an `instance`. What
+links carried is taken from the first two (`prometheus.py`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Set
+from contextlib import suppress
+from datetime import datetime
+from typing import NamedTuple
+from urllib.parse import parse_qs
+
+from sar_agent.counters.counter_files import Place
+from sar_agent.counters.port_errors import PortErrors
+from sar_agent.counters.prometheus import SERIES, PrometheusCounters, PrometheusServer
+from sar_agent.counters.readings import PortReadings, WindowLeftOut
+from sar_agent.errors import InputError
+from sar_agent.fabric import Fabric
+
+SECONDS, WINDOW = 30.0, 180.0
+"""For all answers to a reading, and the length of a window that ends at one time."""
+_SERIES = {
+    f"{begin}{name}{end}": ours
+    for ours, of_fabric, of_host, of_ufm in (
+        ("link_downed", "link_downed", "link_downed", "LinkDownedCounter"),
+        (
+            "link_recoveries",
+            "link_error_recovery",
+            "link_error_recovery",
+            "LinkErrorRecoveryCounter",
+        ),
+        ("symbol_errors", "symbol_error", "symbol_error", "SymbolErrorCounter"),
+        ("receive_errors", "receive_errors", "port_errors_received", "PortRcvErrors"),
+        ("discards", "transmit_discards", "port_discards_transmitted", "PortXmitDiscards"),
+    )
+    for begin, name, end in (
+        ("infiniband_switch_port_", of_fabric, "_total"),
+        ("infiniband_hca_port_", of_fabric, "_total"),
+        ("node_infiniband_", of_host, "_total"),
+        ("", of_ufm, "Extended"),
+    )
+}
+"""Names of infiniband_exporter, node_exporter and UFM Telemetry, and ours."""
+_HOSTS = ("instance", "host", "hostname", "nodename", "node")
+"""Labels that may hold a host's name."""
+_LABELS = {*_HOSTS, "guid", "node_guid", "port", "port_num", "device"}
+
+
+class PrometheusTime(NamedTuple):
+    """A server, and the Unix time to ask for."""
+
+    url: str
+    at: float
+
+
+def prometheus_time(text: str) -> PrometheusTime | None:
+    """The server and time of `http://host:9090?time=2026-11-20T08:00`; now without a time. None for
+    the name of a file. Raises `InputError`."""
+    if not text.startswith(("http://", "https://")):
+        return None
+    url, _, query = text.partition("?")
+    given = parse_qs(query)
+    if not query:
+        return PrometheusTime(url.rstrip("/"), time.time())
+    with suppress(ValueError, OverflowError, KeyError):
+        (when,) = given.pop("time")
+        if not given:
+            at = float(when) if when.isdecimal() else datetime.fromisoformat(when).timestamp()
+            return PrometheusTime(url.rstrip("/"), at)
+    raise InputError(
+        f"{text} names no time", remedy=f"write {url}?time=2026-11-20T08:00, or no time for now"
+    )
+
+
+def prometheus_errors(place: PrometheusTime, fabric: Fabric) -> PortErrors:
+    """The errors of ports of the fabric. Raises `Unavailable`, and `InputError` where the server
+    has no such series, or none of this fabric."""
+    server = PrometheusServer(place.url, SECONDS)
+    query = '{__name__=~"' + "|".join(_SERIES) + '"}'
+    found = server.query(query, place.at, time.monotonic() + SECONDS)
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(place.at))
+    if not found:
+        raise InputError(
+            f"{place.url} has no error counters of InfiniBand ports for {when}",
+            remedy="it must scrape infiniband_exporter, UFM Telemetry or node_exporter, and still "
+            "keep that time",
+        )
+    guids = {*fabric.switch_guid.tolist(), *fabric.terminal_guid.tolist()}
+    guids |= {*fabric.terminal_node_guid.tolist()}
+    counts: dict[Place, dict[str, int]] = {}
+    strange = list[str]()
+    for entry in found:
+        labels = entry["metric"]
+        port = _port(labels, fabric, guids)
+        if port is None:
+            strange.append(", ".join(f"{k} {labels[k]}" for k in sorted(labels) if k in _LABELS))
+            continue
+        count = float(entry["value"][1])
+        if 1 <= count < 2**64:  # a port that two jobs scrape counts once
+            of, name = counts.setdefault(port, {}), _SERIES[labels["__name__"]]
+            of[name] = max(of.get(name, 0), int(count))
+    if len(strange) == len(found):
+        raise InputError(
+            f"{place.url} counts no port of {fabric.name}, but such as {strange[0]}",
+            remedy="give the fabric that this server watches",
+        )
+    note = f"{place.url}: {len(strange)} series name no port of the fabric, such as "
+    notes = (note + strange[0],) if strange else ()
+    return PortErrors(place.url, counts, notes, place.at)
+
+
+def prometheus_window(places: list[PrometheusTime]) -> PortReadings | None:
+    """What was carried between two times, or in the last minutes before one; None where the server
+    has no series of that. Raises `Unavailable` and `WindowLeftOut`."""
+    first, last = places[0], places[-1]
+    seconds = last.at - first.at if len(places) > 1 else WINDOW
+    for series in SERIES:
+        with suppress(WindowLeftOut):
+            counters = PrometheusCounters(last.url, series, seconds, SECONDS)
+            return counters.read_until(last.at, last.at)
+    return None
+
+
+def _port(labels: Mapping[str, str], fabric: Fabric, guids: Set[int]) -> Place | None:
+    """None where the labels name no port of the fabric."""
+    with suppress(KeyError, ValueError):
+        port = int(labels.get("port") or labels["port_num"])
+        if guid := labels.get("guid") or labels.get("node_guid"):
+            place = int(guid, 16), 0, port
+            return place if place[0] in guids else None
+        hosts = (labels.get(name, "").rsplit(":", 1)[0] for name in _HOSTS)
+        ports = next(filter(None, map(fabric.hosts.get, hosts)), ())
+        of_port = [t for t in ports if fabric.terminal_port_number[t] == port]
+        device = [t for t in of_port if labels["device"] in fabric.terminal_description[t].split()]
+        if len(chosen := device if len(of_port) > 1 else of_port) == 1:
+            return int(fabric.terminal_guid[chosen[0]]), 0, port
+    return None
