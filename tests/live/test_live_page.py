@@ -40,6 +40,7 @@ def colours(browser: Chrome, side: int) -> int:
     """How many colours the first level's map has on a side."""
     found: int = browser.execute_script(
         "const canvas = document.querySelectorAll('#maps canvas')[arguments[0]];"
+        "if (!canvas) return 0;"
         "const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;"
         "const seen = new Set();"
         "for (let i = 0; i < data.length; i += 4) seen.add(data.slice(i, i + 3).join());"
