@@ -77,7 +77,9 @@ def _with_counters(dumps: SiteDumps, sources: Sequence[str]) -> SiteDumps:
         )
     places = [prometheus_time(text) for text in sources]
     errors = [
-        prometheus_errors(place, dumps.fabric) if place else read_port_errors(text)
+        (prometheus_errors(place, dumps.fabric) if place else read_port_errors(text)).of(
+            dumps.fabric
+        )
         for place, text in zip(places, sources, strict=True)
     ]
     servers = [place for place in places if place]

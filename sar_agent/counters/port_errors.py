@@ -10,7 +10,7 @@ A reading holds totals since somebody cleared the counters. Two readings give wh
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sar_agent.counters.counter_files import (
@@ -23,6 +23,7 @@ from sar_agent.counters.counter_files import (
 )
 from sar_agent.counters.readings import MOST_PORTS
 from sar_agent.errors import InputError
+from sar_agent.fabric import Fabric
 from sar_agent.fabric.csv_sections import SEEN, read_sections
 from sar_agent.util.text_files import first_readable, passed_over, read_text
 
@@ -44,7 +45,8 @@ _SECTIONS = {
 
 @dataclass(frozen=True)
 class PortErrors:
-    """Counts above 0 by port: (GUID, LID, port number), GUID or LID 0 where it is not known."""
+    """Counts above 0 by port: (GUID, LID, port number), GUID or LID 0 where it is not known. Ports
+    without errors have none."""
 
     source: str
     counts: Mapping[Place, Mapping[str, int]]
@@ -53,11 +55,28 @@ class PortErrors:
     time: float = 0.0
     """When the counters were read, Unix seconds: what the file says, or when it was written."""
 
-    def at(self, guids: tuple[int, ...], lid: int, port: int) -> dict[str, int]:
-        """The errors of a port that is known by one of these GUIDs or by its LID."""
-        places = [(guid, 0, port) for guid in guids] + ([(0, lid, port)] if lid else [])
-        found = next((self.counts[place] for place in places if place in self.counts), {})
-        return dict(found)
+    def of(self, fabric: Fabric) -> PortErrors:
+        """The same for the ports of a fabric, each by the GUID of its switch, or its own. Raises
+        `InputError` where there are none."""
+        owner: dict[Place, int] = {}
+        ends = (fabric.terminal_guid, fabric.terminal_node_guid, fabric.terminal_lid,
+                fabric.terminal_port_number)  # fmt: skip
+        for guid, node, lid, port in zip(*(each.tolist() for each in ends), strict=True):
+            owner |= {(guid, 0, port): guid, (node, 0, port): guid, (0, lid, port): guid}
+        switches = fabric.switch_guid.tolist()
+        switch = dict(zip(fabric.switch_lid.tolist(), switches, strict=True))
+        switch |= dict(zip(switches, switches, strict=True))
+        found = {
+            (guid, 0, place[2]): counts
+            for place, counts in self.counts.items()
+            if (guid := owner.get(place) or switch.get(place[0] or place[1]))
+        }
+        if not found:
+            raise InputError(
+                f"{self.source} has no port of {fabric.name}",
+                remedy="give counters of this fabric",
+            )
+        return replace(self, counts=found)
 
 
 def read_port_errors(path: str | Path) -> PortErrors:
@@ -78,7 +97,7 @@ def read_port_errors(path: str | Path) -> PortErrors:
     above_0 = {p: {n: c for n, c in counts.items() if c} for p, counts in ports.values.items()}
     return PortErrors(
         str(path),
-        {place: counts for place, counts in above_0.items() if counts},
+        above_0,
         tuple(f"{path}: {note}" for note in passed_over(ports.bad)),
         time,
     )
@@ -98,8 +117,7 @@ def added(before: PortErrors, after: PortErrors) -> PortErrors:
             name: count - (then.get(name, 0) if then.get(name, 0) <= count else 0)
             for name, count in now.items()
         }
-        if more := {name: count for name, count in more.items() if count}:
-            counts[place] = more
+        counts[place] = {name: count for name, count in more.items() if count}
     notes = tuple(dict.fromkeys(before.notes + after.notes))
     return PortErrors(after.source, counts, notes, after.time)
 

@@ -8,7 +8,7 @@ links carried is taken from the first two (`prometheus.py`).
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
 from typing import NamedTuple
@@ -89,26 +89,18 @@ def prometheus_errors(place: PrometheusTime, fabric: Fabric) -> PortErrors:
             remedy="it must scrape infiniband_exporter, UFM Telemetry or node_exporter, and still "
             "keep that time",
         )
-    guids = {*fabric.switch_guid.tolist(), *fabric.terminal_guid.tolist()}
-    guids |= {*fabric.terminal_node_guid.tolist()}
     counts: dict[Place, dict[str, int]] = {}
     strange = list[str]()
     for entry in found:
         labels = entry["metric"]
-        port = _port(labels, fabric, guids)
+        port = _port(labels, fabric)
         if port is None:
             strange.append(", ".join(f"{k} {labels[k]}" for k in sorted(labels) if k in _LABELS))
             continue
-        count = float(entry["value"][1])
+        count, of, name = float(entry["value"][1]), counts.setdefault(port, {}), labels["__name__"]
         if 1 <= count < 2**64:  # a port that two jobs scrape counts once
-            of, name = counts.setdefault(port, {}), _SERIES[labels["__name__"]]
-            of[name] = max(of.get(name, 0), int(count))
-    if len(strange) == len(found):
-        raise InputError(
-            f"{place.url} counts no port of {fabric.name}, but such as {strange[0]}",
-            remedy="give the fabric that this server watches",
-        )
-    note = f"{place.url}: {len(strange)} series name no port of the fabric, such as "
+            of[_SERIES[name]] = max(of.get(_SERIES[name], 0), int(count))
+    note = f"{place.url}: {len(strange)} series name no host of the fabric, such as "
     notes = (note + strange[0],) if strange else ()
     return PortErrors(place.url, counts, notes, place.at)
 
@@ -125,13 +117,12 @@ def prometheus_window(places: list[PrometheusTime]) -> PortReadings | None:
     return None
 
 
-def _port(labels: Mapping[str, str], fabric: Fabric, guids: Set[int]) -> Place | None:
-    """None where the labels name no port of the fabric."""
+def _port(labels: Mapping[str, str], fabric: Fabric) -> Place | None:
+    """None where the labels name no GUID, and no port of one host of the fabric."""
     with suppress(KeyError, ValueError):
         port = int(labels.get("port") or labels["port_num"])
         if guid := labels.get("guid") or labels.get("node_guid"):
-            place = int(guid, 16), 0, port
-            return place if place[0] in guids else None
+            return int(guid, 16), 0, port
         hosts = (labels.get(name, "").rsplit(":", 1)[0] for name in _HOSTS)
         ports = next(filter(None, map(fabric.hosts.get, hosts)), ())
         of_port = [t for t in ports if fabric.terminal_port_number[t] == port]

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sar_agent.errors import InputError
 from sar_agent.fabric.model import Fabric
 from sar_agent.fabric.rates import speed_words
 
@@ -24,15 +25,20 @@ class _Seen(NamedTuple):
 def cable_changes(before: Fabric, after: Fabric) -> tuple[str, ...]:
     """A sentence on each switch, host port and cable that is gone or new, and each cable with
     another speed. Neither names nor the order of a file matter. Cables of nodes that are themselves
-    gone or new are not listed."""
+    gone or new are not listed. Raises `InputError` where the two have no node in common."""
     old, new = _seen(before), _seen(after)
+    both = old.nodes.keys() & new.nodes
+    if not both:
+        raise InputError(
+            f"{before.name} has no switch and no host of {after.name}",
+            remedy="give an earlier dump of the same fabric",
+        )
     names = old.nodes | new.nodes
     said = [
         f"{names[guid]} is {what}"
         for what, these, those in (("gone", old, new), ("new", new, old))
         for guid in sorted(these.nodes.keys() - those.nodes, key=names.__getitem__)
     ]
-    both = old.nodes.keys() & new.nodes
     for cable in sorted(old.cables.keys() | new.cables, key=lambda c: (names[c[0][0]], c)):
         if not {guid for guid, _ in cable} <= both:
             continue

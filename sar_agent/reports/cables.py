@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -136,7 +137,7 @@ def _with_errors(dumps: SiteDumps) -> list[_Erring]:
 
 def _erring(
     name: str,
-    ends: tuple[dict[str, int], dict[str, int]],
+    ends: tuple[Mapping[str, int], Mapping[str, int]],
     channels: tuple[int, ...],
     terminals: tuple[int, ...],
 ) -> list[_Erring]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
+from sar_agent.reports.wording import some
 
 _PORT = re.compile(
     r"(?P<node>.+?)\"?(?: \((?P<guid>0x[0-9a-fA-F]{1,16})\))?"
@@ -86,7 +87,9 @@ def _port(fabric: Fabric, match: re.Match[str]) -> tuple[set[int], set[int]]:
         raise _unknown(fabric, match["node"].strip('"'))
     if len(found) > 1:
         raise InputError(
-            f"{len(found)} switches are called {match['node']}", remedy="name one by its GUID"
+            f"{len(found)} switches are called {match['node']}",
+            remedy="name one by its GUID: "
+            + some([f"0x{int(fabric.switch_guid[s]):016x}" for s in sorted(found)], 4),
         )
     switch = found.pop()
     channel = int(fabric.channel_by_port[switch, port]) if port < 256 else -1

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from sar_agent.counters import CounterWindow
 from sar_agent.counters.port_errors import PortErrors
@@ -39,6 +42,7 @@ class SiteDumps:
     """The engine whose routes stand in for those in force, which were not given."""
     window: CounterWindow | None = None
     errors: PortErrors | None = None
+    """Of the ports of this fabric (`PortErrors.of`)."""
 
     @cached_property
     def traffic(self) -> Traffic:
@@ -69,29 +73,23 @@ class SiteDumps:
         records = self._on_host.get(self.fabric.terminal_host[terminal], ())
         return tuple(JobOnLink(r.id, r.user, r.start, 0) for r in records)
 
-    def channel_errors(self, channel: int) -> dict[str, int]:
+    def channel_errors(self, channel: int) -> Mapping[str, int]:
         """The errors that the port at the channel's source has counted."""
-        if self.errors is None:
-            return {}
-        switch = int(self.fabric.channel_source[channel])
-        guid, lid = int(self.fabric.switch_guid[switch]), int(self.fabric.switch_lid[switch])
-        return self.errors.at((guid,), lid, int(self.fabric.channel_port[channel]))
+        switch = self.fabric.channel_source[channel]
+        return self._errors(self.fabric.switch_guid[switch], self.fabric.channel_port[channel])
 
-    def terminal_errors(self, terminal: int) -> tuple[dict[str, int], dict[str, int]]:
+    def terminal_errors(self, terminal: int) -> tuple[Mapping[str, int], Mapping[str, int]]:
         """The errors that a host's port has counted, and the switch port that it is cabled to."""
-        if self.errors is None:
-            return {}, {}
         fabric, t = self.fabric, terminal
-        own = (int(fabric.terminal_guid[t]), int(fabric.terminal_node_guid[t]))
-        switch = int(fabric.terminal_switch[t])
         return (
-            self.errors.at(own, int(fabric.terminal_lid[t]), int(fabric.terminal_port_number[t])),
-            self.errors.at(
-                (int(fabric.switch_guid[switch]),),
-                int(fabric.switch_lid[switch]),
-                int(fabric.terminal_switch_port[t]),
+            self._errors(fabric.terminal_guid[t], fabric.terminal_port_number[t]),
+            self._errors(
+                fabric.switch_guid[fabric.terminal_switch[t]], fabric.terminal_switch_port[t]
             ),
         )
+
+    def _errors(self, guid: np.uint64, port: np.integer[Any]) -> Mapping[str, int]:
+        return self.errors.counts.get((int(guid), 0, int(port)), {}) if self.errors else {}
 
     def _named(self, job: str, routes: int) -> JobOnLink:
         record = self._by_id.get(job)

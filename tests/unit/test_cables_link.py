@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sar_agent.cli import app
-from sar_agent.counters.port_errors import added, read_port_errors
+from sar_agent.counters.port_errors import PortErrors, added, read_port_errors
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.cable_changes import cable_changes
@@ -110,7 +110,7 @@ def test_a_pattern_names_several_switches_and_a_host_its_cables(tree: Fabric) ->
         ("S1-99", "did you mean S1-"),
         ("S1-0[99]", "no cable is at port 99"),
         ("S9*[1]", "no switch or host"),
-        ("S1-*[1]", "name one by its GUID"),
+        ("S1-*[1]", "name one by its GUID: 0x"),
     ],
 )
 def test_what_is_not_there_is_refused_with_a_remedy(tree: Fabric, named: str, said: str) -> None:
@@ -149,6 +149,7 @@ def test_a_host_with_a_slow_cable_and_one_with_fewer_ports_are_odd() -> None:
 def test_errors_are_read_from_perfquery_ibdiagnet_and_db_csv(tmp_path: Path, tree: Fabric) -> None:
     leaf = int(tree.leaves[0])
     guid = int(tree.switch_guid[leaf])
+    fabric = replace(tree, switch_lid=np.where(np.arange(tree.switches) == leaf, 6, 0).astype("i4"))
     texts = {
         "perfquery": "# Port counters: Lid 6 port 5 (CapMask: 0x1200)\nSymbolErrorCounter:.....7\n"
         "LinkDownedCounter:.........2\nPortXmitData:.....1\n",
@@ -159,10 +160,9 @@ def test_errors_are_read_from_perfquery_ibdiagnet_and_db_csv(tmp_path: Path, tre
     }
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
-        errors = read_port_errors(tmp_path / name)
-        assert errors.at((guid,), 6, 5) == {"link_downed": 2, "symbol_errors": 7}, name
-    fabric = replace(tree, switch_lid=np.where(np.arange(tree.switches) == leaf, 6, 0).astype("i4"))
-    dumps = site(fabric, {"7": [0, 4]}, errors=read_port_errors(tmp_path / "perfquery"))
+        errors = read_port_errors(tmp_path / name).of(fabric)
+        assert errors.counts == {(guid, 0, 5): {"link_downed": 2, "symbol_errors": 7}}, name
+    dumps = site(fabric, {"7": [0, 4]}, errors=errors)
     report = cable_report(dumps)
     assert report.with_errors == 1
     assert "2 link downed, 7 symbol errors at" in report.findings[-1].sentence
@@ -209,6 +209,24 @@ def test_a_file_without_a_port_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("nothing here\n")
     with pytest.raises(InputError, match="names no port"):
         read_port_errors(tmp_path / "x")
+
+
+def test_ports_of_hosts_and_of_other_fabrics(tree: Fabric) -> None:
+    """A host's port is the same by its own GUID, its node's and its LID."""
+    fabric = replace(tree, terminal_lid=np.arange(9, 9 + tree.terminals).astype("i4"))
+    own, node = int(tree.terminal_guid[3]), int(tree.terminal_node_guid[3])
+    for place in ((own, 0, 1), (node, 0, 1), (0, 12, 1)):
+        counted = PortErrors("x", {place: {"discards": 1}, (5, 0, 1): {}}).of(fabric)
+        assert counted.counts == {(own, 0, 1): {"discards": 1}}
+        assert site(fabric, {}, errors=counted).terminal_errors(3) == ({"discards": 1}, {})
+    with pytest.raises(InputError, match=f"x has no port of {tree.name}; give counters of this"):
+        PortErrors("x", {(5, 0, 1): {}, (0, 7, 1): {}}).of(fabric)
+    with pytest.raises(InputError, match="has no switch and no host of"):
+        guids = {
+            name: getattr(tree, name) + np.uint64(1 << 40)
+            for name in ("switch_guid", "terminal_guid")
+        }
+        cable_changes(replace(tree, **guids), tree)
 
 
 def test_changes_between_two_dumps(tree: Fabric) -> None:

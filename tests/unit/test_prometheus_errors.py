@@ -74,12 +74,13 @@ def test_ports_of_three_exporters() -> None:
     third, fourth = (int(TREE.terminal_guid[t]) for t in (2, 3))
     assert found.counts == {
         (int(GUID, 16), 0, 5): {"symbol_errors": 14, "link_downed": 2},
+        (int(GUID, 16), 0, 6): {},
         (third, 0, 1): {"link_downed": 1},
         (fourth, 0, 1): {"receive_errors": 7, "discards": 3},
     }
     assert found.time == 1000.0
     shown = "device mlx5_0, instance 10.0.0.6:9100, port 1"
-    assert found.notes == (f"{url}: 1 series name no port of the fabric, such as {shown}",)
+    assert found.notes == (f"{url}: 1 series name no host of the fabric, such as {shown}",)
 
 
 def test_of_a_host_with_two_hcas_the_device_tells_which() -> None:
@@ -101,9 +102,15 @@ def test_of_a_host_with_two_hcas_the_device_tells_which() -> None:
 def test_what_goes_wrong_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     with serving([]) as url, pytest.raises(InputError, match="no error counters of InfiniBand"):
         prometheus_errors(PrometheusTime(url, 0.0), TREE)
-    other = [(node("link_downed", "gpu7:9100"), "1")]
-    with serving(other) as url, pytest.raises(InputError, match=r"counts no port of .* gpu7:9100"):
-        prometheus_errors(PrometheusTime(url, 0.0), TREE)
+    other = {"__name__": "LinkDownedCounterExtended", "node_guid": "77", "port_num": "5"}
+    with serving([(other, "1"), (node("link_downed", "gpu7:9100"), "1")]) as url:
+        found = prometheus_errors(PrometheusTime(url, 0.0), TREE)
+    assert (
+        "1 series name no host of the fabric, such as device mlx5_0, instance gpu7"
+        in found.notes[0]
+    )
+    with pytest.raises(InputError, match=f"{url} has no port of {TREE.name}"):
+        found.of(TREE)
     with pytest.raises(Unavailable, match="not an answer of Prometheus"):
         prometheus_errors(PrometheusTime("http://127.0.0.1:x", 0.0), TREE)
     monkeypatch.setattr(module, "SECONDS", 0.3)

@@ -140,8 +140,8 @@ function showPending() {
     const shared = one.shared.map(([name, full, jobs]) => `${plain(name)}: load ${load(full)}, with ${jobs.slice(0, 3).join(", ")}${jobs.length > 3 ? ` and ${jobs.length - 3} more` : ""}`);
     words.textContent = shared[0] || "none";
     words.title = shared.join("\n");
-    row.append(element("td", one.job), element("td", one.start ? moment(one.start) : "–"), element("td", String(one.nodes)), element("td", String(one.switches)),
-      element("td", load(one.at_once)), element("td", String(one.links_shared)), words);
+    row.append(element("td", one.job), element("td", one.start ? moment(one.start) : "–"), element("td", String(one.links_shared)), element("td", load(one.at_once)),
+      element("td", String(one.nodes)), element("td", String(one.switches)), words);
     return row;
   });
   by("pending").hidden = !rows.length;
