@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -70,6 +69,7 @@ def _with_counters(dumps: SiteDumps, sources: Sequence[str]) -> SiteDumps:
         prometheus_window,
     )
     from sar_agent.errors import InputError
+    from sar_agent.reports.wording import moment
 
     if len(sources) > 2:
         raise InputError(
@@ -87,10 +87,9 @@ def _with_counters(dumps: SiteDumps, sources: Sequence[str]) -> SiteDumps:
     dumps = replace(dumps, errors=counted)
     starts = [record.start for record in dumps.records if record.start]
     if later := sum(start > counted.time for start in starts):
-        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(counted.time))
         note(
-            f"note: {counted.source} is of {when}, before {later} of {len(starts)} jobs started: "
-            "what it counts is of other jobs"
+            f"note: {counted.source} is of {moment(counted.time)}, before {later} of "
+            f"{len(starts)} jobs started: what it counts is of other jobs"
         )
     try:
         if len(servers) == len(sources):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sar_agent.errors import InputError
-from sar_agent.fabric.builder import FabricBuilder
+from sar_agent.fabric.builder import FabricBuilder, Terminal
 from sar_agent.fabric.generate import MOST_PORTS
-from sar_agent.fabric.model import Fabric, Kind
+from sar_agent.fabric.model import Fabric
 
 
 class Enlarged(NamedTuple):
@@ -48,32 +49,27 @@ def with_one_more(fabric: Fabric, like: int) -> Enlarged:
 
     builder = FabricBuilder(fabric.name)
     builder.lmc = fabric.lmc
-    for s in range(fabric.switches):
-        builder.add_switch(
-            int(fabric.switch_guid[s]), fabric.switch_name[s], int(ports[s]),
-            lid=int(fabric.switch_lid[s]), position=int(fabric.switch_position[s]),
-        )  # fmt: skip
+    columns: Any = (fabric.switch_guid, fabric.switch_name, ports, fabric.switch_lid,
+                    fabric.switch_position)  # fmt: skip
+    for own, called, number, lid, position in _rows(columns):
+        builder.add_switch(own, called, number, lid=lid, position=position)
     last = int(max(fabric.switch_position.max(), fabric.terminal_position.max(initial=0)))
     guid = int(fabric.switch_guid.max()) + 1
     new = builder.add_switch(guid, f"one more {name}", int(ports[like]), position=last + 1)
-    for t in range(fabric.terminals):
-        builder.add_terminal(
-            int(fabric.terminal_guid[t]), fabric.terminal_description[t], fabric.terminal_host[t],
-            int(fabric.terminal_switch[t]), int(fabric.terminal_switch_port[t]),
-            node_guid=int(fabric.terminal_node_guid[t]),
-            port_number=int(fabric.terminal_port_number[t]),
-            kind=Kind(int(fabric.terminal_kind[t])), lid=int(fabric.terminal_lid[t]),
-            up=bool(fabric.terminal_up[t]), rate=float(fabric.terminal_rate[t]),
-            position=int(fabric.terminal_position[t]),
-        )  # fmt: skip
-    for c in range(fabric.channels):
-        back = int(fabric.channel_reverse[c])
-        if c < back:
-            builder.add_link(
-                int(fabric.channel_source[c]), int(fabric.channel_port[c]),
-                int(fabric.channel_target[c]), int(fabric.channel_port[back]),
-                up=bool(fabric.channel_up[c]), rate=float(fabric.channel_rate[c]),
-            )  # fmt: skip
+    terminals = (getattr(fabric, f"terminal_{column}") for column in Terminal._fields)
+    builder.terminals += map(Terminal._make, _rows(terminals))
+    once = np.flatnonzero(np.arange(fabric.channels) < fabric.channel_reverse)
+    far_port = fabric.channel_port[fabric.channel_reverse]
+    columns = (fabric.channel_source, fabric.channel_port, fabric.channel_target, far_port,
+               fabric.channel_up, fabric.channel_rate)  # fmt: skip
+    for *ends, live, rate in _rows(column[once] for column in columns):
+        builder.add_link(*ends, up=live, rate=rate)
     for near, far, port, rate in cables:
         builder.add_link(new, near, far, port, rate=rate)
     return Enlarged(builder.build(), tuple(full))
+
+
+def _rows(columns: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
+    """Rows of plain numbers and texts."""
+    plain = (each.tolist() if isinstance(each, np.ndarray) else each for each in columns)
+    return zip(*plain, strict=True)

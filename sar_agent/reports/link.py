@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -15,6 +14,7 @@ from sar_agent.fabric.odd_cables import cable_name, host_cable_name
 from sar_agent.fabric.rates import speed_words
 from sar_agent.reports.places import Places
 from sar_agent.reports.site_dumps import JobOnLink, SiteDumps
+from sar_agent.reports.wording import job_words, moment
 
 JOBS_SHOWN = 10
 
@@ -46,12 +46,7 @@ class Link:
 
     def json(self) -> dict[str, Any]:
         """For `--json`."""
-        jobs = [[job._asdict() for job in way.jobs] for way in self.directions]
-        ways = asdict(self)["directions"]
-        return {
-            **asdict(self),
-            "directions": [{**w, "jobs": j} for w, j in zip(ways, jobs, strict=True)],
-        }
+        return asdict(self)
 
     def words(self) -> str:
         """For people."""
@@ -137,14 +132,6 @@ def _channel(dumps: SiteDumps, c: int) -> Direction:
 
 
 def _job(job: JobOnLink) -> str:
-    since = (
-        ""
-        if job.start is None
-        else time.strftime(", since %Y-%m-%d %H:%M", time.localtime(job.start))
-    )
-    return (
-        f"job {job.job}"
-        + (f" ({job.user})" if job.user else "")
-        + (f": {job.routes} routes" if job.routes else "")
-        + since
-    )
+    routes = f": {job.routes} route{'s' * (job.routes != 1)}" if job.routes else ""
+    since = "" if job.start is None else f", since {moment(job.start)}"
+    return job_words(job.job, job.user) + routes + since

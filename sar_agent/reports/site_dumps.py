@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +19,8 @@ from sar_agent.quality.worst_links import users_of
 from sar_agent.routing.routes import Routes
 
 
-class JobOnLink(NamedTuple):
+@dataclass(frozen=True)
+class JobOnLink:
     """A job with routes over a link, or on a host."""
 
     job: str
@@ -64,8 +65,12 @@ class SiteDumps:
 
     def jobs_over(self, channel: int) -> tuple[JobOnLink, ...]:
         """The jobs with routes over a channel, those with the most first."""
-        users = users_of(self.traffic, channel)
-        found = [self._named(self.mix.jobs[j].id, routes) for j, routes in users]
+        found = []
+        for j, routes in users_of(self.traffic, channel):
+            job = self.mix.jobs[j].id
+            known = self._by_id.get(job)  # generated jobs have no record
+            user, start = (known.user, known.start) if known else ("", None)
+            found.append(JobOnLink(job, user, start, routes))
         return tuple(sorted(found, key=lambda each: (-each.routes, each.job)))
 
     def jobs_on(self, terminal: int) -> tuple[JobOnLink, ...]:
@@ -90,7 +95,3 @@ class SiteDumps:
 
     def _errors(self, guid: np.uint64, port: np.integer[Any]) -> Mapping[str, int]:
         return self.errors.counts.get((int(guid), 0, int(port)), {}) if self.errors else {}
-
-    def _named(self, job: str, routes: int) -> JobOnLink:
-        record = self._by_id.get(job)
-        return JobOnLink(job, record.user if record else "", record and record.start, routes)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -15,7 +14,7 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.jobs.record import JobRecord
 from sar_agent.quality.channel_traffic import Traffic, traffic_of
-from sar_agent.reports.wording import some
+from sar_agent.reports.wording import job_words, moment, some
 
 NAMES_SHOWN = 5
 
@@ -32,11 +31,8 @@ class SpreadJob:
 
     def words(self) -> str:
         """A line."""
-        user = f" ({self.user})" if self.user else ""
-        return (
-            f"job {self.job}{user}: {self.nodes} nodes on {self.switches} switches, "
-            f"{self.fewest} would do"
-        )
+        where = f"{self.nodes} nodes on {self.switches} switches"
+        return f"{job_words(self.job, self.user)}: {where}, {self.fewest} would do"
 
 
 @dataclass(frozen=True)
@@ -57,9 +53,9 @@ class PlannedJob:
 
     def words(self, shown: int) -> str:
         """For people; at most `shown` links."""
-        when = time.strftime(", from %Y-%m-%d %H:%M", time.localtime(self.start or 0.0))
+        when = f", from {moment(self.start)}" if self.start else ""
         lines = [
-            f"job {self.job}{f' ({self.user})' * bool(self.user)}{when * bool(self.start)}: "
+            f"{job_words(self.job, self.user)}{when}: "
             f"{self.nodes} nodes on {self.switches} switch{'es' * (self.switches != 1)}, all "
             f"messages at once {self.at_once:.2f} times as long as without contention; "
             + (f"{self.links_shared} links will be shared" if self.shared else "shares no link")

@@ -21,7 +21,7 @@ from sar_agent.jobs.model import multi_switch_mix
 from sar_agent.quality.channel_traffic import Traffic, traffic_of
 from sar_agent.reports.places import Places
 from sar_agent.reports.site_dumps import SiteDumps
-from sar_agent.reports.wording import some
+from sar_agent.reports.wording import job_words, some
 from sar_agent.routing import Options
 from sar_agent.routing.engine import Engine, PreviousRoutes, Rerouting
 from sar_agent.routing.lanes import with_lanes
@@ -96,11 +96,11 @@ class WhatIf:
             + ("" if self.entries_changed is None else f"; {self.entries_changed} entries change"),
         ]
         for job in self.jobs[:JOBS_SHOWN]:
-            user = f" ({job.user})" if job.user else ""
             lost = f", loses {some(job.lost_hosts, HOSTS_SHOWN)}" if job.lost_hosts else ""
             lines.append(
-                f"job {job.job}{user}: all messages at once {_change(job.at_once)}, one at a time "
-                f"{_change(job.one_at_a_time)} times as long as without contention{lost}"
+                f"{job_words(job.job, job.user)}: all messages at once {_change(job.at_once)}, "
+                f"one at a time {_change(job.one_at_a_time)} times as long as without contention"
+                f"{lost}"
             )
         if (more := len(self.jobs) - JOBS_SHOWN) > 0:
             lines.append(f"and {more} more jobs change")
