@@ -124,10 +124,15 @@ def _odd_hosts(fabric: Fabric) -> Iterator[Odd]:
 
 def host_cable_name(fabric: Fabric, terminal: int) -> str:
     """`"S1-0"[3] – "n004 mlx5_0"[1]`."""
-    switch = int(fabric.terminal_switch[terminal])
+    return " – ".join(host_cable_ends(fabric, terminal))
+
+
+def host_cable_ends(fabric: Fabric, t: int) -> tuple[str, str]:
+    """The ports of a host's cable: that of the switch, and its own."""
+    switch = switch_words(fabric, int(fabric.terminal_switch[t]))
     return (
-        f"{switch_words(fabric, switch)}[{fabric.terminal_switch_port[terminal]}] – "
-        f'"{fabric.terminal_description[terminal]}"[{fabric.terminal_port_number[terminal]}]'
+        f"{switch}[{fabric.terminal_switch_port[t]}]",
+        f'"{fabric.terminal_description[t]}"[{fabric.terminal_port_number[t]}]',
     )
 
 
@@ -145,11 +150,12 @@ def _below_most(values: NDArray[np.generic]) -> tuple[float, NDArray[np.bool_]]:
 
 def cable_name(fabric: Fabric, c: int) -> str:
     """`"S1-0"[8] – "S2-2"[1]`."""
-    a, b, back = fabric.channel_source[c], fabric.channel_target[c], fabric.channel_reverse[c]
-    return (
-        f"{switch_words(fabric, a)}[{fabric.channel_port[c]}] – "
-        f"{switch_words(fabric, b)}[{fabric.channel_port[back]}]"
-    )
+    return f"{channel_end(fabric, c)} – {channel_end(fabric, fabric.channel_reverse[c])}"
+
+
+def channel_end(fabric: Fabric, c: int) -> str:
+    """`"S1-0"[8]`: the port at the channel's source."""
+    return f"{switch_words(fabric, fabric.channel_source[c])}[{fabric.channel_port[c]}]"
 
 
 def switch_words(fabric: Fabric, s: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from sar_agent.counters.port_errors import ERRORS
 from sar_agent.counters.port_errors import words as error_words
 from sar_agent.fabric.model import Kind
-from sar_agent.fabric.odd_cables import cable_name, host_cable_name, odd_cables
+from sar_agent.fabric.odd_cables import Odd, channel_end, host_cable_ends, odd_cables
 from sar_agent.quality import measure
 from sar_agent.reports.site_dumps import SiteDumps
 from sar_agent.reports.wording import some
@@ -90,14 +90,9 @@ def _section(head: str, lines: list[str], shown: int) -> list[str]:
 def cable_report(dumps: SiteDumps, changes: tuple[str, ...] | None = None) -> CableReport:
     """Findings on all live cables. `changes`: of `cable_changes`, if there is an earlier dump."""
     fabric, odd = dumps.fabric, odd_cables(dumps.fabric)
-    findings = [
-        _finding(dumps, "odd", each.sentence, each.channels, each.terminals) for each in odd.odd
-    ]
     erring = _with_errors(dumps)
-    findings += [
-        _finding(dumps, "errors", sentence, channels, terminals)
-        for _, sentence, channels, terminals in erring
-    ]
+    findings = [_finding(dumps, "odd", each) for each in odd.odd]
+    findings += [_finding(dumps, "errors", each) for each in erring]
     repair = ""
     if odd.slow and dumps.mix.jobs:
         now = float(dumps.traffic.load[fabric.channel_up].max(initial=0.0))
@@ -117,55 +112,40 @@ def cable_report(dumps: SiteDumps, changes: tuple[str, ...] | None = None) -> Ca
     )
 
 
-_Erring = tuple[tuple[int, ...], str, tuple[int, ...], tuple[int, ...]]
-
-
-def _with_errors(dumps: SiteDumps) -> list[_Erring]:
-    """(order, sentence, channels, terminals) of cables with errors: links that went down first."""
-    fabric, found = dumps.fabric, []  # type: Any, list[_Erring]
+def _with_errors(dumps: SiteDumps) -> list[Odd]:
+    """Cables with errors: links that went down first."""
+    fabric, found = dumps.fabric, list[tuple[tuple[int, ...], Odd]]()
     if dumps.errors is None:
         return []
-    for c in np.flatnonzero(fabric.channel_up).tolist():
-        back = int(fabric.channel_reverse[c])
-        if c < back:
-            ends = dumps.channel_errors(c), dumps.channel_errors(back)
-            found += _erring(cable_name(fabric, c), ends, (c, back), ())
+
+    def add(
+        ports: tuple[str, str], ends: Iterable[Mapping[str, int]], *where: tuple[int, ...]
+    ) -> None:
+        sides = [(port, counts) for port, counts in zip(ports, ends, strict=True) if counts]
+        if sides:
+            order = tuple(-sum(counts.get(e, 0) for _, counts in sides) for e in ERRORS)
+            said = "; ".join(f"{error_words(counts)} at {port}" for port, counts in sides)
+            found.append((order, Odd(f"{' – '.join(ports)}: {said}", *where)))
+
+    for c in np.flatnonzero(
+        fabric.channel_up & (fabric.channel_reverse > np.arange(fabric.channels))
+    ):
+        ways = (int(c), int(fabric.channel_reverse[c]))
+        names = channel_end(fabric, ways[0]), channel_end(fabric, ways[1])
+        add(names, map(dumps.channel_errors, ways), ways)
     for t in np.flatnonzero(fabric.terminal_up & (fabric.terminal_kind != Kind.IN_SWITCH)).tolist():
-        found += _erring(host_cable_name(fabric, t), dumps.terminal_errors(t)[::-1], (), (t,))
-    return sorted(found)
+        add(host_cable_ends(fabric, t), dumps.terminal_errors(t)[::-1], (), (t,))
+    return [each for _, each in sorted(found, key=lambda one: (one[0], one[1].sentence))]
 
 
-def _erring(
-    name: str,
-    ends: tuple[Mapping[str, int], Mapping[str, int]],
-    channels: tuple[int, ...],
-    terminals: tuple[int, ...],
-) -> list[_Erring]:
-    if not any(ends):
-        return []
-    order = tuple(-sum(end.get(error, 0) for end in ends) for error in ERRORS)
-    sides = [
-        f"{error_words(end)} at {side}"
-        for end, side in zip(ends, name.split(" – "), strict=True)
-        if end
-    ]
-    return [(order, f"{name}: {'; '.join(sides)}", channels, terminals)]
-
-
-def _finding(
-    dumps: SiteDumps,
-    kind: str,
-    sentence: str,
-    channels: tuple[int, ...],
-    terminals: tuple[int, ...],
-) -> CableFinding:
-    both = {w for c in channels for w in (c, int(dumps.fabric.channel_reverse[c]))}
+def _finding(dumps: SiteDumps, kind: str, odd: Odd) -> CableFinding:
+    both = {w for c in odd.channels for w in (c, int(dumps.fabric.channel_reverse[c]))}
     ways = np.array(sorted(both), np.int64)
     jobs = [job for c in ways for job in dumps.jobs_over(int(c))]
     names = [job.job for job in sorted(jobs, key=lambda job: (-job.routes, job.job))]
-    names += [job.job for t in terminals for job in dumps.jobs_on(t)]
+    names += [job.job for t in odd.terminals for job in dumps.jobs_on(t)]
     window, counted = dumps.window, None
     if window is not None and len(ways) and window.known[ways].any():
         counted = float(window.share[ways].max())
     load = float(dumps.traffic.load[ways].max(initial=0.0))
-    return CableFinding(kind, sentence, load, counted, tuple(dict.fromkeys(names)))
+    return CableFinding(kind, odd.sentence, load, counted, tuple(dict.fromkeys(names)))

@@ -205,6 +205,22 @@ def test_counters_of_other_dates_are_said(
         app([*given, str(late), "--counters", str(early)], standalone_mode=False)
 
 
+def test_a_dash_in_a_name_is_no_end_of_it(tree: Fabric) -> None:
+    """It was taken for that between the two ends of a cable."""
+    name = ("leaf – 1", *tree.switch_name[1:])
+    description = ("n001 – a", *tree.terminal_description[1:])
+    odd = replace(tree, switch_name=name, terminal_description=description)
+    guids = int(tree.terminal_guid[0]), int(tree.switch_guid[0])
+    up = int(tree.channel_port[0])
+    errors = PortErrors(
+        "x", {(guids[0], 0, 1): {"discards": 1}, (guids[1], 0, up): {"discards": 2}}
+    )
+    report = cable_report(site(odd, {}, errors=errors))
+    assert [each.sentence.partition("]: ")[2] for each in report.findings] == [
+        f'2 discards at "leaf – 1"[{up}]', '1 discards at "n001 – a"[1]'
+    ]  # fmt: skip
+
+
 def test_a_file_without_a_port_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("nothing here\n")
     with pytest.raises(InputError, match="names no port"):

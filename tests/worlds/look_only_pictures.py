@@ -122,7 +122,7 @@ def _text(x: float, y: float, words: str, kind: str = "", anchor: str = "start")
 def answer(command: str) -> dict[str, Any]:
     """What the page's first command of this name answers with `--json`."""
     given = next(
-        shlex.split(text.replace("docs/examples", str(EXAMPLES)))
+        shlex.split(text.partition(" | ")[0].replace("docs/examples", str(EXAMPLES)))
         for kind, _, text in blocks(PAGE)
         if kind == "run" and text.startswith(f"sar-agent {command} ")
     )
