@@ -134,7 +134,7 @@ def test_perfquery_of_ofed_1(tmp_path: Path) -> None:
     assert (totals.sent.tolist(), totals.received.tolist()) == ([92], [20])
     file = tmp_path / "counters"
     file.write_text(text)
-    assert read_port_errors(file).at((), 6, 1) == {"link_downed": 3}
+    assert read_port_errors(file).counts == {(0, 6, 1): {"link_downed": 3}}
 
 
 def test_sentences_have_one_line_whatever_a_name_holds() -> None:
