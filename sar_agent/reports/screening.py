@@ -5,9 +5,10 @@ The estimate needs no routes: the load of a dead channel is spread over the chan
 switch has left in the same direction (to the same level of the tree, or to any), and of a dead
 switch that of each neighbour's channels to it. Hosts of jobs that are lost come first.
 
-**Weak spot:** the estimate fits engines that balance jobs: of the ten worst failures, `sar-plus`
-has all ten among the first 40 (12 mixes on six fabrics, one has nine). `minhop` and `ftree` reroute
-elsewhere, too: on two-level trees nearly all ten are there, on three-level trees 0 to 9.
+**Weak spot:** the estimate fits engines that balance jobs: the ten worst failures of `sar-plus` are
+among its first 50 in 12 of 12 cases (two mixes on six fabrics), two to eight of them among its
+first ten. Others reroute elsewhere, too: `ftree` has nine or ten in 11 cases and none in one,
+`dfsssp` one to ten, `minhop` none to ten (`python -m tests.bench what-if`).
 """
 
 from __future__ import annotations
