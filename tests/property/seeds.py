@@ -48,7 +48,10 @@ SQUEUE_TEXT = (
     ("\n".join([HEADER, *_ROWS]) + "\n").encode(),
     ("\n".join(_ROWS) + "\n").encode(),
 )
-SQUEUE_LIVE = ("".join(f"mark|{row}|100{i}|{i}7\n" for i, row in enumerate(_ROWS)).encode(),)
+_PLANNED = ("(null)", "", "n[011-012]", "(null)", "")
+SQUEUE_LIVE = (
+    "".join(f"mark|{row}|100{i}|{i}7|{_PLANNED[i]}\n" for i, row in enumerate(_ROWS)).encode(),
+)
 
 
 def _jobs(*jobs: dict[str, object]) -> bytes:

@@ -130,7 +130,7 @@ def without_traffic(jobs):
 @given(records, st.lists(st.text(max_size=40), min_size=8, max_size=8))
 def test_no_comment_disturbs_a_poll(jobs, comments):
     text = "".join(
-        f"m4rk|{printed(job, comment)}|1000|7\n"
+        f"m4rk|{printed(job, comment)}|1000|7|\n"
         for job, comment in zip(jobs, comments, strict=False)
     )
     if text.count("m4rk|") == len(jobs):
