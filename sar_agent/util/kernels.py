@@ -14,13 +14,18 @@ import gc
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import numba
+from sar_agent.util.kernel_cache import use_cache
 
-from sar_agent.util.kernel_cache import outlive_cache_errors
+FOLDER = use_cache()  # before numba is imported
+"""Where compiled kernels are kept; None where they cannot be."""
+
+import numba  # noqa: E402
+from numba.extending import register_jitable  # noqa: E402
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-_njit: Any = numba.njit  # its stubs lack two options
-outlive_cache_errors()
+_njit: Any = numba.njit  # its stubs lack an option
+_config: Any = numba.config
+_config.CACHE_DIR = str(FOLDER or "")  # where numba was imported before
 
 
 def collect_seldom() -> None:
@@ -31,20 +36,13 @@ def collect_seldom() -> None:
 
 def kernel(function: Function) -> Function:
     """A kernel that Python calls. Other threads run meanwhile: a table may take seconds."""
-    compiled: Function = _njit(cache=True, no_cfunc_wrapper=True, nogil=True)(function)
+    options = {"no_cfunc_wrapper": True, "nogil": True}
+    compiled: Function = _njit(cache=FOLDER is not None, **options)(function)
     return compiled
 
 
 def kernel_part(function: Function) -> Function:
-    """A function that only kernels call. Called from Python, it raises `TypeError`."""
-    compiled: Any = _njit(cache=True, no_cfunc_wrapper=True, no_cpython_wrapper=True)(function)
-
-    def refuse(*args: object, **kwargs: object) -> None:
-        raise TypeError(f"{function.__module__}.{function.__name__} is for kernels, not for Python")
-
-    # A call from Python looks among what was inserted, and compiles where it finds nothing. There,
-    # numba would call the wrapper that is missing.
-    compiled._insert = lambda *_: None
-    compiled._compile_for_args = refuse
-    result: Function = compiled
-    return result
+    """A function that only kernels call. It is compiled with them; called from Python, it is
+    Python."""
+    part: Function = register_jitable(no_cfunc_wrapper=True)(function)
+    return part
