@@ -34,7 +34,7 @@ from sar_agent.routing.minhop import leaf_by_leaf
 from sar_agent.routing.phase_contention import phase_contention
 from sar_agent.routing.routes import Routes
 from sar_agent.routing.updn import legal_rows, tree_order
-from sar_agent.util.kernels import FOLDER
+from sar_agent.util.kernels import kernels_folder
 from sar_agent.util.lock_file import Lock
 from sar_lab.fluid import PATTERNS
 from sar_lab.fluid.flow_events import end_times
@@ -82,9 +82,9 @@ def compile_parts(parts: tuple[str, ...]) -> None:
 def alone(part: str) -> Iterator[None]:
     """Waits until no other process is inside the same context with the same `part`."""
     with ExitStack() as stack:
-        if FOLDER:
-            with suppress(SarError):  # nowhere to keep kernels, or a holder that was stopped
-                stack.enter_context(Lock(FOLDER, f"{part}.lock", PATIENCE))
+        if folder := kernels_folder():
+            with suppress(SarError):  # a holder that was stopped
+                stack.enter_context(Lock(folder, f"{part}.lock", PATIENCE))
         yield
 
 
