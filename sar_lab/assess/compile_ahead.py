@@ -1,9 +1,9 @@
 """Compiles kernels in other processes before an assessment needs them.
 
-Nearly all of a first assessment is compiling, on one processor. `make venv` leaves an assessment
-behind that compiles everything; one that finds kernels missing starts other processes, too. They
-leave kernels in numba's cache, where this process finds them. One process compiles a part; those
-that want the same part wait for it.
+Nearly all of a first assessment is compiling, on one processor. `make venv` ends with an
+assessment, which compiles everything; one that finds kernels missing starts other processes, too.
+They leave kernels in numba's cache, where this process finds them. One process compiles a part;
+those that want the same part wait for it.
 """
 
 from __future__ import annotations
