@@ -25,7 +25,8 @@ help:
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
 $(VENV)/.run: pyproject.toml sar_lab/pyproject.toml
 	$(PYTHON) -m venv $(VENV) || { echo "On Debian: apt-get install python3-venv"; exit 1; }
-	$(PIP) --editable . --editable ./sar_lab
+	$(PIP) --editable .
+	$(if $(filter venv,$(MAKECMDGOALS)),$(COMPILE) &) $(PIP) --editable ./sar_lab && wait
 	touch $@
 
 $(VENV)/.all: $(VENV)/.run
@@ -33,11 +34,12 @@ $(VENV)/.all: $(VENV)/.run
 	touch $@
 
 # The commands alone, without linters and test runners: what assess and demo need.
-# An assessment that is left behind compiles kernels, so that the first one of the user need not.
+# An assessment compiles the kernels, so that the first one of the user need not; it begins before sar-lab is installed.
 EXAMPLES := docs/examples
+COMPILE = $(BIN)/python -c 'from sar_agent import cli; from sar_lab.commands import register; register(cli.app); cli.main()' \
+	assess --fabric $(EXAMPLES)/cluster.ibnetdiscover --jobs $(EXAMPLES)/squeue.txt --out $(VENV)/assess > $(VENV)/assess.log 2>&1
 venv: $(VENV)/.run
-	nice $(BIN)/sar-agent assess --fabric $(EXAMPLES)/cluster.ibnetdiscover --jobs $(EXAMPLES)/squeue.txt \
-		--out $(VENV)/assess < /dev/null > /dev/null 2>&1 &
+	test -e $(VENV)/assess || $(COMPILE)
 
 setup: $(VENV)/.all
 

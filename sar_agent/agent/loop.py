@@ -24,6 +24,7 @@ from sar_agent.agent.parts import Parts
 from sar_agent.agent.reroute import reroute
 from sar_agent.errors import SarError
 from sar_agent.install.subnet_manager import SmStatus
+from sar_agent.util.kernel_cache import is_of_cache
 from sar_agent.util.lock_file import Lock
 from sar_agent.util.stages import record_stages
 
@@ -44,7 +45,8 @@ class Agent(Parts):
         self.observers = make_observers(self)
 
     def pass_once(self, *, called: bool = False) -> Report:
-        """Never raises: the report says what went wrong. `called`: the subnet manager waits."""
+        """Raises only what a new process is the remedy for, files of kernels that cannot be used;
+        otherwise the report says what went wrong. `called`: the subnet manager waits."""
         self.observer.begin_pass(called=called)
         site: Observation | None = None
         try:
@@ -58,6 +60,8 @@ class Agent(Parts):
             self.unexpected.good("pass")
             report = Report(Result.FAILED, str(error))
         except Exception as error:
+            if is_of_cache(error):
+                raise
             report = Report(Result.FAILED, self.unexpected.caught("pass", error))
             self.current = replace(self.current, last=None, shelter=None)
             self.unexpected.guard("pass", self.planner.forget, None, part=True)

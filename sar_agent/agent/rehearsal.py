@@ -1,7 +1,7 @@
 """A rehearsal on tiny fabrics: compiles all kernels of an agent before a job waits for them.
 
-Kernels are compiled when they are first called and then kept on disk, in `NUMBA_CACHE_DIR` or
-beside their files. Compiling takes a minute or two, and would otherwise happen while jobs start.
+Kernels are compiled when they are first called and then kept on disk (`util/kernel_cache.py`).
+Compiling takes a minute or two, and would otherwise happen while jobs start.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from sar_agent.config.model import AgentConfig
 from sar_agent.errors import InputError
+from sar_agent.util.kernel_cache import is_made_here
 
 USER = "sar-agent"
 """The service's user, made by deploy/sysusers.d."""
@@ -48,7 +49,8 @@ def require_owner(folder: Path, command: str, variables: str = "") -> None:
 
 def require_cache(command: str) -> None:
     """`require_owner` for compiled kernels, where `NUMBA_CACHE_DIR` says where they go."""
-    if folder := os.environ.get("NUMBA_CACHE_DIR"):
+    folder = os.environ.get("NUMBA_CACHE_DIR")
+    if folder and not is_made_here(Path(folder)):
         require_owner(Path(folder), command, f"NUMBA_CACHE_DIR={folder} ")
 
 

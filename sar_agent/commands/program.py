@@ -150,8 +150,18 @@ def run_program(app: typer.Typer) -> None:
     except BrokenPipeError:
         # `sar-agent history | head`: the reader has closed the pipe, so nothing may be flushed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except OSError as error:
-        if error.filename is None:
+    except Exception as error:
+        _try_again(error)
+        if not isinstance(error, OSError) or error.filename is None:
             raise
         note(f"{error.filename}: {error.strerror}{_REMEDIES.get(type(error), '')}")
         sys.exit(2)
+
+
+def _try_again(error: Exception) -> None:
+    """Runs the command again, in place of this process, where a file of kernels was at fault."""
+    from sar_agent.util.kernel_cache import discard_cache, start_again
+
+    if sentence := discard_cache(error):
+        note(sentence)
+        start_again()

@@ -42,11 +42,11 @@ def once(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> Non
     import gc
 
     gc.disable()  # this process lives two seconds; garbage collection would take 0.3 of them
+    log_to_stderr()
+    settings = for_writing(config, "once")
     from sar_agent.agent.build import build_agent
     from sar_agent.util.lock_file import Lock
 
-    log_to_stderr()
-    settings = for_writing(config, "once")
     with Lock(settings.agent.state_dir, "agent.lock"):
         report = build_agent(settings).pass_once()
     if as_json:
@@ -79,19 +79,21 @@ def rollback(
     as_json: JsonOption = False,
 ) -> None:
     """Install the routes of an earlier generation, and hold them until `sar-agent resume`."""
-    from sar_agent.agent.rollback import rollback as roll_back
-
     log_to_stderr()
     minutes = seconds_of(hold, "--hold") / 60 if hold is not None else None
-    sentence = roll_back(for_writing(config, "rollback"), to, minutes)
+    settings = for_writing(config, "rollback")
+    from sar_agent.agent.rollback import rollback as roll_back
+
+    sentence = roll_back(settings, to, minutes)
     print_answer({"sentence": sentence}, sentence, as_json=as_json)
 
 
 def resume(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> None:
     """End the hold of a rollback: the next pass plans again."""
+    settings = for_writing(config, "resume")
     from sar_agent.agent.rollback import resume as end_hold
 
-    sentence = end_hold(for_writing(config, "resume"))
+    sentence = end_hold(settings)
     print_answer({"sentence": sentence}, sentence, as_json=as_json)
 
 
@@ -101,13 +103,14 @@ def warm_up(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> 
     Changes nothing in the fabric.
     Without a configuration file, the defaults are used.
     """
-    from sar_agent.agent.rehearsal import rehearse
     from sar_agent.agent.rights import require_cache
-    from sar_agent.config.model import Config, load_config
-    from sar_agent.util.kernels import collect_seldom
 
     log_to_stderr()
     require_cache("warm-up")
+    from sar_agent.agent.rehearsal import rehearse
+    from sar_agent.config.model import Config, load_config
+    from sar_agent.util.kernels import collect_seldom
+
     collect_seldom()
     use_defaults = config == CONFIG_PATH and not config.exists()
     settings = Config() if use_defaults else load_config(config)
@@ -124,12 +127,12 @@ def fetch_state(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False)
     They are the other agent's (section standby) or, where there is none or it does not answer, the
     newest that this agent has on disk: a reboot empties run_dir. Exit code 1 if there are none.
     """
+    log_to_stderr()
+    settings = for_writing(config, "fetch-state")
     from sar_agent.agent.restore import restore_routes
     from sar_agent.errors import Unavailable
     from sar_agent.standby.report import fetch
 
-    log_to_stderr()
-    settings = for_writing(config, "fetch-state")
     if settings.standby.enabled:
         try:
             sentence = fetch(settings)
@@ -142,7 +145,7 @@ def fetch_state(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False)
 
 def for_writing(config: Path, command: str) -> Config:
     """The configuration. Raises `SarError` if this user may not write the files that `command`
-    writes."""
+    writes. Comes before the import of kernels, which makes their folder."""
     from sar_agent.agent.rights import require_cache, require_owner
     from sar_agent.config.model import load_config
 

@@ -1,137 +1,160 @@
-"""Lets compiled kernels be used whatever has become of numba's cache.
+"""The folder of compiled kernels, which numba is told by `NUMBA_CACHE_DIR`.
 
-An error of numba's cache ends the very call that compiled or wanted the kernel: a repair would fail
-because a folder is full that only makes the next start faster, and every command after an upgrade
-in place, because the cache names modules that have moved. So a cache that cannot be loaded is a
-miss, and one that cannot be written is a warning. The decorators of kernels call
-`outlive_cache_errors`, so every process that has kernels does.
+It is `kernels-VERSION` (`kernels-VERSION-generic` for any processor): in the folder that
+`NUMBA_CACHE_DIR` named (a daemon's), beside the sources where they may be written to (a clone), in
+`~/.cache/sar-agent`, or else a temporary one. A folder serves one version, since numba notices no
+kernel whose callee has changed in another file, and cannot read an index that names modules which
+have moved. A new folder begins with the kernels that the package brought along.
 
-A process whose kernels are all on disk needs nothing that only a compiler needs. What numba imports
-for it, parts of scipy included, would be a quarter of the CPU time of a short command: `route
---engine sar-plus --fabric "xgft:2;6,6;1,3"` takes 2.1 s instead of 2.9.
-
-**Weak spot:** the functions that are replaced here are not public, so pyproject.toml excludes the
-releases of numba with which this has not been tried.
+numba's errors about files end the very call that wanted a kernel, and nothing public says "go on
+without". So a folder on a full disk is not used in the first place (its kernels are, from a
+temporary folder), and `run_program` starts a command once more, in a new folder, where a file was
+cut short or the disk became full meanwhile.
 """
 
 from __future__ import annotations
 
-import inspect
+import atexit
 import logging
 import os
+import shutil
 import sys
-from contextlib import suppress
+import tempfile
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
 
-from numba.core import caching, environment
-from numba.core.runtime.nrt import rtsys
+import sar_agent
 
 log = logging.getLogger(__name__)
-
-
-def outlive_cache_errors() -> None:
-    """Make cache errors of this process no errors. Calling it again has no effect."""
-    save: Any = caching.Cache.save_overload
-    if getattr(save, "careful", False):
-        return
-
-    def load_overload(self: Any, sig: Any, target_context: Any) -> Any:
-        try:
-            found = _load(self, sig, target_context)
-            return _shared(self, sig, target_context) if found is None else found
-        except Exception as error:
-            # Of an older release whose modules have moved, or cut short by a full disk. The empty
-            # index that replaces it lets the kernel be kept again.
-            with suppress(Exception):
-                self.flush()
-            log.debug("%s: compiled again (%r)", self.cache_path, error)
-            return None
-
-    def save_overload(self: Any, sig: Any, data: Any) -> None:
-        try:
-            save(self, sig, data)
-        except Exception as error:
-            if not _warned:
-                _warned.append(str(error))
-                log.warning(
-                    "%s: compiled kernels cannot be kept (%s); the next start compiles them again",
-                    self.cache_path,
-                    getattr(error, "strerror", None) or repr(error),
-                )
-
-    save_overload.careful = True  # type: ignore[attr-defined]
-    caching.Cache.save_overload = save_overload  # type: ignore[method-assign]
-    caching.Cache.load_overload = load_overload  # type: ignore[method-assign]
-    environment._rebuild_env = _environment
-
-
-_warned: list[str] = []
-_IndexFile: Any = caching.IndexDataCacheFile
 SHARED = "SAR_AGENT_KERNELS"
-"""Variable with the folder of kernels that were compiled when the package was installed. It is read
-after a user's own cache, and never written; it must belong to root or to this user."""
+"""Variable with the folder of kernels that were compiled when the package was installed. It is only
+read, and must belong to root or to this user."""
+LEAST_BYTES, LEAST_FILES = 64 << 20, 1000
+"""Room for all kernels: 25 MB in 500 files. A folder where there is less is not used."""
+_NUMBA = "NUMBA_CACHE_DIR"
+_CPU = os.environ.get("NUMBA_CPU_NAME")
+_NAME = f"kernels-{sar_agent.__version__}" + (f"-{_CPU}" if _CPU else "")
+_AGAIN = "SAR_AGENT_KERNELS_DISCARDED"
 
 
-_OURS = ("sar_agent.", "sar_lab.")
-
-
-def _load(cache: Any, sig: Any, target_context: Any) -> Any:
-    """As numba's own method. That calls `target_context.refresh` first, which our kernels do not
-    need once they are compiled: they call functions of numba's run time, and no others."""
-    if cache._py_func.__module__.startswith(_OURS):
-        rtsys.initialize(target_context)
-    else:
-        target_context.refresh()
-    return cache._load_overload(sig, target_context)
-
-
-_rebuild_env: Any = environment._rebuild_env
-
-
-def _environment(module: str, constants: list[Any], name: str) -> Any:
-    """As numba's own function, which pickled kernels call for themselves and for functions of numba
-    that are in their code. Compiled code reads no globals, so numba's modules are not imported."""
-    if module.startswith("numba.") and module not in sys.modules:
-        found = environment.lookup_environment(name)  # type: ignore[no-untyped-call]
-        if found is None:
-            found = environment.Environment({"__name__": module})
-            found.consts[:] = constants
-            found.env_name = name
-            environment.Environment._memo[name] = found
-        return found
-    return _rebuild_env(module, constants, name)
-
-
-# Stored kernels, of other programs too, name this function: they must load without this package.
-_environment.__module__ = environment.__name__
-_environment.__name__ = _environment.__qualname__ = "_rebuild_env"
-
-
-def _shared(cache: Any, sig: Any, target_context: Any) -> Any:
-    """The kernel from the shared folder; None where it is not there."""
-    folder = os.environ.get(SHARED)
-    if not folder or not _trusted(folder):
-        return None
-    source = cache._impl.locator
-    path = Path(folder, source.get_suitable_cache_subpath(inspect.getfile(cache._py_func)))
-    file: Any = _IndexFile(
-        cache_path=str(path),
-        filename_base=cache._impl.filename_base,
-        source_stamp=source.get_source_stamp(),
+def use_cache() -> Path | None:
+    """Set `NUMBA_CACHE_DIR`, for this process and those that it starts, and return it; None where
+    nothing can be written. Must be called before numba is imported."""
+    shared = os.environ.get(SHARED)
+    usable = shared and _trusted(Path(shared)) and _AGAIN not in os.environ
+    seed = _folder(Path(shared or "")) if usable else None
+    problem: OSError | None = None
+    for parent in _parents(packaged=bool(shared)):
+        folder = _folder(parent)
+        try:
+            return _used(folder, seed)
+        except OSError as error:
+            problem = problem or error
+            seed = folder if folder.is_dir() else seed
+    log.warning(
+        "%s: compiled kernels cannot be kept (%s); the next start compiles them again",
+        getattr(problem, "filename", None) or "no folder",
+        getattr(problem, "strerror", None) or "this user has no home",
     )
     try:
-        data = file.load(cache._index_key(sig, target_context.codegen()))
-    except Exception as error:
-        log.debug("%s: not used (%r)", path, error)
+        parent = Path(tempfile.mkdtemp(prefix="sar-agent-kernels-"))
+        atexit.register(partial(shutil.rmtree, parent, ignore_errors=True))
+        return _used(_folder(parent), seed)
+    except OSError:
         return None
-    return None if data is None else cache._impl.rebuild(target_context, data)
 
 
-def _trusted(folder: str) -> bool:
+def discard_cache(error: BaseException) -> str | None:
+    """Where `error` is one of numba's about a file of kernels, remove the folder. Returns a
+    sentence; None where it is another error, or where a folder has been removed already."""
+    folder = os.environ.get(_NUMBA)
+    if not folder or not is_of_cache(error):
+        return None
+    os.environ[_AGAIN] = folder
+    shutil.rmtree(folder, ignore_errors=True)
+    return f"{folder}: compiled kernels could not be read or written ({error!r}); compiling again"
+
+
+def start_again() -> None:
+    """Replace this process by one with the same command line."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+
+
+def is_made_here(folder: Path) -> bool:
+    """Whether `use_cache` chose the folder, here or in the process that started this one."""
+    return folder.name == _NAME
+
+
+def _folder(parent: Path) -> Path:
+    return parent if is_made_here(parent) else parent / _NAME
+
+
+def _parents(packaged: bool) -> Iterator[Path]:
+    if told := os.environ.get(_NUMBA):
+        yield Path(told)
+        return
+    if not packaged:
+        yield Path(sar_agent.__file__).parent / "__pycache__"
+    try:
+        home = Path.home()
+    except RuntimeError:  # a user whom nobody knows
+        return
+    yield Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "sar-agent"
+
+
+def _make(folder: Path, seed: Path | None) -> None:
+    """Make the folder, where it is not there; at once, since other processes may want it, too."""
+    if folder.is_dir():
+        return
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    new = Path(tempfile.mkdtemp(prefix="new-", dir=folder.parent))
+    try:
+        if seed and seed.is_dir():
+            shutil.copytree(seed, new, dirs_exist_ok=True, copy_function=shutil.copyfile)
+        new.chmod(0o755)
+        new.rename(folder)
+    except OSError:
+        shutil.rmtree(new, ignore_errors=True)
+        if not folder.is_dir():  # another process was first
+            raise
+
+
+def _require_room(folder: Path) -> None:
+    """Raises `OSError` where nothing can be written to the folder, or not enough."""
+    tempfile.TemporaryFile(dir=folder).close()
+    found = os.statvfs(folder)
+    room = found.f_bavail * found.f_frsize >= LEAST_BYTES
+    if not room or (found.f_files and found.f_favail < LEAST_FILES):
+        raise OSError(28, "No space left on device", str(folder))
+
+
+def _used(folder: Path, seed: Path | None) -> Path:
+    _make(folder, seed)
+    _require_room(folder)
+    os.environ[_NUMBA] = str(folder)
+    return folder
+
+
+def is_of_cache(error: BaseException | None) -> bool:
+    """Whether numba's module about files of kernels raised the error, or one that it was made of;
+    False in a process that was started again, so that none starts for ever."""
+    while error is not None:
+        trace = error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_globals.get("__name__") == "numba.core.caching":
+                return _AGAIN not in os.environ
+            trace = trace.tb_next
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _trusted(folder: Path) -> bool:
     """Whether nobody but root and this user can have written there: a kernel is machine code."""
     try:
-        stat = Path(folder).stat()
+        stat = folder.stat()
     except OSError:
         return False
     return stat.st_uid in (0, os.geteuid()) and not stat.st_mode & 0o022

@@ -6,21 +6,67 @@ first start, and a fifth of the code that every start loads.
 
 Kernels of a first look copy arrays in loops: for `a[:n] = b` numba compiles the message for shapes
 that differ, which takes 1.5 s.
+
+numba is imported, and a kernel made, when Python calls the first one: importing numba takes .3 s,
+and commands that compute nothing need none of it.
 """
 
 from __future__ import annotations
 
 import gc
+import threading
 from collections.abc import Callable
-from typing import Any, TypeVar
-
-import numba
-
-from sar_agent.util.kernel_cache import outlive_cache_errors
+from functools import cache, update_wrapper
+from pathlib import Path
+from typing import Any, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-_njit: Any = numba.njit  # its stubs lack two options
-outlive_cache_errors()
+_parts: list[Callable[..., Any]] = []
+_lock = threading.RLock()
+
+
+class Kernel:
+    """A function that numba compiles at its first call, for each signature."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        update_wrapper(self, function)
+        self._function = function
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.compiled(*arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "compiled":
+            raise AttributeError(name)
+        with _lock:
+            self.compiled = _make(self._function)  # found from now on without this method
+        return self.compiled
+
+
+@cache
+def kernels_folder() -> Path | None:
+    """Where compiled kernels are kept; None where they cannot be. Imports numba."""
+    from sar_agent.util.kernel_cache import use_cache
+
+    folder = use_cache()  # before numba is imported
+    import numba
+    from numba.extending import typeof_impl
+
+    config: Any = numba.config
+    config.CACHE_DIR = str(folder or "")  # where numba was imported before
+    typeof_impl.register(Kernel, lambda kernel, _: kernel.compiled._numba_type_)
+    return folder
+
+
+def _make(function: Callable[..., Any]) -> Any:
+    folder = kernels_folder()
+    from numba import njit
+    from numba.extending import register_jitable
+
+    while _parts:
+        register_jitable(no_cfunc_wrapper=True)(_parts.pop())
+    compile_: Any = njit  # its stubs lack an option
+    return compile_(cache=folder is not None, no_cfunc_wrapper=True, nogil=True)(function)
 
 
 def collect_seldom() -> None:
@@ -31,20 +77,11 @@ def collect_seldom() -> None:
 
 def kernel(function: Function) -> Function:
     """A kernel that Python calls. Other threads run meanwhile: a table may take seconds."""
-    compiled: Function = _njit(cache=True, no_cfunc_wrapper=True, nogil=True)(function)
-    return compiled
+    return cast(Function, Kernel(function))
 
 
 def kernel_part(function: Function) -> Function:
-    """A function that only kernels call. Called from Python, it raises `TypeError`."""
-    compiled: Any = _njit(cache=True, no_cfunc_wrapper=True, no_cpython_wrapper=True)(function)
-
-    def refuse(*args: object, **kwargs: object) -> None:
-        raise TypeError(f"{function.__module__}.{function.__name__} is for kernels, not for Python")
-
-    # A call from Python looks among what was inserted, and compiles where it finds nothing. There,
-    # numba would call the wrapper that is missing.
-    compiled._insert = lambda *_: None
-    compiled._compile_for_args = refuse
-    result: Function = compiled
-    return result
+    """A function that only kernels call. It is compiled with them; called from Python, it is
+    Python."""
+    _parts.append(function)
+    return function

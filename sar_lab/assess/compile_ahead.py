@@ -1,9 +1,9 @@
 """Compiles kernels in other processes before an assessment needs them.
 
-Nearly all of a first assessment is compiling, on one processor. `make venv` leaves an assessment
-behind that compiles everything; one that finds kernels missing starts other processes, too. They
-leave kernels in numba's cache, where this process finds them. One process compiles a part; those
-that want the same part wait for it.
+Nearly all of a first assessment is compiling, on one processor. `make venv` ends with an
+assessment, which compiles everything; one that finds kernels missing starts other processes, too.
+They leave kernels in numba's cache, where this process finds them. One process compiles a part;
+those that want the same part wait for it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
 
 import numpy as np
 from numba.core import event
@@ -35,9 +34,10 @@ from sar_agent.routing.minhop import leaf_by_leaf
 from sar_agent.routing.phase_contention import phase_contention
 from sar_agent.routing.routes import Routes
 from sar_agent.routing.updn import legal_rows, tree_order
+from sar_agent.util.kernels import kernels_folder
 from sar_agent.util.lock_file import Lock
 from sar_lab.fluid import PATTERNS
-from sar_lab.fluid.flow_events import advance, end_times
+from sar_lab.fluid.flow_events import end_times
 from sar_lab.fluid.flow_paths import routed_links
 
 PARTS = (("legal-paths", "simulate", "sar-plus"), ("dfsssp", "sar"), ("ftree",))
@@ -82,9 +82,9 @@ def compile_parts(parts: tuple[str, ...]) -> None:
 def alone(part: str) -> Iterator[None]:
     """Waits until no other process is inside the same context with the same `part`."""
     with ExitStack() as stack:
-        with suppress(SarError):  # nowhere to keep kernels, or a holder that was stopped
-            folder = Path(advance.stats.cache_path)  # type: ignore[attr-defined]
-            stack.enter_context(Lock(folder, f"{part}.lock", PATIENCE))
+        if folder := kernels_folder():
+            with suppress(SarError):  # a holder that was stopped
+                stack.enter_context(Lock(folder, f"{part}.lock", PATIENCE))
         yield
 
 

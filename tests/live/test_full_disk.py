@@ -108,29 +108,50 @@ def test_a_full_state_disk_stops_no_repair(
     assert "Traceback" not in caplog.text
 
 
-KERNEL = """
-import sys
-import numpy as np
-import importlib.util
-spec = importlib.util.spec_from_file_location("kernel", sys.argv[1])
-module = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(module)
-print(module.twice(21))
-"""
-
-
-def test_kernels_that_cannot_be_kept_are_used(tmp_path: Path, small: Callable[[str], Path]) -> None:
+@pytest.mark.parametrize("when", ["before", "meanwhile"])
+def test_a_full_disk_for_kernels_costs_a_warning(
+    tmp_path: Path, small: Callable[[str], Path], when: str
+) -> None:
+    """The command's result is right. "Meanwhile": there seemed to be enough room."""
     folder = small("cache")
     fill(folder)
-    kernel = tmp_path / "kernel.py"
-    kernel.write_text(
-        "from sar_agent.util.kernels import kernel\n\n@kernel\ndef twice(x):\n    return 2 * x\n"
-    )
+    (tmp_path / "command.py").write_text(COMMAND)
     done = subprocess.run(
-        [sys.executable, "-c", KERNEL, str(kernel)],
+        [sys.executable, "command.py", "double", when],
         env=os.environ | {"NUMBA_CACHE_DIR": str(folder), "PYTHONPATH": str(ROOT)},
+        cwd=tmp_path,
         capture_output=True,
         text=True,
     )
-    assert done.stdout == "42\n"
-    assert "compiled kernels cannot be kept (No space left" in done.stderr
+    assert (done.returncode, done.stdout) == (0, "42\n"), done.stderr
+    warnings = done.stderr.splitlines()
+    assert "compiled kernels cannot be kept (No space left on device)" in warnings.pop()
+    if when == "meanwhile":
+        assert "could not be read or written (OSError(28" in warnings.pop()
+    assert not warnings
+
+
+COMMAND = """
+from pathlib import Path
+import typer
+from sar_agent.commands.program import make_program, run_program
+from sar_agent.util import kernel_cache
+
+app = make_program("sar-agent", "")
+mark = Path("again")
+
+@app.command()
+def double(when: str) -> None:
+    if when == "meanwhile" and not mark.exists():
+        mark.touch()  # the second process finds the disk full
+        kernel_cache.LEAST_BYTES = kernel_cache.LEAST_FILES = 0
+    from sar_agent.util.kernels import kernel
+
+    @kernel
+    def twice(x):
+        return 2 * x
+
+    print(twice(21))
+
+run_program(app)
+"""

@@ -9,7 +9,6 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -451,8 +450,7 @@ def test_workers_begin_in_order_and_drop_what_has_not_begun() -> None:
 def test_one_process_at_a_time_compiles_a_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stats = SimpleNamespace(cache_path=tmp_path / "kernels")
-    monkeypatch.setattr(compile_ahead, "advance", SimpleNamespace(stats=stats))
+    monkeypatch.setattr(compile_ahead, "kernels_folder", lambda: tmp_path / "kernels")
     inside = threading.Event()
 
     def other() -> None:
@@ -466,6 +464,6 @@ def test_one_process_at_a_time_compiles_a_part(
     thread.join()
     assert inside.is_set()
     (tmp_path / "file").touch()
-    stats.cache_path = tmp_path / "file"
+    monkeypatch.setattr(compile_ahead, "kernels_folder", lambda: tmp_path / "file")
     with compile_ahead.alone("sar"), compile_ahead.alone("sar"):
         pass  # no folder, so nothing to wait for

@@ -15,7 +15,7 @@ from sar_agent.errors import SarError
 SIGNATURES = """
 import json, sys
 from dataclasses import replace
-from numba.core.dispatcher import Dispatcher
+from sar_agent.util.kernels import Kernel
 from sar_agent.keys.make_key import make
 from sar_agent.agent.planner import Planner
 from sar_agent.agent.rehearsal import rehearse
@@ -32,10 +32,11 @@ import numpy as np
 
 def known():
     return {
-        (name, kernel.py_func.__name__, str(signature))
+        (name, kernel.__name__, str(signature))
         for name, module in list(sys.modules.items()) if name.startswith("sar_agent.")
-        for kernel in vars(module).values() if isinstance(kernel, Dispatcher)
-        for signature in kernel.signatures
+        for kernel in vars(module).values()
+        if isinstance(kernel, Kernel) and "compiled" in vars(kernel)
+        for signature in kernel.compiled.signatures
     }
 
 config = Config(agent=AgentConfig(engine=sys.argv[1]))

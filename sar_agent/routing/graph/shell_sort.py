@@ -6,12 +6,11 @@ takes ten seconds to compile, this one next to nothing.
 
 from __future__ import annotations
 
-from numba.extending import register_jitable
-
 from sar_agent.fabric.model import I32, I64, U32
+from sar_agent.util.kernels import kernel_part
 
 
-@register_jitable
+@kernel_part
 def sort_by(nodes: U32, key: I32 | I64) -> None:
     """Sorts `nodes` uint32[n] in place by their `key`, no two alike. O(n^1.5).
 

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
 from sar_agent.fabric.model import I32, U8, U32
+from sar_agent.util.kernels import kernel_part
 
 Successors = Callable[[Any, np.uint32, U32], np.uint32]
 PRESENT = 1
@@ -37,7 +37,7 @@ class ChannelDependencies(NamedTuple):
     """uint8[C, W], W the most channels that leave a switch: `PRESENT` where there is an edge."""
 
 
-@register_jitable
+@kernel_part
 def waited_for(graph: ChannelDependencies, node: np.uint32, into: U32) -> np.uint32:
     """Successors in `ChannelDependencies`: the channels that channel `node` waits for.
 
@@ -64,7 +64,7 @@ class ParentGraph(NamedTuple):
     """int32[N]: the node that each leads to; -1 where there is none."""
 
 
-@register_jitable
+@kernel_part
 def parent_of(graph: ParentGraph, node: np.uint32, into: U32) -> np.uint32:
     """Successors in a `ParentGraph`.
 

@@ -10,15 +10,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.extending import register_jitable
 
 from sar_agent.fabric.model import I32, U8, U32
 from sar_agent.routing.graph.csr import ChannelGraph
 from sar_agent.routing.graph.successors import ChannelDependencies, Successors, waited_for
-from sar_agent.util.kernels import kernel
+from sar_agent.util.kernels import kernel, kernel_part
 
 
-@register_jitable
+@kernel_part
 def kahn_order(
     graph: Any, successors: Successors, into: U32, waiting: I32, order: U32
 ) -> np.uint32:
@@ -51,7 +50,7 @@ def kahn_order(
     return _take_free(graph, successors, into, waiting, order, np.uint32(0), taken)
 
 
-@register_jitable
+@kernel_part
 def _take_free(
     graph: Any,
     successors: Successors,

@@ -19,7 +19,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
 from sar_agent.fabric.model import I32, I64, U8, U32
 from sar_agent.routing.graph.csr import ChannelGraph
@@ -67,7 +66,7 @@ def new_order(order: I32 | I64 | U32, degree: int) -> Order:
     return Order(label, after, before, found, seen, np.zeros(1, np.int64), into)
 
 
-@register_jitable
+@kernel_part
 def admits(
     graph: Any,
     successors: Successors,
@@ -144,7 +143,7 @@ def admits(
     return True
 
 
-@register_jitable
+@kernel_part
 def _move(order: Order, moved: U32, place: np.uint32) -> None:
     """Sorts the nodes `moved` by label and puts them behind `place`, which is not among them."""
     label, after, before = order.label, order.after, order.before
@@ -210,7 +209,7 @@ def empty_lane(net: ChannelGraph, order: I32, width: int) -> LaneOrder:
     return lane_of(net, order, np.zeros((len(net.target), width), np.uint8))
 
 
-@register_jitable
+@kernel_part
 def _waiting_for(lane: LaneOrder, node: np.uint32, into: U32) -> np.uint32:
     """Predecessors: the channels that wait for channel `node`."""
     source = lane.source[node]
@@ -236,9 +235,7 @@ def judge(
     >>> lane = empty_lane(net, np.arange(6, dtype=np.int32), 2)
     >>> round = [np.flatnonzero((net.source == s) & (net.target == (s + 1) % 3)) for s in range(3)]
     >>> way = np.concatenate(round).astype(np.uint32)
-    >>> from numba import njit
-    >>> judged = njit(lambda *given: judge(*given))
-    >>> [judged(lane, way[s], way[(s + 1) % 3]) for s in range(3)]
+    >>> [judge(lane, way[s], way[(s + 1) % 3]) for s in range(3)]
     [True, True, False]
     """
     base = lane.offset[lane.target[c1]]
