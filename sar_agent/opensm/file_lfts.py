@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sar_agent.errors import InputError
-from sar_agent.formats.lfts_dump import GuidTables, lfts_text, parse_tables
+from sar_agent.formats.guid_tables import GuidTables
+from sar_agent.formats.lfts_dump import lfts_text, parse_tables
 from sar_agent.install.plan import Plan
 from sar_agent.util.owned_files import READABLE, sync_folder
 from sar_agent.util.text_files import write_bytes

@@ -16,8 +16,8 @@ from sar_agent.config.model import Config
 from sar_agent.errors import InputError, SarError, Unavailable
 from sar_agent.fabric import Fabric
 from sar_agent.formats.conversion import routes_to_file
+from sar_agent.formats.guid_tables import DumpUnfinished
 from sar_agent.formats.high_ports import MOST_SIGNED, REMEDY, WHY, require_high_ports
-from sar_agent.formats.lfts_dump import DumpUnfinished
 from sar_agent.install.changes import differences
 from sar_agent.install.plan import Plan
 from sar_agent.install.subnet_manager import InForce, NotYet, SmRefused, SmStatus, SubnetManager

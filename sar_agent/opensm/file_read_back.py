@@ -10,7 +10,8 @@ from pathlib import Path
 
 from sar_agent.config.model import Config
 from sar_agent.errors import InputError, Unavailable
-from sar_agent.formats.lfts_dump import DumpUnfinished, GuidTables, parse_tables
+from sar_agent.formats.guid_tables import DumpUnfinished, GuidTables
+from sar_agent.formats.lfts_dump import parse_tables
 from sar_agent.install.subnet_manager import NotYet
 from sar_agent.util.programs import run_program
 

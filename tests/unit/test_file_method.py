@@ -21,7 +21,8 @@ from sar_agent.errors import InputError, Unavailable
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.formats.export import export_routes
-from sar_agent.formats.lfts_dump import DumpUnfinished, parse_tables
+from sar_agent.formats.guid_tables import DumpUnfinished
+from sar_agent.formats.lfts_dump import parse_tables
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.install.subnet_manager import NotYet, SmRefused, load_subnet_manager
 from sar_agent.jobs import JobMix
