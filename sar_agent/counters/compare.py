@@ -100,8 +100,7 @@ def average_ranks(values: NDArray[np.float64]) -> F64:
     """
     _, place, count = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(count)
-    ranks: F64 = (last - (count - 1) / 2)[place]
-    return ranks
+    return (last - (count - 1) / 2)[place]
 
 
 def rank_correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float | None:

@@ -64,5 +64,4 @@ class PredictedLoads:
                 f"loads were predicted for {known:.0f} s of a window of {end - begin:.0f} s only; "
                 "the window is left out"
             )
-        mean: F64 = np.divide(total, known)
-        return mean
+        return np.divide(total, known)

@@ -142,8 +142,7 @@ def _fits(readings: PortReadings, seconds: float, age: float) -> Bool:
     """bool[P]: whether a port's window is the one that most ports have."""
     late = np.abs(readings.age - age) > 0.5 * seconds
     other = np.abs(readings.seconds - seconds) > 0.5 * seconds
-    fits: Bool = ~(late | other)
-    return fits
+    return ~(late | other)
 
 
 def _switches(fabric: Fabric, readings: PortReadings) -> Rows:
@@ -176,8 +175,7 @@ def _unlike(fabric: Fabric, readings: PortReadings, row: Rows, known: Bool, room
     sent = readings.sent[np.maximum(row, 0)].astype(np.float64)
     received = readings.received[np.maximum(far, 0)].astype(np.float64)
     low, high = np.minimum(sent, received), np.maximum(sent, received)
-    wrong: Bool = both & (high > IDLE * room) & (low < UNLIKE * high)
-    return wrong
+    return both & (high > IDLE * room) & (low < UNLIKE * high)
 
 
 def _terminal_share(fabric: Fabric, readings: PortReadings, fits: Bool) -> F64:
