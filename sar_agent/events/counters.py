@@ -29,19 +29,15 @@ class MessageMetrics(Protocol):
     @property
     def unexpected_errors(self) -> prometheus_client.Counter:
         """Unexpected errors, by the place that caught them."""
-        ...
 
     def expect_messages(self, events: Iterable[str]) -> None:
         """These events may arrive."""
-        ...
 
     def message_accepted(self, event: str, transport: str, delay: float | None) -> None:
         """A message was accepted, `delay` seconds after it was sent."""
-        ...
 
     def message_refused(self, reason: RefusalReason) -> None:
         """A message was refused."""
-        ...
 
 
 class MessageCounters:

@@ -59,12 +59,10 @@ class FabricFormat(Protocol):
 
     def recognises(self, text: str) -> bool:
         """Whether `text` looks like this format; `read` may still refuse it."""
-        ...
 
     def read(self, text: str, name: str, mapper: HostMapper | None) -> Fabric:
         """The fabric of `text`, which ends in a newline; `name` is the file or the command, for
         messages; `mapper` leads from node descriptions to hosts. Raises `InputError`."""
-        ...
 
 
 def load_fabric(spec_or_path: str | Path, mapper: HostMapper | None = None) -> Fabric:

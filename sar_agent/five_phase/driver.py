@@ -83,22 +83,18 @@ class UpdateCounts(Protocol):
     @property
     def subscribers(self) -> Gauge:
         """Number of subscribers."""
-        ...
 
     @property
     def update_phase(self) -> Gauge:
         """Index of the phase in `Phase`."""
-        ...
 
     @property
     def update_phase_seconds(self) -> Histogram:
         """Durations, by phase."""
-        ...
 
     @property
     def updates(self) -> Counter:
         """Updates, by method and result."""
-        ...
 
 
 class FivePhase:

@@ -28,7 +28,6 @@ class PassObserver(Protocol):
 
     def after_pass(self, current: Current, site: Observation | None, report: Report) -> None:
         """`current` is in force now. `site` is what the pass saw; None where it ended before."""
-        ...
 
 
 def make_observers(parts: Parts) -> dict[str, PassObserver]:
