@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sar_agent.config.model import Config
-from sar_agent.errors import InputError, Unavailable
+from sar_agent.errors import Unavailable
 from sar_agent.formats.guid_tables import DumpUnfinished, GuidTables
 from sar_agent.formats.lfts_dump import parse_tables
 from sar_agent.install.subnet_manager import NotYet
 from sar_agent.util.programs import run_program
+from sar_agent.util.text_files import disk_errors
 
 LARGEST_DUMP = 2**31
 """Bytes of a dump; 20 million entries are 1.4 GB."""
@@ -122,7 +123,5 @@ class TablesReader:
                     folder=Path(folder),
                 )
             return parse_tables(text.encode(), self.command[0])
-        try:
+        with disk_errors("cannot be read", self.dump):
             return parse_tables(self.dump.read_bytes(), self.dump)
-        except OSError as error:
-            raise InputError(f"cannot be read ({error.strerror})", file=self.dump) from error

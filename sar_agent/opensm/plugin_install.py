@@ -32,7 +32,7 @@ from sar_agent.opensm.plugin_client import (
 )
 from sar_agent.util.owned_files import READABLE, sync_folder
 from sar_agent.util.stages import stage
-from sar_agent.util.text_files import write_bytes
+from sar_agent.util.text_files import disk_errors, write_bytes
 
 OUR_ENGINE = "sar"
 """Our plugin's name among OpenSM's routing engines, whichever engine of ours made the file."""
@@ -220,22 +220,16 @@ def finish_or_restore(client: PluginClient, path: Path) -> str:
 
 def _rename(waiting: Path, path: Path) -> None:
     """In one step, on the disk when this returns. Raises `InputError`."""
-    try:
+    with disk_errors(
+        f"cannot be replaced by {waiting.name}",
+        path,
+        "fix the folder; until then OpenSM would start from older routes",
+    ):
         waiting.replace(path)
         sync_folder(path.parent)
-    except OSError as error:
-        raise InputError(
-            f"cannot be replaced by {waiting.name}: {error.strerror}",
-            file=path,
-            remedy="fix the folder; until then OpenSM would start from older routes",
-        ) from error
 
 
 def _remove(waiting: Path) -> None:
     """Raises `InputError`."""
-    try:
+    with disk_errors("cannot be removed", waiting, "fix the folder"):
         waiting.unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"cannot be removed: {error.strerror}", file=waiting, remedy="fix the folder"
-        ) from error
