@@ -113,7 +113,7 @@ class Agent(Parts):
             )
         else:
             if current.state and self._installs:
-                self.metrics.generation_wanted.set(current.state.generation)
+                self.metrics.generation_installed.set(current.state.generation)
                 current = self.installed.recall(current, site.fabric)
             current = self.publisher.planned(current, site.fabric, site.mix)
             if postponed:
@@ -169,7 +169,7 @@ class Agent(Parts):
         planned = current.planned.made if current.planned else None
         made = planned if obstacle else current.state
         hold = made.hold if made and not obstacle else None
-        self.metrics.held.set(bool(hold and hold.active(time.time())))
+        self.metrics.rollback_hold.set(bool(hold and hold.active(time.time())))
         observed = ObservedState(
             site.records,
             site.fabric.digest,

@@ -194,8 +194,8 @@ class StandbyDaemon:
             self.metrics.show_sm(status.engine, status.generation, status.unknown_terminals)
         else:
             self.metrics.show_sm(None)
-        self.metrics.last_pass.set(now)
-        self.metrics.last_success.set(now)
+        self.metrics.last_pass_timestamp_seconds.set(now)
+        self.metrics.last_success_timestamp_seconds.set(now)
         if time.monotonic() - self._polled >= self.config.agent.interval_seconds:
             self._polled = time.monotonic()
             self.unexpected.guard("look at Slurm", self._poll_slurm, None)
@@ -222,7 +222,7 @@ class StandbyDaemon:
         problem = ""
         try:
             self._source.poll()
-            self.metrics.slurm_read.set(time.time())
+            self.metrics.slurm_read_timestamp_seconds.set(time.time())
         except SarError as error:
             problem = str(error)
         self.metrics.slurm_reachable.set(not problem)
@@ -232,8 +232,8 @@ class StandbyDaemon:
         report, metrics = self.link.report, self.metrics
         metrics.standby.set(not self._master)
         metrics.install_mode.set(self._master and self.config.agent.mode == "install")
-        metrics.peer_answered.set(report.answered_at)
-        metrics.peer_copied.set(report.same_at)
+        metrics.peer_answered_timestamp_seconds.set(report.answered_at)
+        metrics.peer_copied_timestamp_seconds.set(report.same_at)
         metrics.peer_refused.inc(report.refused - self._refused)
         self._refused = report.refused
         metrics.term.set(self.link.terms.load().term)

@@ -1,8 +1,8 @@
 """Metrics as declarations in the body of a class.
 
     class QueueMetrics(MetricGroup):
-        waiting = gauge("jobs_waiting", "Jobs that wait.")
-        refused = counter("refused", "Messages that were refused, by reason.", reason=Reason)
+        jobs_waiting = gauge("Jobs that wait.")
+        refused = counter("Messages that were refused, by reason.", reason=Reason)
 
 Each instance registers its own metrics in its `registry`. A keyword argument is a label with the
 values whose series exist from the start, since rate() and alerts need a series before its first
@@ -11,7 +11,8 @@ event; a label without values, `reason=()`, has series only as they occur.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from functools import partial
 from itertools import product
 from typing import Any, Generic, TypeVar, cast
 
@@ -25,24 +26,26 @@ M = TypeVar("M", bound=MetricWrapperBase)
 
 
 class Declaration(Generic[M]):
-    """One metric of a `MetricGroup`: its attribute is the metric itself."""
+    """One metric of a `MetricGroup`: its attribute is the metric itself, and gives it its name,
+    unless there is another `name`."""
 
     def __init__(
-        self, create: Callable[[CollectorRegistry], M], labels: dict[str, Iterable[str]]
+        self, kind: type[M], help: str, labels: dict[str, Iterable[str]], name: str, **options: Any
     ) -> None:
-        self._create = create
+        self.name, self._attribute = name, ""
+        self._create = partial(kind, documentation=help, labelnames=tuple(labels), **options)
         self._initial = [tuple(map(str, values)) for values in product(*labels.values())]
-        self._attribute = ""
 
     def __set_name__(self, owner: type, name: str) -> None:
-        self._attribute = name
+        self.name, self._attribute = self.name or name, name
 
     def __get__(self, group: MetricGroup, owner: type) -> M:
         return cast(M, group.metrics[self._attribute])
 
     def register(self, group: MetricGroup) -> None:
         """Creates the metric, with the series that exist from the start."""
-        metric = group.metrics[self._attribute] = self._create(group.registry)
+        metric = self._create(name=PREFIX + self.name, registry=group.registry)
+        group.metrics[self._attribute] = metric
         for values in self._initial:
             if values:
                 metric.labels(*values)
@@ -60,25 +63,16 @@ class MetricGroup:
                     attribute.register(self)
 
 
-def gauge(name: str, help: str, **labels: Iterable[str]) -> Declaration[Gauge]:
+def gauge(help: str, *, name: str = "", **labels: Iterable[str]) -> Declaration[Gauge]:
     """A value that goes up and down."""
-    return _declare(Gauge, name, help, labels)
+    return Declaration(Gauge, help, labels, name)
 
 
-def counter(name: str, help: str, **labels: Iterable[str]) -> Declaration[Counter]:
+def counter(help: str, *, name: str = "", **labels: Iterable[str]) -> Declaration[Counter]:
     """A count of events; Prometheus sees it as NAME_total."""
-    return _declare(Counter, name, help, labels)
+    return Declaration(Counter, help, labels, name)
 
 
-def seconds(name: str, help: str, **labels: Iterable[str]) -> Declaration[Histogram]:
+def seconds(help: str, *, name: str = "", **labels: Iterable[str]) -> Declaration[Histogram]:
     """A histogram of times in seconds."""
-    return _declare(Histogram, name, help, labels, buckets=SECONDS)
-
-
-def _declare(
-    kind: type[M], name: str, help: str, labels: dict[str, Iterable[str]], **options: Any
-) -> Declaration[M]:
-    def create(registry: CollectorRegistry) -> M:
-        return kind(PREFIX + name, help, tuple(labels), registry=registry, **options)
-
-    return Declaration(create, labels)
+    return Declaration(Histogram, help, labels, name, buckets=SECONDS)
