@@ -58,12 +58,7 @@ def run_passes(
         wake.set()
 
     agent = build_agent(
-        config,
-        manager,
-        daemon=True,
-        on_event=wake.set,
-        on_edit=touched,
-        metrics=metrics,
+        config, manager, daemon=True, on_event=wake.set, on_edit=touched, metrics=metrics
     )
     observer, events, pacing = agent.observer, agent.events, agent.pacing
     calls = RepairCalls(agent.manager, wake.set)

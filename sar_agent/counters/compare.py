@@ -187,10 +187,7 @@ def _comparable(
 
 
 def compare_jobs(
-    fabric: Fabric,
-    window: CounterWindow | None,
-    predicted: F64,
-    traffic: Traffic,
+    fabric: Fabric, window: CounterWindow | None, predicted: F64, traffic: Traffic
 ) -> tuple[JobCompared, ...]:
     """The jobs of `traffic` with their links; without a window, nothing of them is counted."""
     share = window.share if window else np.zeros(fabric.channels)

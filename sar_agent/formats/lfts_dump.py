@@ -53,10 +53,7 @@ _PROBLEMS = (
 
 
 def read_lfts_dump(
-    path: str | Path,
-    fabric: Fabric,
-    strict: bool = False,
-    say: Callable[[str], None] | None = None,
+    path: str | Path, fabric: Fabric, strict: bool = False, say: Callable[[str], None] | None = None
 ) -> Routes:
     """The tables on the indices of `fabric`; a dump has no service levels.
 

@@ -260,10 +260,7 @@ def decode(image: bytes, file: str | Path | None = None) -> RoutesFile:
         (flags & ~(HOPS | HAD | NUMBERS) == 0, f"unknown flags {flags:#x}"),
         (1 + (flags & HOPS) <= lanes <= MAX_LANES, f"{lanes} virtual lanes"),
         (name is not None, "bad engine name"),
-        (
-            sections == len(_ids(flags, lanes)),
-            f"{sections} sections for {lanes} virtual lanes",
-        ),
+        (sections == len(_ids(flags, lanes)), f"{sections} sections for {lanes} virtual lanes"),
         (zlib.crc32(memoryview(image)[HEADER_SIZE:]) == payload_crc, "bad payload checksum"),
     )
     sizes = {"O": offsets, "S": switches, "T": terminals, "D": terminals + switches}

@@ -24,12 +24,7 @@ from sar_agent.formats.routes_file import read_routes_file
 from sar_agent.install.changes import differences
 from sar_agent.install.plan import Plan
 from sar_agent.install.subnet_manager import InForce, NotYet, SmStatus
-from sar_agent.opensm.plugin_client import (
-    AT_REST,
-    PluginClient,
-    PluginRefused,
-    PluginStatus,
-)
+from sar_agent.opensm.plugin_client import AT_REST, PluginClient, PluginRefused, PluginStatus
 from sar_agent.util.owned_files import READABLE, sync_folder
 from sar_agent.util.stages import stage
 from sar_agent.util.text_files import disk_errors, write_bytes

@@ -22,14 +22,7 @@ from sar_agent.formats.routes_file import decode, read_generation
 from sar_agent.install.levels import read_eras
 from sar_agent.keys.leases import Lease
 from sar_agent.standby.peer_client import PeerClient
-from sar_agent.standby.snapshot import (
-    GENERATION,
-    LISTS,
-    ROUTES,
-    STATE,
-    Snapshot,
-    StateFolders,
-)
+from sar_agent.standby.snapshot import GENERATION, LISTS, ROUTES, STATE, Snapshot, StateFolders
 from sar_agent.util.owned_files import (
     FOLDER,
     PRIVATE,

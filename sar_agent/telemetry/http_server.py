@@ -85,11 +85,7 @@ class PageServer(ThreadingMixIn, WSGIServer):
     request_queue_size = 128
 
     def __init__(
-        self,
-        family: int,
-        address: Any,
-        apps: Mapping[str, WSGIApplication],
-        other: WSGIApplication,
+        self, family: int, address: Any, apps: Mapping[str, WSGIApplication], other: WSGIApplication
     ) -> None:
         self.address_family, self._apps, self._other = family, apps, other
         self._changed = threading.RLock()
@@ -146,10 +142,7 @@ class PageServer(ThreadingMixIn, WSGIServer):
 
 
 def serve_http(
-    host: str,
-    port: int,
-    apps: Mapping[str, WSGIApplication],
-    other: WSGIApplication | None = None,
+    host: str, port: int, apps: Mapping[str, WSGIApplication], other: WSGIApplication | None = None
 ) -> PageServer:
     """Serves `apps` by path, and `other` for all further paths (without it, the first app), until
     the process ends. Raises `OSError` where the address cannot be used."""
