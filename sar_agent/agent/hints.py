@@ -20,8 +20,8 @@ from pydantic import BaseModel, ConfigDict
 from sar_agent.events.inbox import JobReport
 from sar_agent.events.message import RefusalReason
 from sar_agent.jobs.record import JobRecord
+from sar_agent.util.pace import steady_time
 from sar_agent.util.quota import Quota
-from sar_agent.util.steady_clock import steady_time
 from sar_agent.util.store import JsonStore
 
 SECONDS_UNSEEN = 60.0

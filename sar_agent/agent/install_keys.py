@@ -39,9 +39,8 @@ from sar_agent.keys.requests import none
 from sar_agent.keys.tickets import Ticket
 from sar_agent.quality.channel_traffic import load_besides
 from sar_agent.routing.lid_offsets import FIRST_KEY
-from sar_agent.util.backoff import Backoff
 from sar_agent.util.lock_file import Lock
-from sar_agent.util.pace import Pace
+from sar_agent.util.pace import Backoff, Pace
 from sar_agent.util.unexpected_errors import UnexpectedErrors
 
 log = logging.getLogger(__name__)

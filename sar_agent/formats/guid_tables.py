@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.align import Nodes, align
+from sar_agent.fabric.align import Alignment, Nodes, align
 from sar_agent.fabric.model import U8, U64
-from sar_agent.formats.table_order import by_destination
 from sar_agent.routing.routes import NO_ROUTE, Routes
 
 MOST_UNKNOWN_SHARE = 0.1
@@ -162,3 +161,15 @@ def join_lids(
         table[number] = np.where(table[number] == NO_ROUTE, table[0], table[number])
     lines = lid_line[lids[order[first]]] if len(order) else lid_line[:0]
     return GuidTables(file, Nodes(destinations, guids), table, switch_line[rank], lines)
+
+
+def by_destination(tables: U8, fabric: Fabric, at: Alignment, missing: int) -> U8:
+    """uint8[O, D, S] on the indices of `fabric` (`ours` in `at`), from uint8[O, S, D]: a row is a
+    destination in `Routes`, a switch in files. `missing` where the tables do not have the destination or the switch."""
+    d, s = np.full(fabric.destinations, -1), np.full(fabric.switches, -1)
+    d[at.ours_d], s[at.ours_s] = at.theirs_d, at.theirs_s
+    tables = np.stack([table.take(s, 0).take(d, 1) for table in tables])  # faster than both at once
+    made = np.ascontiguousarray(tables.swapaxes(1, 2))
+    made[:, d < 0] = missing
+    made[:, :, s < 0] = missing
+    return made

@@ -20,7 +20,7 @@ import numpy as np
 
 from sar_agent.fabric import Fabric, Kind
 from sar_agent.fabric.hostnames import hca_order
-from sar_agent.fabric.islands import islands_of
+from sar_agent.fabric.levels import islands_of
 
 SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 32, 40, 48, 64, 96, 128)
 SHARES = (10, 10, 4, 12, 5, 12, 5, 12, 4, 4, 8, 3, 3, 5, 2, 1)

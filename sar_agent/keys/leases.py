@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from sar_agent.keys.tickets import TrafficWish
 from sar_agent.routing.lid_offsets import FIRST_KEY
-from sar_agent.util.steady_clock import steady_time
+from sar_agent.util.pace import steady_time
 from sar_agent.util.store import JsonStore
 
 

@@ -30,7 +30,7 @@ from sar_agent.keys.requests import KeyRequests, LeasedKey
 from sar_agent.keys.tickets import Ticket
 from sar_agent.routing.lid_offsets import FIRST_KEY, KeyRows
 from sar_agent.routing.routes import Routes
-from sar_agent.util.steady_clock import steady_time
+from sar_agent.util.pace import steady_time
 
 log = logging.getLogger(__name__)
 LONGEST_LEASE = 86400.0

@@ -17,17 +17,17 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 
 from sar_agent import __version__
 from sar_agent.agent.daemon import run_passes
 from sar_agent.agent.waiting import DaemonSignals
 from sar_agent.config.model import Config
 from sar_agent.errors import SarError
-from sar_agent.install.subnet_manager import SmStatus, load_subnet_manager
+from sar_agent.install.subnet_manager import SmStatus, SubnetManager, load_subnet_manager
 from sar_agent.jobs.source import job_source
 from sar_agent.live_page import LivePages, PageSnapshot, Trouble
 from sar_agent.live_page.web_app import WebApp
-from sar_agent.standby.numbering import number_above
 from sar_agent.standby.peer_link import PeerLink
 from sar_agent.standby.peer_server import PeerServer
 from sar_agent.telemetry.metrics import Metrics
@@ -246,3 +246,19 @@ def run(config: Config) -> None:
     with Lock(config.agent.state_dir, "agent.lock"):
         StandbyDaemon(config).run()
     log.info("stopped; the routes in force stay")
+
+
+def number_above(manager: SubnetManager, highest: Callable[[], int]) -> None:
+    """From now on, the manager reports that it has heard of all numbers up to `highest()`, too.
+
+    A plugin refuses a generation that is lower than one it has had. While a fabric was in two
+    parts, the other OpenSM may have gone further than this one; it would refuse copies of this
+    agent's routes. **Weak spot:** a method of the manager is replaced, since whatever numbers a
+    plan asks the manager for the highest number, in three places."""
+    own = manager.status
+
+    def status() -> SmStatus:
+        found = own()
+        return replace(found, highest_generation=max(found.highest_generation, highest()))
+
+    manager.status = status  # type: ignore[method-assign]

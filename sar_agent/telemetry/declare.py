@@ -11,13 +11,16 @@ event; a label without values, `reason=()`, has series only as they occur.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import threading
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import product
 from typing import Any, Generic, TypeVar, cast
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import HistogramMetricFamily
 from prometheus_client.metrics import MetricWrapperBase
+from prometheus_client.registry import Collector
 
 PREFIX = "sar_agent_"
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -76,3 +79,37 @@ def counter(help: str, *, name: str = "", **labels: Iterable[str]) -> Declaratio
 def seconds(help: str, *, name: str = "", **labels: Iterable[str]) -> Declaration[Histogram]:
     """A histogram of times in seconds."""
     return Declaration(Histogram, help, labels, name, buckets=SECONDS)
+
+
+class JobDistribution(Collector):
+    """A histogram with one value per running job. Unlike a histogram of events it goes up and down,
+    so query it without rate(): histogram_quantile(0.5, sar_agent_job_links_bucket)."""
+
+    def __init__(self, name: str, help: str, bounds: Sequence[float]) -> None:
+        self._name, self._help, self._bounds = name, help, bounds
+        self._values: dict[str, list[float]] = {}
+        self._lock = threading.Lock()
+
+    def set(self, routes: str, values: Iterable[float] | None) -> None:
+        """Sets the values of the jobs under `routes`; None removes the series."""
+        with self._lock:
+            self._values.pop(routes, None)
+            if values is not None:
+                self._values[routes] = sorted(values)
+
+    def describe(self) -> Iterable[HistogramMetricFamily]:
+        """Called by prometheus_client when the collector is registered."""
+        return [HistogramMetricFamily(self._name, self._help, labels=["routes"])]
+
+    def collect(self) -> Iterable[HistogramMetricFamily]:
+        """Called by prometheus_client in the thread of a scrape."""
+        family = HistogramMetricFamily(self._name, self._help, labels=["routes"])
+        with self._lock:
+            for routes, values in sorted(self._values.items()):
+                cumulative = [
+                    (str(float(bound)), float(sum(value <= bound for value in values)))
+                    for bound in self._bounds
+                ]
+                buckets = [*cumulative, ("+Inf", float(len(values)))]
+                family.add_metric([routes], buckets, sum_value=sum(values))
+        return [family]

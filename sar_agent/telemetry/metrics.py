@@ -21,9 +21,8 @@ from sar_agent.five_phase.messages import Phase
 from sar_agent.opensm.plugin_install import OUR_ENGINE
 from sar_agent.quality.measures import Measures
 from sar_agent.telemetry.counter_metrics import CounterMetrics
-from sar_agent.telemetry.declare import MetricGroup, counter, gauge, seconds
+from sar_agent.telemetry.declare import JobDistribution, MetricGroup, counter, gauge, seconds
 from sar_agent.telemetry.http_server import serve_http
-from sar_agent.telemetry.job_distribution import JobDistribution
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
