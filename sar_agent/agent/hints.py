@@ -76,7 +76,7 @@ class Hints:
             key = job, uid = report.job, report.uid
             if not report.traffic:
                 continue
-            if key not in self._hints and not self._certain(job, uid) and unseen.take(uid):
+            if key not in self._hints and not self._certain(job, uid) and unseen.try_add(uid):
                 sentence = f"uid {uid} has hints on {unseen.of[uid]} jobs that nobody knows"
                 self.refused(RefusalReason.TOO_MANY, sentence)
                 continue

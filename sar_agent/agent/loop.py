@@ -28,7 +28,7 @@ from sar_agent.util.lock_file import Lock
 from sar_agent.util.stages import record_stages
 
 log = logging.getLogger(__name__)
-PASS_PATIENCE = 300.0
+ROLLBACK_SECONDS = 300.0
 """Seconds to wait for a person's rollback that is under way."""
 
 
@@ -49,7 +49,7 @@ class Agent(Parts):
         site: Observation | None = None
         try:
             with (
-                Lock(self.config.agent.state_dir, "pass.lock", PASS_PATIENCE),
+                Lock(self.config.agent.state_dir, "pass.lock", ROLLBACK_SECONDS),
                 record_stages(self.metrics.timed),
             ):
                 self.current, site, report = self._pass(self.current)
@@ -157,7 +157,7 @@ class Agent(Parts):
 
     def _follow_repairs(self, current: Current, site: Observation) -> tuple[Current, str]:
         """Go on from tables that the manager has repaired, or say why to wait for it."""
-        followed, wait = self.amendments.follow(current, site)
+        followed, wait = self.amendments.adopt_repairs(current, site)
         if followed is not current and followed.plan:
             self.publisher.new_plan(followed.plan)
             self.pool.adopt_repaired(site.fabric, followed.plan.routes)

@@ -17,7 +17,7 @@ from sar_agent.fabric.model import F64
 
 MOST_LOADS = 64
 """Loads that are remembered; of more, the oldest are forgotten."""
-COVERED = 0.9
+COVERED_SHARE = 0.9
 """Share of a window for which loads must be known."""
 
 
@@ -60,7 +60,7 @@ class PredictedLoads:
                 known += seconds
             if held.begin <= begin:
                 break
-        if total is None or known < COVERED * (end - begin):
+        if total is None or known < COVERED_SHARE * (end - begin):
             raise WindowLeftOut(
                 f"loads were predicted for {known:.0f} s of a window of {end - begin:.0f} s only; "
                 "the window is left out"

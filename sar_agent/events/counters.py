@@ -19,7 +19,7 @@ from sar_agent.events.message import Message, RefusalReason
 from sar_agent.util.unexpected_errors import UnexpectedErrors
 
 log = logging.getLogger(__name__)
-PAUSE = 10.0
+LOG_PAUSE_SECONDS = 10.0
 """Seconds between two log lines for the same reason."""
 
 
@@ -71,8 +71,8 @@ class MessageCounters:
         with self._lock:
             self._refused[reason.value] += 1
             count, now = self._refused[reason.value], self._clock()
-            last, count_then = self._logged.get(reason, (now - PAUSE, 0))
-            due = now - last >= PAUSE
+            last, count_then = self._logged.get(reason, (now - LOG_PAUSE_SECONDS, 0))
+            due = now - last >= LOG_PAUSE_SECONDS
             if due:
                 self._logged[reason] = now, count
         self._metrics.message_refused(reason)

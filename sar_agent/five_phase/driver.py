@@ -175,7 +175,7 @@ class FivePhase:
         self.problems.problem("run", unfinished.why)
         return unfinished
 
-    def take_summary(self) -> RunSummary:
+    def pop_summary(self) -> RunSummary:
         """The last run, once: afterwards the summary is empty."""
         summary, self.summary = self.summary, RunSummary()
         return summary

@@ -84,7 +84,7 @@ class Leases:
         """The lease, if there is one."""
         return self._leases.get(key)
 
-    def put(self, leases: Iterable[Lease]) -> None:
+    def save(self, leases: Iterable[Lease]) -> None:
         """Add or replace leases, and save all at once."""
         new = {lease.key: lease for lease in leases}
         if new:

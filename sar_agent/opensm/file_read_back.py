@@ -18,9 +18,9 @@ from sar_agent.util.text_files import disk_errors
 
 LARGEST_DUMP = 2**31
 """Bytes of a dump; 20 million entries are 1.4 GB."""
-PATIENCE = 5.0
+UNFINISHED_DUMP_SECONDS = 5.0
 """Seconds to wait for a dump that is being written."""
-ASK_AGAIN = 0.1
+ASK_AGAIN_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class TablesReader:
             return last
         return self.read()
 
-    def read(self, patience: float = PATIENCE) -> TablesReading:
+    def read(self, patience: float = UNFINISHED_DUMP_SECONDS) -> TablesReading:
         """The tables now. A dump that is being written is waited for. Raises `NotYet` where it is
         not whole within `patience` seconds, else `SarError`."""
         until = time.monotonic() + patience
@@ -97,7 +97,7 @@ class TablesReader:
             except DumpUnfinished as error:
                 if time.monotonic() >= until:
                     raise NotYet(str(error)) from error
-                time.sleep(ASK_AGAIN)
+                time.sleep(ASK_AGAIN_SECONDS)
                 continue
             if self.asks_switches:
                 self._readings += 1

@@ -31,9 +31,9 @@ from sar_agent.util.text_files import disk_errors, write_bytes
 
 OUR_ENGINE = "sar"
 """Our plugin's name among OpenSM's routing engines, whichever engine of ours made the file."""
-PATIENCE = 5.0
+SENDING_SECONDS = 5.0
 """Seconds to wait for an OpenSM that is sending tables."""
-ASK_AGAIN = 0.05
+ASK_AGAIN_SECONDS = 0.05
 
 
 class ReadBackDiffers(SarError):
@@ -92,7 +92,9 @@ def _identity(status: PluginStatus) -> str:
     return f"{status.generation_in_force}{repaired}"
 
 
-def read_in_force(client: PluginClient, fabric: Fabric, patience: float = PATIENCE) -> InForce:
+def read_in_force(
+    client: PluginClient, fabric: Fabric, patience: float = SENDING_SECONDS
+) -> InForce:
     """The tables that switches have, on the indices of `fabric`. Raises `NotYet` where OpenSM is at
     work for longer than `patience` seconds, else `SarError` where the tables cannot be read."""
     until = time.monotonic() + patience
@@ -105,7 +107,7 @@ def read_in_force(client: PluginClient, fabric: Fabric, patience: float = PATIEN
         elif time.monotonic() >= until:
             raise NotYet(at_work(before))
         else:
-            time.sleep(ASK_AGAIN)
+            time.sleep(ASK_AGAIN_SECONDS)
 
 
 def read_now(client: PluginClient, fabric: Fabric) -> tuple[InForce, PluginStatus]:

@@ -4,8 +4,8 @@ An agent that takes over begins like one that was restarted: all its parts are b
 disk, so nothing that it knew in an earlier term remains. It also ends like one: when its OpenSM is
 not the master any more, or does not answer, the passes end, and nobody can subscribe.
 
-**Weak spot:** `SILENCE` must be less than the time after which the other OpenSM takes over, which
-is in its opensm.conf and not known here; what then keeps two agents from installing is only that
+**Weak spot:** `SILENT_SECONDS` must be less than the time after which the other OpenSM takes over,
+which is in its opensm.conf and not known here; what then keeps two agents from installing is only that
 each reaches its own OpenSM alone, and that a standby's plugin refuses loads.
 """
 
@@ -37,10 +37,10 @@ from sar_agent.util.systemd import Notifier
 from sar_agent.util.unexpected_errors import UnexpectedErrors
 
 log = logging.getLogger(__name__)
-SILENCE = 5.0
+SILENT_SECONDS = 5.0
 """Seconds after which an OpenSM that does not answer counts as gone. It is less than another OpenSM
 waits before it becomes the master (`sminfo_polling_timeout` times `polling_retry_number`, 40 s)."""
-FIRST_TABLES = 10.0
+FIRST_TABLES_SECONDS = 10.0
 """Seconds for which an OpenSM that has become the master is left to send its tables."""
 
 
@@ -96,7 +96,7 @@ class StandbyDaemon:
             self.notifier.stopping()
             self.server.stop()
             for thread in threads:
-                thread.join(SILENCE)
+                thread.join(SILENT_SECONDS)
             self.link.client.close()
 
     def _repeat(self, work: Callable[[], None], seconds: float) -> None:
@@ -121,7 +121,7 @@ class StandbyDaemon:
 
     def _end_lost(self) -> None:
         """End the passes where the own OpenSM is no master any more, or has been silent."""
-        status, silent = self._status, time.monotonic() - self._answered > SILENCE
+        status, silent = self._status, time.monotonic() - self._answered > SILENT_SECONDS
         if silent or (status is not None and status.role != "master"):
             self._end_passes()
 
@@ -137,7 +137,7 @@ class StandbyDaemon:
             self._master_since = math.inf
             return False
         self._master_since = min(self._master_since, now)
-        return status.state == "built" or now - self._master_since > FIRST_TABLES
+        return status.state == "built" or now - self._master_since > FIRST_TABLES_SECONDS
 
     def _lead(self, status: SmStatus) -> None:
         """Passes until this OpenSM is not the master any more."""

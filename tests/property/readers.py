@@ -312,7 +312,7 @@ def _talks(folder: Path) -> Iterator[Reader]:
         """Of root or of one of many users; a new id each time, for it is not the same message."""
         turn = next(number)
         if turn % 1000 == 0:
-            inbox.take()
+            inbox.drain()
         data = data.replace(b"0123456789abcdef", b"%016x" % turn)
         uid = 0 if turn % 2 else 1000 + turn // 2
         answer = dispatcher.answer(b"MUNGE:%d:" % uid + data.replace(b"\0", b" "), "tcp")

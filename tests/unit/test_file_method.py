@@ -88,7 +88,7 @@ class FakeSweep:
 
 @pytest.fixture
 def sweep(tmp_path: Path, fabric: Fabric, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSweep]:
-    monkeypatch.setattr(file_manager, "ANOTHER_SWEEP", 0.2)
+    monkeypatch.setattr(file_manager, "ANOTHER_SWEEP_SECONDS", 0.2)
     yield FakeSweep(tmp_path, fabric)
 
 
