@@ -5,8 +5,8 @@ disk, so nothing that it knew in an earlier term remains. It also ends like one:
 not the master any more, or does not answer, the passes end, and nobody can subscribe.
 
 **Weak spot:** `SILENT_SECONDS` must be less than the time after which the other OpenSM takes over,
-which is in its opensm.conf and not known here; what then keeps two agents from installing is only that
-each reaches its own OpenSM alone, and that a standby's plugin refuses loads.
+which is in its opensm.conf and not known here; what then keeps two agents from installing is only
+that each reaches its own OpenSM alone, and that a standby's plugin refuses loads.
 """
 
 from __future__ import annotations
