@@ -18,9 +18,8 @@ static uint32_t count_hca_ports(const osm_subn_t *subn)
 {
 	uint32_t count = 0;
 
-	for (cl_map_item_t *item = cl_qmap_head(&subn->port_guid_tbl);
-	     item != cl_qmap_end(&subn->port_guid_tbl); item = cl_qmap_next(item))
-		count += !((const osm_port_t *)item)->p_node->sw;
+	EACH_PORT(port, subn)
+		count += !port->p_node->sw;
 	return count;
 }
 

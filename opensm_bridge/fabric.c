@@ -57,8 +57,8 @@ static bool list_nodes(struct walk *w)
 	w->node = calloc(cl_qmap_count(all) + 1, sizeof(*w->node));
 	if (!w->node)
 		return false;
-	for (cl_map_item_t *item = cl_qmap_head(all); item != cl_qmap_end(all); item = cl_qmap_next(item))
-		w->node[w->file.nodes++] = (osm_node_t *)item;
+	EACH_ITEM(osm_node_t, node, all)
+		w->node[w->file.nodes++] = node;
 	qsort(w->node, w->file.nodes, sizeof(*w->node), by_guid);
 	return true;
 }
