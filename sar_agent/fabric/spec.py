@@ -14,12 +14,11 @@ from typing import Protocol
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.dragonfly import dragonfly_fabric
+from sar_agent.fabric.grids import hyperx_fabric, torus_fabric
 from sar_agent.fabric.hostnames import HostMapper
-from sar_agent.fabric.hyperx import hyperx_fabric
 from sar_agent.fabric.model import Fabric
 from sar_agent.fabric.slimfly import slimfly_fabric
 from sar_agent.fabric.standins import standin_fabric
-from sar_agent.fabric.torus import torus_fabric
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.util.extensions import extension_names, extensions, load_point
 from sar_agent.util.other_files import other_file
