@@ -113,11 +113,11 @@ static void fill_numbers(struct routes *r, const struct live *live, const struct
 /* The LID of a column of the dump at an offset. */
 static uint16_t lid_of(const struct live *live, uint32_t column, unsigned offset)
 {
-	const struct live_terminal *end = column < live->terminals ? &live->end[column] : NULL;
-	const struct live_switch *sw = end ? NULL : &live->sw[column - live->terminals];
-	const unsigned low = end ? end->lid_low : sw->lid_low, high = end ? end->lid_high : sw->lid_high;
+	/* Its columns begin with the terminals, the numbers of destinations with the switches. */
+	const uint32_t d = column < live->terminals ? live->switches + column : column - live->terminals;
+	const struct live_destination to = live_destination(live, d);
 
-	return (uint16_t)(low + offset <= high ? low + offset : low);
+	return (uint16_t)(to.low + offset <= to.high ? to.low + offset : to.low);
 }
 
 /* Port 0 in a column other than the switch's own means no route. */
