@@ -22,7 +22,7 @@ from sar_agent.fabric.standins import standin_fabric
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.util.extensions import extension_names, extensions, load_point
 from sar_agent.util.other_files import other_file
-from sar_agent.util.text_files import first_readable, read_text
+from sar_agent.util.text_files import first_readable, normal_lines, read_text
 
 GROUP = "sar_agent.fabric_formats"
 GENERATORS = {
@@ -99,11 +99,13 @@ def _of_file(path: Path, mapper: HostMapper | None) -> Fabric:
 
 def parse_fabric(text: str, name: str, mapper: HostMapper | None = None) -> Fabric:
     """The fabric of a file's text, or of a command's output; it ends in a newline, and `name` is
-    the file or the command, for messages.
+    the file or the command, for messages. Windows' line ends, byte-order marks and the colours of a
+    terminal may be in it.
 
     The formats are asked in the order of their names; the first that recognises the text reads it.
     Raises `InputError` where no format recognises the text, or its reader refuses it.
     """
+    text = normal_lines(text)
     broken = []
     for point in extensions(GROUP):
         try:

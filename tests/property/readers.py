@@ -62,6 +62,7 @@ from sar_agent.slurm.squeue_json import parse_squeue_json
 from sar_agent.slurm.squeue_text import parse_squeue_pipe
 from sar_agent.slurm.topology_files import read_topology
 from sar_agent.telemetry.metrics import Metrics
+from sar_agent.util.text_files import normal_lines
 from sar_lab.history.by_hour import by_hour
 from sar_lab.history.files import read_history
 from sar_lab.history.placed_history import place_history
@@ -101,7 +102,7 @@ def readers() -> Iterator[list[Reader]]:
 
 def _text(read: Callable[[str], object]) -> Callable[[bytes], object]:
     """As what a program printed is read."""
-    return lambda data: read(data.decode(errors="replace") + "\n")
+    return lambda data: read(normal_lines(data.decode(errors="replace")) + "\n")
 
 
 def _file(path: Path, read: Callable[[Path], object]) -> Callable[[bytes], object]:
