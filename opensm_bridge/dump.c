@@ -14,7 +14,7 @@
 #include "bridge.h"
 #include "routes_image.h"
 
-#define PAUSE 2000000 /* ns between two attempts to lock OpenSM's structures */
+#define PAUSE_NS 2000000 /* ns between two attempts to lock OpenSM's structures */
 
 static unsigned widest(const struct live *live)
 {
@@ -243,7 +243,7 @@ bool dump_in_force(struct bridge *b, char more[MORE_SIZE], struct reason *why)
 	struct routes *r = NULL;
 	osm_switch_t **sw = NULL;
 	struct live live;
-	const struct timespec pause = {.tv_nsec = PAUSE};
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
 	enum held held;
 	bool lent, good;
 

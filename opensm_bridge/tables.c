@@ -25,7 +25,7 @@
 #include "clock.h"
 #include "guid.h"
 
-#define LONGEST 64 /* hops of a route, before any of ours was in force */
+#define ASSUMED_HOPS 64 /* hops of a route, before any of ours was in force */
 
 static bool all_are(const uint8_t *block, uint8_t value)
 {
@@ -120,7 +120,7 @@ static double packet_life(const struct bridge *b)
 {
 	const double once = tables_head_of_queue(&b->osm->subn.opt);
 
-	return once < 0 ? HUGE_VAL : once * (2 + (b->longest ? b->longest : LONGEST));
+	return once < 0 ? HUGE_VAL : once * (2 + (b->longest ? b->longest : ASSUMED_HOPS));
 }
 
 void tables_look(struct bridge *b, enum look when)
