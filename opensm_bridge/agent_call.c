@@ -16,8 +16,8 @@
 #include "bridge.h"
 #include "clock.h"
 
-#define GAP 1 /* seconds that a client may take between two requests */
-#define SLICE 200 /* ms between two looks at whether OpenSM is to end */
+#define GAP_SECONDS 1 /* seconds that a client may take between two requests */
+#define SLICE_MS 200 /* ms between two looks at whether OpenSM is to end */
 
 /* The caller holds the mutex. */
 static bool is_over(const struct bridge *b)
@@ -36,7 +36,7 @@ bool agent_call_begin(struct bridge *b, struct reason *why)
 	pthread_mutex_lock(&b->mutex);
 	if (!b->options.repair_wait)
 		REASON(why, "the agent is not asked (repair_wait=0)");
-	else if (!b->listening && (!b->heard_at || clock_seconds() - b->heard_at > GAP))
+	else if (!b->listening && (!b->heard_at || clock_seconds() - b->heard_at > GAP_SECONDS))
 		REASON(why, "no agent listens");
 	else if (b->loading || b->asked > b->built)
 		REASON(why, "the agent is not asked, since its last load is under way");
@@ -59,7 +59,7 @@ struct routes *agent_call_wait(struct bridge *b, char *proved_from, size_t room)
 
 	pthread_mutex_lock(&b->mutex);
 	while (!is_over(b))
-		state_wait(b, SLICE);
+		state_wait(b, SLICE_MS);
 	offered = b->load_routes;
 	b->load_routes = NULL;
 	if (offered) {

@@ -106,6 +106,12 @@ struct bridge {
 };
 
 #define MORE_SIZE 128
+/* Loops over the switches and the ports that OpenSM knows, by GUIDs in network byte order. */
+#define EACH_SWITCH(sw, subn) EACH_ITEM(osm_switch_t, sw, &(subn)->sw_guid_tbl)
+#define EACH_PORT(port, subn) EACH_ITEM(osm_port_t, port, &(subn)->port_guid_tbl)
+#define EACH_ITEM(type, item, map) \
+	for (type *item = (type *)cl_qmap_head(map); &item->map_item != cl_qmap_end(map); \
+	     item = (type *)cl_qmap_next(&item->map_item))
 #define BRIDGE_LOG(bridge, level, ...) osm_log(&(bridge)->osm->log, level, "sarbridge: " __VA_ARGS__)
 
 /* live_osm.c: reads the fabric from OpenSM; `sw` receives OpenSM's switches in the order of `live`. */

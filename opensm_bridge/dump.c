@@ -14,7 +14,7 @@
 #include "bridge.h"
 #include "routes_image.h"
 
-#define PAUSE 2000000 /* ns between two attempts to lock OpenSM's structures */
+#define PAUSE_NS 2000000 /* ns between two attempts to lock OpenSM's structures */
 
 static unsigned widest(const struct live *live)
 {
@@ -113,11 +113,11 @@ static void fill_numbers(struct routes *r, const struct live *live, const struct
 /* The LID of a column of the dump at an offset. */
 static uint16_t lid_of(const struct live *live, uint32_t column, unsigned offset)
 {
-	const struct live_terminal *end = column < live->terminals ? &live->end[column] : NULL;
-	const struct live_switch *sw = end ? NULL : &live->sw[column - live->terminals];
-	const unsigned low = end ? end->lid_low : sw->lid_low, high = end ? end->lid_high : sw->lid_high;
+	/* Its columns begin with the terminals, the numbers of destinations with the switches. */
+	const uint32_t d = column < live->terminals ? live->switches + column : column - live->terminals;
+	const struct live_destination to = live_destination(live, d);
 
-	return (uint16_t)(low + offset <= high ? low + offset : low);
+	return (uint16_t)(to.low + offset <= to.high ? to.low + offset : to.low);
 }
 
 /* Port 0 in a column other than the switch's own means no route. */
@@ -243,7 +243,7 @@ bool dump_in_force(struct bridge *b, char more[MORE_SIZE], struct reason *why)
 	struct routes *r = NULL;
 	osm_switch_t **sw = NULL;
 	struct live live;
-	const struct timespec pause = {.tv_nsec = PAUSE};
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
 	enum held held;
 	bool lent, good;
 

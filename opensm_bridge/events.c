@@ -12,15 +12,14 @@
 #include "bridge.h"
 #include "clock.h"
 
-#define FOLLOW_INTERVAL 2 /* seconds: a sweep that was under way may have ignored the request */
+#define FOLLOW_INTERVAL_SECONDS 2 /* seconds: a sweep that was under way may have ignored the request */
 
 static uint32_t count_hca_ports(const osm_subn_t *subn)
 {
 	uint32_t count = 0;
 
-	for (cl_map_item_t *item = cl_qmap_head(&subn->port_guid_tbl);
-	     item != cl_qmap_end(&subn->port_guid_tbl); item = cl_qmap_next(item))
-		count += !((const osm_port_t *)item)->p_node->sw;
+	EACH_PORT(port, subn)
+		count += !port->p_node->sw;
 	return count;
 }
 
@@ -63,7 +62,7 @@ void events_follow(struct bridge *b)
 {
 	pthread_mutex_lock(&b->mutex);
 	if (b->follow_at && clock_seconds() >= b->follow_at && !b->stopping && state_is_master(b)) {
-		b->follow_at = clock_seconds() + FOLLOW_INTERVAL;
+		b->follow_at = clock_seconds() + FOLLOW_INTERVAL_SECONDS;
 		state_request_routing(b);
 	}
 	pthread_mutex_unlock(&b->mutex);

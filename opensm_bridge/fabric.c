@@ -14,8 +14,8 @@
 #include "clock.h"
 #include "fabric_file.h"
 
-#define PATIENCE 5 /* seconds: a sweep of a large fabric is a second or two */
-#define PAUSE 5000000 /* ns between two attempts */
+#define PATIENCE_SECONDS 5 /* seconds: a sweep of a large fabric is a second or two */
+#define PAUSE_NS 5000000 /* ns between two attempts */
 
 struct walk {
 	osm_subn_t *subn;
@@ -57,8 +57,8 @@ static bool list_nodes(struct walk *w)
 	w->node = calloc(cl_qmap_count(all) + 1, sizeof(*w->node));
 	if (!w->node)
 		return false;
-	for (cl_map_item_t *item = cl_qmap_head(all); item != cl_qmap_end(all); item = cl_qmap_next(item))
-		w->node[w->file.nodes++] = (osm_node_t *)item;
+	EACH_ITEM(osm_node_t, node, all)
+		w->node[w->file.nodes++] = node;
 	qsort(w->node, w->file.nodes, sizeof(*w->node), by_guid);
 	return true;
 }
@@ -235,15 +235,15 @@ static bool is_known(struct bridge *b, bool *wait, struct reason *why)
 
 static bool wait_and_copy(struct bridge *b, struct walk *w, struct reason *why)
 {
-	const struct timespec pause = {.tv_nsec = PAUSE};
-	const double end = clock_seconds() + PATIENCE;
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	const double end = clock_seconds() + PATIENCE_SECONDS;
 
 	for (;;) {
 		const enum held held = osm_try_lock(b);
 		bool known = false, good = false, wait = true;
 
 		if (held == BUSY) {
-			REASON_OF(why, "busy", "OpenSM has been busy with its routes for %d s; ask again", PATIENCE);
+			REASON_OF(why, "busy", "OpenSM has been busy with its routes for %d s; ask again", PATIENCE_SECONDS);
 		} else {
 			known = is_known(b, &wait, why);
 			good = known && copy(w, why);

@@ -142,16 +142,15 @@ struct lanes_count lanes_count_unconfirmed(const struct bridge *b)
 {
 	const struct osm_routing_engine *used = b->osm->routing_engine_used;
 	const struct install *i = used && used->context == b ? with_lanes(b) : NULL;
-	const cl_qmap_t *all = &b->osm->subn.sw_guid_tbl;
 	struct lanes_count count = {0};
 
-	for (cl_map_item_t *item = cl_qmap_head(all); i && item != cl_qmap_end(all);
-	     item = cl_qmap_next(item)) {
-		osm_node_t *node = ((osm_switch_t *)item)->p_node;
-		const unsigned ports = osm_node_get_num_physp(node);
+	if (!i)
+		return count;
+	EACH_SWITCH(sw, &b->osm->subn) {
+		const unsigned ports = osm_node_get_num_physp(sw->p_node);
 
 		for (unsigned out = 1; out < ports; out++) {
-			osm_physp_t *port = osm_node_get_physp_ptr(node, out);
+			osm_physp_t *port = osm_node_get_physp_ptr(sw->p_node, out);
 			const uint32_t tables = is_live(port) ? count_tables(i, port, out, ports) : 0;
 
 			count.tables += tables;
@@ -164,15 +163,13 @@ struct lanes_count lanes_count_unconfirmed(const struct bridge *b)
 /* Hashes everything that OpenSM knows of the lanes of the plugin's routes in force. */
 uint64_t lanes_digest(const struct bridge *b, uint64_t hash)
 {
-	const cl_qmap_t *all = &b->osm->subn.sw_guid_tbl;
-
-	for (cl_map_item_t *item = cl_qmap_head(all); with_lanes(b) && item != cl_qmap_end(all);
-	     item = cl_qmap_next(item)) {
-		const osm_node_t *node = ((const osm_switch_t *)item)->p_node;
-		const unsigned ports = osm_node_get_num_physp(node);
+	if (!with_lanes(b))
+		return hash;
+	EACH_SWITCH(sw, &b->osm->subn) {
+		const unsigned ports = osm_node_get_num_physp(sw->p_node);
 
 		for (unsigned out = 1; out < ports; out++) {
-			osm_physp_t *port = osm_node_get_physp_ptr((osm_node_t *)(uintptr_t)node, out);
+			osm_physp_t *port = osm_node_get_physp_ptr(sw->p_node, out);
 
 			for (unsigned in = 0; is_live(port) && in < ports; in++) {
 				uint64_t word;

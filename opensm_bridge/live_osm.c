@@ -80,9 +80,8 @@ static uint32_t read_switches(struct live *live, osm_switch_t **sw, osm_subn_t *
 {
 	uint32_t count = 0, ports = 0;
 
-	for (cl_map_item_t *item = cl_qmap_head(&subn->sw_guid_tbl);
-	     item != cl_qmap_end(&subn->sw_guid_tbl); item = cl_qmap_next(item))
-		sw[count++] = (osm_switch_t *)item;
+	EACH_SWITCH(item, subn)
+		sw[count++] = item;
 	qsort(sw, count, sizeof(*sw), by_guid);
 	for (uint32_t s = 0; s < count; s++) {
 		struct live_switch *to = &live->sw[s];
@@ -105,9 +104,7 @@ static uint32_t read_switches(struct live *live, osm_switch_t **sw, osm_subn_t *
 
 static void read_terminals(struct live *live, osm_switch_t **sw, osm_subn_t *subn)
 {
-	for (cl_map_item_t *item = cl_qmap_head(&subn->port_guid_tbl);
-	     item != cl_qmap_end(&subn->port_guid_tbl); item = cl_qmap_next(item)) {
-		osm_port_t *port = (osm_port_t *)item;
+	EACH_PORT(port, subn) {
 		osm_physp_t *far = port->p_physp ? port->p_physp->p_remote_physp : NULL;
 		struct live_terminal *to = &live->end[live->terminals];
 

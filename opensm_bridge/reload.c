@@ -12,7 +12,7 @@
 #include "bridge.h"
 #include "clock.h"
 
-#define POKE_INTERVAL 5 /* seconds: a sweep that was under way may have ignored the request */
+#define POKE_INTERVAL_SECONDS 5 /* seconds: a sweep that was under way may have ignored the request */
 
 /* The caller holds the mutex. */
 static bool may_start(struct bridge *b, struct reason *why)
@@ -47,7 +47,7 @@ static bool wait_for(struct bridge *b, uint64_t number)
 		/* Not while a slow engine works on the routing that was requested first, or a routing waits for it. */
 		if (b->building < number && !b->calling && clock_seconds() >= poke_at) {
 			state_request_routing(b);
-			poke_at = clock_seconds() + POKE_INTERVAL;
+			poke_at = clock_seconds() + POKE_INTERVAL_SECONDS;
 		}
 		state_wait(b, 1000);
 	}

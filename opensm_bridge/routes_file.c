@@ -70,11 +70,11 @@ static bool check_header(struct routes *r, struct reason *why)
 	return true;
 }
 
-static unsigned highest(const uint8_t *values, uint32_t count)
+static unsigned highest(const uint8_t *values, size_t count)
 {
 	unsigned most = 0;
 
-	for (uint32_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++)
 		most = values[i] > most ? values[i] : most;
 	return most;
 }
@@ -114,14 +114,6 @@ static bool ascending(const uint64_t *guids, uint32_t count)
 	return true;
 }
 
-static bool all_below(const uint8_t *values, size_t count, unsigned limit)
-{
-	for (size_t i = 0; i < count; i++)
-		if (values[i] >= limit)
-			return false;
-	return true;
-}
-
 static bool check_nodes(const struct routes *r, struct reason *why)
 {
 	if (!ascending(r->switch_guid, r->switches))
@@ -141,7 +133,7 @@ static bool check_cables(const struct routes *r, struct reason *why)
 {
 	const size_t ends = (size_t)r->switches * r->wide;
 
-	if (!all_below(r->senders, r->switches, 2))
+	if (highest(r->senders, r->switches) > 1)
 		REFUSE("a switch's senders are neither 0 nor 1");
 	for (size_t i = 0; i < ends; i++) {
 		const uint32_t far = r->far_ends[i] >> 8, port = r->far_ends[i] & 255;
@@ -180,16 +172,16 @@ static bool check_lanes(const struct routes *r, struct reason *why)
 {
 	const size_t hops = (size_t)r->switches * r->wide * r->wide;
 
-	if (r->hop_lanes && !all_below(r->hop_lanes, hops, r->lanes))
+	if (r->hop_lanes && highest(r->hop_lanes, hops) >= r->lanes)
 		REFUSE("an unused lane hop by hop");
 	if (!r->service_levels)
 		return true;
-	if (!all_below(r->service_levels, (size_t)r->offsets * r->switches * r->columns, 16))
+	if (highest(r->service_levels, (size_t)r->offsets * r->switches * r->columns) > 15)
 		REFUSE("a service level above 15");
 	for (unsigned sl = 0; sl < 16; sl++)
 		if (r->sl_to_vl[sl] >= r->lanes && r->sl_to_vl[sl] != ROUTES_DROPPED)
 			REFUSE("an SL maps to an unused lane");
-	if (!all_below(r->fallback_sl, r->offsets, 16))
+	if (highest(r->fallback_sl, r->offsets) > 15)
 		REFUSE("a fallback SL above 15");
 	return true;
 }

@@ -20,9 +20,9 @@
 #define THREADS 8
 #define REQUEST_SIZE 64
 #define ANSWER_SIZE 8192
-#define AWAIT 30 /* seconds that a client may wait for a call; then the answer is 0 */
-#define CALL_INTERVAL 20 /* ms between two looks for a call */
-#define CLIENT_PATIENCE 5000 /* ms that a client may take to send its request, or to read the answer */
+#define AWAIT_SECONDS 30 /* seconds that a client may wait for a call; then the answer is 0 */
+#define CALL_INTERVAL_MS 20 /* ms between two looks for a call */
+#define CLIENT_PATIENCE_MS 5000 /* ms that a client may take to send its request, or to read the answer */
 
 struct server {
 	struct bridge *bridge;
@@ -48,7 +48,7 @@ static bool read_request(const struct server *s, int client, char *request)
 {
 	size_t length = 0;
 
-	while (length < REQUEST_SIZE && ready(s, client, POLLIN, CLIENT_PATIENCE)) {
+	while (length < REQUEST_SIZE && ready(s, client, POLLIN, CLIENT_PATIENCE_MS)) {
 		const ssize_t got = recv(client, request + length, REQUEST_SIZE - length, 0);
 		char *end;
 
@@ -66,7 +66,7 @@ static bool read_request(const struct server *s, int client, char *request)
 
 static void send_answer(const struct server *s, int client, const char *text, size_t length)
 {
-	while (length && ready(s, client, POLLOUT, CLIENT_PATIENCE)) {
+	while (length && ready(s, client, POLLOUT, CLIENT_PATIENCE_MS)) {
 		const ssize_t sent = send(client, text, length, MSG_NOSIGNAL);
 
 		if (sent < 0)
@@ -76,14 +76,14 @@ static void send_answer(const struct server *s, int client, const char *text, si
 	}
 }
 
-/* Waits until a routing calls the agent, the client leaves, or AWAIT is over. True: answer the client. */
+/* Waits until a routing calls the agent, the client leaves, or AWAIT_SECONDS is over. True: answer the client. */
 static bool wait_for_call(const struct server *s, int client, unsigned answered, unsigned *number)
 {
 	struct pollfd wait[] = {{.fd = client, .events = POLLIN}, {.fd = s->stop, .events = POLLIN}};
-	const double end = clock_seconds() + AWAIT;
+	const double end = clock_seconds() + AWAIT_SECONDS;
 
 	while (!(*number = agent_call_number(s->bridge, answered)) && clock_seconds() < end) {
-		if (poll(wait, 2, CALL_INTERVAL) < 0 && errno != EINTR)
+		if (poll(wait, 2, CALL_INTERVAL_MS) < 0 && errno != EINTR)
 			return false;
 		if (wait[0].revents || wait[1].revents) /* it has left, or talks out of turn */
 			return false;

@@ -25,7 +25,7 @@
 #include "clock.h"
 #include "guid.h"
 
-#define LONGEST 64 /* hops of a route, before any of ours was in force */
+#define ASSUMED_HOPS 64 /* hops of a route, before any of ours was in force */
 
 static bool all_are(const uint8_t *block, uint8_t value)
 {
@@ -82,10 +82,9 @@ static bool make_room(struct bridge *b)
 	bool good;
 
 	/* OpenSM's map is sorted by GUIDs in network byte order, `known` by GUIDs in host byte order. */
-	for (cl_map_item_t *item = cl_qmap_head(&subn->sw_guid_tbl);
-	     guids && item != cl_qmap_end(&subn->sw_guid_tbl); item = cl_qmap_next(item)) {
-		const osm_switch_t *sw = (const osm_switch_t *)item;
-
+	EACH_SWITCH(sw, subn) {
+		if (!guids)
+			break;
 		guids[count++] = cl_ntoh64(osm_node_get_node_guid(sw->p_node));
 		lids = sw->lft_size > lids ? sw->lft_size : lids;
 	}
@@ -121,7 +120,7 @@ static double packet_life(const struct bridge *b)
 {
 	const double once = tables_head_of_queue(&b->osm->subn.opt);
 
-	return once < 0 ? HUGE_VAL : once * (2 + (b->longest ? b->longest : LONGEST));
+	return once < 0 ? HUGE_VAL : once * (2 + (b->longest ? b->longest : ASSUMED_HOPS));
 }
 
 void tables_look(struct bridge *b, enum look when)
@@ -139,9 +138,7 @@ void tables_look(struct bridge *b, enum look when)
 		known_forget_older(&b->known);
 	ages = b->known.ages;
 	b->known.ages = false;
-	for (cl_map_item_t *item = cl_qmap_head(&subn->sw_guid_tbl);
-	     item != cl_qmap_end(&subn->sw_guid_tbl); item = cl_qmap_next(item)) {
-		const osm_switch_t *sw = (const osm_switch_t *)item;
+	EACH_SWITCH(sw, subn) {
 		struct known_switch *known = known_of(b, sw);
 
 		if (when == LOOK_DISCOVERED && was_reset(sw)) {

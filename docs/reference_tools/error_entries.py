@@ -46,12 +46,17 @@ def error_entries() -> Iterator[ErrorEntry]:
 
 
 def _in_file(room: str, source: str) -> Iterator[ErrorEntry]:
-    calls = [
-        node.exc
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)
-    ]
+    calls = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            calls.append(node.exc)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "disk_errors":
+            calls.append(node)
     for call in sorted(calls, key=lambda call: call.lineno):
+        if ast.unparse(call.func) == "disk_errors":  # raises for its body
+            what, _, remedy = [*map(_text, call.args), ""][:3]
+            yield ErrorEntry(room, "InputError", f"{what} (…)", remedy)
+            continue
         kind = call.func.id if isinstance(call.func, ast.Name) else ""
         sentence = _text(call.args[0]) if kind in MEANINGS and call.args else ""
         if len(sentence.strip("… ;:")) > 8:

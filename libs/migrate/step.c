@@ -10,7 +10,7 @@
 #define INFORM_INTERVAL 10000 /* ms: an SM that was restarted has lost the subscription */
 #define INFORM_PATIENCE 4000  /* ms for the SA's answers: until then the kernel repeats what sa_inform() has sent */
 #define INFORM_RETRY 1000
-#define RETRY 10 /* ms after a failed operation on a queue pair, and between polls of umad2sim */
+#define RETRY_MS 10 /* ms after a failed operation on a queue pair, and between polls of umad2sim */
 
 void receive_notice(struct sar_migrate *m, const struct notice *notice)
 {
@@ -82,7 +82,7 @@ static void set_timer(struct sar_migrate *m, int64_t now)
 	if (m->sa)
 		earlier(&when, m->inform_at);
 	if (m->queue_pairs.pending || (m->sa && sa_fd(m->sa) < 0))
-		earlier(&when, now + RETRY);
+		earlier(&when, now + RETRY_MS);
 	when = when > now ? when : now + 1;
 	at.it_value.tv_sec = when / 1000;
 	at.it_value.tv_nsec = when % 1000 * 1000000;

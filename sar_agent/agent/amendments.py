@@ -43,7 +43,7 @@ class Amendments:
         self._refused: object = None
         """The amended tables that did not pass the checks, which are logged once."""
 
-    def follow(self, current: Current, site: Observation) -> tuple[Current, str]:
+    def adopt_repairs(self, current: Current, site: Observation) -> tuple[Current, str]:
         """With what is in force now, and why to wait with any decision: the manager is not done
         with its repair. Empty where there is nothing to wait for."""
         status, state, found = site.status, current.state, current.in_force

@@ -40,7 +40,7 @@ from sar_agent.keys.pool import KeyPool
 from sar_agent.keys.requests import KeyRequests
 from sar_agent.routing import load_engine
 from sar_agent.telemetry.metrics import Metrics
-from sar_agent.util.backoff import Backoff
+from sar_agent.util.pace import Backoff
 from sar_agent.util.problem_log import ProblemLog
 from sar_agent.util.unexpected_errors import UnexpectedErrors
 

@@ -69,7 +69,7 @@ class Committer:
             )
             self.publisher.rerouted(result.changed, sent)
         self.publisher.status(result.in_force.status)
-        self.publisher.metrics.generation_wanted.set(plan.generation)
+        self.publisher.metrics.generation_installed.set(plan.generation)
         way = f" ({how}: {why})" if how != "direct" else ""
         words = (
             f"generation {plan.generation} is in force, {result.changed.entries} entries in "

@@ -20,8 +20,7 @@ def counted_now(
     source = source or counter_source(config)
     if source is None:
         raise InputError(
-            "no counters are read",
-            remedy='set counters.source = "plugin", "prometheus" or "files"',
+            "no counters are read", remedy='set counters.source = "plugin", "prometheus" or "files"'
         )
     if site.in_force is None:
         raise WindowLeftOut("the routes in force are not known, so no load is predicted")

@@ -58,12 +58,7 @@ def run_passes(
         wake.set()
 
     agent = build_agent(
-        config,
-        manager,
-        daemon=True,
-        on_event=wake.set,
-        on_edit=touched,
-        metrics=metrics,
+        config, manager, daemon=True, on_event=wake.set, on_edit=touched, metrics=metrics
     )
     observer, events, pacing = agent.observer, agent.events, agent.pacing
     calls = RepairCalls(agent.manager, wake.set)
@@ -84,8 +79,8 @@ def run_passes(
         while not stop.is_set():
             signals.edited.clear()
             pacing.begin()
-            guard("events", lambda: observer.hints.add(events.inbox.take()), None)
-            call = calls.take()
+            guard("events", lambda: observer.hints.add(events.inbox.drain()), None)
+            call = calls.next_call()
             report = agent.pass_once(called=call > 0)
             calls.end(call)
             pacing.end()

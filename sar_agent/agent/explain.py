@@ -186,12 +186,7 @@ def _counted(config: Config, observed: Observation) -> tuple[str, F64 | None]:
 
 
 def _under(
-    fabric: Fabric,
-    mix: JobMix,
-    job: Job,
-    routes: Routes,
-    by_load: bool,
-    share: F64 | None = None,
+    fabric: Fabric, mix: JobMix, job: Job, routes: Routes, by_load: bool, share: F64 | None = None
 ) -> JobUnderRoutes:
     traffic = traffic_of(fabric, mix, routes)
     j = mix.jobs.index(job)

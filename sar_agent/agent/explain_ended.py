@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass
 from datetime import date
 from typing import Any
 
-from sar_agent.agent.job_days import DAYS, JobDay, JobDays, Tables
+from sar_agent.agent.job_days import KEPT_DAYS, JobDay, JobDays, Tables
 from sar_agent.config.model import Config
 from sar_agent.errors import InputError
 
-UNHINDERED = 1.01
+UNHINDERED_RATIO = 1.01
 """Times as long as alone, up to which a job did not wait for links."""
 
 
@@ -52,7 +52,7 @@ class EndedJob:
         for row in self.days:
             lines += self._day(row)
         means = [times for row in self.days if (times := row.mean("in_force"))]
-        if means and max(map(max, means)) < UNHINDERED:
+        if means and max(map(max, means)) < UNHINDERED_RATIO:
             lines.append("as far as routes go, no other job can have slowed it")
         lines.append(
             "times: how many times as long as alone its messages take while all jobs send as much "
@@ -96,8 +96,8 @@ def ended_job(config: Config, wanted: str) -> EndedJob:
     if not rows:
         raise InputError(
             f"no job {wanted} is running, and the history does not have it",
-            remedy=f"it has jobs of several hosts of the last {DAYS} days; `sar-agent explain` "
-            "takes a job's number as squeue prints it",
+            remedy=f"it has jobs of several hosts of the last {KEPT_DAYS} days; `sar-agent "
+            "explain` takes a job's number as squeue prints it",
         )
     run = [row for row in rows if row.start == rows[-1].start]
     users = _users(table, run) if config.agent.explain_names_users else {}

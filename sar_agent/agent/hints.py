@@ -20,8 +20,8 @@ from pydantic import BaseModel, ConfigDict
 from sar_agent.events.inbox import JobReport
 from sar_agent.events.message import RefusalReason
 from sar_agent.jobs.record import JobRecord
+from sar_agent.util.pace import steady_time
 from sar_agent.util.quota import Quota
-from sar_agent.util.steady_clock import steady_time
 from sar_agent.util.store import JsonStore
 
 SECONDS_UNSEEN = 60.0
@@ -76,7 +76,7 @@ class Hints:
             key = job, uid = report.job, report.uid
             if not report.traffic:
                 continue
-            if key not in self._hints and not self._certain(job, uid) and unseen.take(uid):
+            if key not in self._hints and not self._certain(job, uid) and unseen.try_add(uid):
                 sentence = f"uid {uid} has hints on {unseen.of[uid]} jobs that nobody knows"
                 self.refused(RefusalReason.TOO_MANY, sentence)
                 continue

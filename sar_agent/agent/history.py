@@ -97,7 +97,7 @@ class History(SqliteTable[Row]):
         """Add rows, and delete the oldest past `MOST_ROWS`."""
 
         def insert(base: sqlite3.Connection) -> None:
-            self.put(base, rows)
+            self.upsert(base, rows)
             base.execute(
                 "DELETE FROM decisions WHERE id <= (SELECT max(id) FROM decisions) - ?",
                 (MOST_ROWS,),

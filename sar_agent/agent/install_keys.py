@@ -3,13 +3,13 @@
 The engine's routes stay as they are, so a key costs none of a reroute's time. Keys are served in
 the agent's loop, between passes, so that two installs never run at once. A request that has to wait
 (its job is not in the queue yet, OpenSM has just started) waits here for at most
-`REQUEST_PATIENCE`. After that, and after any failure, the job is answered in a sentence that it
+`REQUEST_SECONDS`. After that, and after any failure, the job is answered in a sentence that it
 goes on with LID offset 0.
 
 Users decide how many requests there are, so a turn is bounded: one poll of the queue for all
-requests and `BUDGET` seconds to make keys; the rest waits for the next turn. A turn that used its
-whole budget is followed by a pause of the same length. An unforeseen exception ends the turn, not
-the agent.
+requests and `TURN_SECONDS` to make keys; the rest waits for the next turn. A turn that used all of
+that time is followed by a pause of the same length. An unforeseen exception ends the turn, not the
+agent.
 """
 
 from __future__ import annotations
@@ -39,25 +39,24 @@ from sar_agent.keys.requests import none
 from sar_agent.keys.tickets import Ticket
 from sar_agent.quality.channel_traffic import load_besides
 from sar_agent.routing.lid_offsets import FIRST_KEY
-from sar_agent.util.backoff import Backoff
 from sar_agent.util.lock_file import Lock
-from sar_agent.util.pace import Pace
+from sar_agent.util.pace import Backoff, Pace
 from sar_agent.util.unexpected_errors import UnexpectedErrors
 
 log = logging.getLogger(__name__)
-REQUEST_PATIENCE = 10.0
+REQUEST_SECONDS = 10.0
 """Seconds for which a request waits for its job to be in the queue, and for OpenSM to be ready."""
-LOCK_PATIENCE = 0.2
+LOCK_SECONDS = 0.2
 """Seconds to wait for the lock; while a person's rollback takes longer, keys wait."""
-BUDGET = 0.5
+TURN_SECONDS = 0.5
 """Seconds of a turn in which keys are made; at least one key is made."""
-POLL_PAUSE = 0.2
+LEAST_POLL_SECONDS = 0.2
 """Least seconds between two polls of the queue because of requests."""
-POLL_SHARE = 10.0
+POLL_PAUSE_RATIO = 10.0
 """Least ratio of that pause to the duration of the last poll: at most a tenth of the loop's time,
 and of slurmctld's, goes into polls that any user can cause."""
-OWED_PAUSE = 1.0
-LONGEST_PAUSE = 60.0
+RETRY_SECONDS = 1.0
+LONGEST_PAUSE_SECONDS = 60.0
 """Seconds until keys that could not be installed on a changed fabric are tried again; they double
 each time."""
 
@@ -70,7 +69,7 @@ class KeyInstaller:
         self.observer, self.clock = parts.observer, time.monotonic
         counter = parts.metrics.unexpected_errors
         self.unexpected = UnexpectedErrors(counter, lambda: self.clock())
-        self._backoff = Backoff(OWED_PAUSE, LONGEST_PAUSE, clock=lambda: self.clock())
+        self._backoff = Backoff(RETRY_SECONDS, LONGEST_PAUSE_SECONDS, clock=lambda: self.clock())
         self._pace = Pace(lambda: self.clock())
         self._polled = -math.inf
         """When the queue was last polled because of a request."""
@@ -101,12 +100,12 @@ class KeyInstaller:
             current = self._turn(tickets, current)
             self.unexpected.good("keys")
             end = self.clock()
-            if end - start >= BUDGET:  # the message server needs the interpreter, too
-                self._pace.put_off("turn", min(end - start, LONGEST_PAUSE))
+            if end - start >= TURN_SECONDS:  # the message server needs the interpreter, too
+                self._pace.put_off("turn", min(end - start, LONGEST_PAUSE_SECONDS))
         except Exception as error:
             self.unexpected.caught("keys", error)
             self._answer_error(tickets)
-            self.pool.requests.later(LONGEST_PAUSE)
+            self.pool.requests.later(LONGEST_PAUSE_SECONDS)
         return current
 
     def _answer_error(self, tickets: list[Ticket]) -> None:
@@ -124,7 +123,7 @@ class KeyInstaller:
                 requests.answer(ticket, none(requests.closed))
         elif tickets or self.pool.owed:
             try:
-                with Lock(self.config.agent.state_dir, "pass.lock", LOCK_PATIENCE):
+                with Lock(self.config.agent.state_dir, "pass.lock", LOCK_SECONDS):
                     current = self._serve(tickets, current)
             except SarError as error:
                 self._wait(tickets, str(error))
@@ -163,7 +162,7 @@ class KeyInstaller:
         if in_force is None:
             raise NotYet("routes for the changed fabric are being made")
         self.pool.resume(in_force.fabric, in_force.routes)
-        until = self.clock() + BUDGET
+        until = self.clock() + TURN_SECONDS
 
         def enough() -> bool:
             return self.clock() >= until
@@ -185,9 +184,9 @@ class KeyInstaller:
 
     def _wait(self, tickets: list[Ticket], why: str) -> None:
         """Leave the tickets for a later turn, but not for ever: then they are answered `why`."""
-        self.pool.requests.later(OWED_PAUSE)
+        self.pool.requests.later(RETRY_SECONDS)
         for ticket in tickets:
-            if self.pool.requests.age(ticket) >= REQUEST_PATIENCE:
+            if self.pool.requests.age(ticket) >= REQUEST_SECONDS:
                 self.pool.requests.answer(ticket, none(why))
 
     def _draft(
@@ -195,7 +194,7 @@ class KeyInstaller:
     ) -> KeyDraft | None:
         requests = self.pool.requests
         if record is None:
-            if requests.age(ticket) < REQUEST_PATIENCE:
+            if requests.age(ticket) < REQUEST_SECONDS:
                 return None
             if self._polled >= self.clock() - requests.age(ticket):
                 requests.answer(ticket, {"ok": False, "error": f"no job {ticket.job} is running"})
@@ -236,7 +235,7 @@ class KeyInstaller:
             return records
         good = self.observer.poll_queue()
         took = self.clock() - now
-        self._pace.put_off("poll", max(POLL_PAUSE, POLL_SHARE * took))
+        self._pace.put_off("poll", max(LEAST_POLL_SECONDS, POLL_PAUSE_RATIO * took))
         if not good:
             return records
         self._polled = now

@@ -1,4 +1,4 @@
-"""What is remembered of jobs: one row for each job and day, for the last `DAYS` days with jobs.
+"""What is remembered of jobs: one row for each job and day, for the last 30 days with jobs.
 
 `explain` of a job that has ended reads it, and `assess --history` what a week would have brought.
 Jobs of one host send nothing into the fabric and have no rows. A day is one of the host's calendar.
@@ -14,7 +14,7 @@ from typing import Literal
 
 from sar_agent.util.sqlite_file import HISTORY, SqliteTable
 
-DAYS = 30
+KEPT_DAYS = 30
 MOST_BYTES = 1 << 29
 """Above this size of the file, the oldest days go first, however few are left."""
 MOST_LEAVES = 24
@@ -111,7 +111,7 @@ class JobDays(SqliteTable[JobDay]):
         """Writes rows, in place of those with the same key, and deletes what is too old."""
 
         def replace(base: sqlite3.Connection) -> None:
-            self.put(base, rows)
+            self.upsert(base, rows)
             base.execute("CREATE INDEX IF NOT EXISTS job_days_of_job ON job_days (job)")
             _forget(base)
 
@@ -152,7 +152,7 @@ def _forget(base: sqlite3.Connection) -> None:
         return None if found is None else int(found)
 
     oldest = None
-    for _ in range(DAYS):
+    for _ in range(KEPT_DAYS):
         day = day_before(oldest)
         if day is None:
             break

@@ -29,7 +29,7 @@ from sar_agent.util.lock_file import Lock
 from sar_agent.util.stages import record_stages
 
 log = logging.getLogger(__name__)
-PASS_PATIENCE = 300.0
+ROLLBACK_SECONDS = 300.0
 """Seconds to wait for a person's rollback that is under way."""
 
 
@@ -51,7 +51,7 @@ class Agent(Parts):
         site: Observation | None = None
         try:
             with (
-                Lock(self.config.agent.state_dir, "pass.lock", PASS_PATIENCE),
+                Lock(self.config.agent.state_dir, "pass.lock", ROLLBACK_SECONDS),
                 record_stages(self.metrics.timed),
             ):
                 self.current, site, report = self._pass(self.current)
@@ -117,7 +117,7 @@ class Agent(Parts):
             )
         else:
             if current.state and self._installs:
-                self.metrics.generation_wanted.set(current.state.generation)
+                self.metrics.generation_installed.set(current.state.generation)
                 current = self.installed.recall(current, site.fabric)
             current = self.publisher.planned(current, site.fabric, site.mix)
             if postponed:
@@ -161,7 +161,7 @@ class Agent(Parts):
 
     def _follow_repairs(self, current: Current, site: Observation) -> tuple[Current, str]:
         """Go on from tables that the manager has repaired, or say why to wait for it."""
-        followed, wait = self.amendments.follow(current, site)
+        followed, wait = self.amendments.adopt_repairs(current, site)
         if followed is not current and followed.plan:
             self.publisher.new_plan(followed.plan)
             self.pool.adopt_repaired(site.fabric, followed.plan.routes)
@@ -173,7 +173,7 @@ class Agent(Parts):
         planned = current.planned.made if current.planned else None
         made = planned if obstacle else current.state
         hold = made.hold if made and not obstacle else None
-        self.metrics.held.set(bool(hold and hold.active(time.time())))
+        self.metrics.rollback_hold.set(bool(hold and hold.active(time.time())))
         observed = ObservedState(
             site.records,
             site.fabric.digest,

@@ -20,7 +20,7 @@ from sar_agent.install.subnet_manager import SubnetManager
 from sar_agent.install.transit import Transit
 from sar_agent.keys.pool import KeyPool
 from sar_agent.telemetry.metrics import Metrics
-from sar_agent.util.backoff import Backoff
+from sar_agent.util.pace import Backoff
 from sar_agent.util.problem_log import ProblemLog
 from sar_agent.util.unexpected_errors import UnexpectedErrors
 

@@ -69,24 +69,24 @@ class Publisher:
     def passed(self, report: Report) -> None:
         """A pass has ended."""
         now = time.time()
-        self.metrics.last_pass.set(now)
+        self.metrics.last_pass_timestamp_seconds.set(now)
         if report.ok:
-            self.metrics.last_success.set(now)
+            self.metrics.last_success_timestamp_seconds.set(now)
 
     def sources(self, observer: SiteObserver) -> None:
         """Whether Slurm and the fabric could be read, and when."""
         self.metrics.slurm_reachable.set(not observer.queue.problem)
-        self.metrics.slurm_read.set(observer.queue.at)
-        self.metrics.fabric_read.set(observer.fabric.at)
+        self.metrics.slurm_read_timestamp_seconds.set(observer.queue.at)
+        self.metrics.fabric_read_timestamp_seconds.set(observer.fabric.at)
 
     def observation(self, site: Observation) -> None:
         """Status, sizes and the map of jobs."""
         self.status(site.status)
-        self.metrics.jobs.set(len(site.mix.jobs))
+        self.metrics.multi_switch_jobs.set(len(site.mix.jobs))
         self.metrics.unknown_hosts.set(len(site.unknown_hosts))
-        self.metrics.switches.set(site.fabric.switches)
-        self.metrics.terminals.set(site.fabric.terminals)
-        self.metrics.channels.set(int(site.fabric.channel_up.sum()))
+        self.metrics.fabric_switches.set(site.fabric.switches)
+        self.metrics.fabric_terminals.set(site.fabric.terminals)
+        self.metrics.fabric_channels.set(int(site.fabric.channel_up.sum()))
         self.job_map(site.records)
 
     def job_map(self, records: tuple[JobRecord, ...]) -> None:
@@ -133,10 +133,10 @@ class Publisher:
 
     def rerouted(self, changed: TableChanges, sl2vl_tables: int | None) -> None:
         """A plan came into force because of a decision; `sl2vl_tables` were sent with it."""
-        self.metrics.sl2vl_tables.set(sl2vl_tables or 0)
-        self.metrics.entries_changed.set(changed.entries)
-        self.metrics.entries_changed_sum.inc(changed.entries)
-        self.metrics.blocks_changed.set(changed.blocks)
+        self.metrics.last_reroute_sl2vl_tables.set(sl2vl_tables or 0)
+        self.metrics.last_reroute_entries_changed.set(changed.entries)
+        self.metrics.lft_entries_changed.inc(changed.entries)
+        self.metrics.last_reroute_blocks_changed.set(changed.blocks)
 
     def _measure(
         self,

@@ -42,7 +42,7 @@ class RepairCalls:
         """Listen no longer."""
         self._ended.set()
 
-    def take(self) -> int:
+    def next_call(self) -> int:
         """The number of the call that the next pass is to answer; 0 for none."""
         if not self.pending:
             return 0

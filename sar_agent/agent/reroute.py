@@ -120,7 +120,7 @@ def _steps(
     with updates.under_way(choice, examined.generation):
         result = transit.bring(examined, before, whole=choice.whole)
     after = State.before_install(plan, parts.config.agent.engine, host_sets(site.records))
-    phases = updates.take_summary()
+    phases = updates.pop_summary()
     current = replace(current, shelter=shelter)
     return parts.committer.record(
         current, result, after, entry, how=choice.how.value, why=choice.why, phases=phases
@@ -154,7 +154,7 @@ def _failed(parts: Parts, error: SarError, entry: HistoryEntry, site: Observatio
         parts.backoff.failed(planning_basis(site))
         if isinstance(error, CheckFailed):
             parts.metrics.check_failures.inc()
-        jobs, phases = len(site.records), parts.updates.take_summary()
+        jobs, phases = len(site.records), parts.updates.pop_summary()
         parts.committer.decisions.add(entry, result, jobs=jobs, phases=phases, message=str(error))
     return Report(result, f"{entry.why}; {error}", entry.reason)
 

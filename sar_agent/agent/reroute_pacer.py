@@ -29,7 +29,7 @@ TOO_LITTLE = "other routes would gain too little; waiting for more to change"
 STAY = frozenset({Reason.JOBS, Reason.TOPOLOGY})
 """Those of them for which the routes in force stay where a plan is no better."""
 AS_GOOD = "the last routes serve these jobs as well as other ones would; they stay"
-PHASES = 1.01
+PHASES_RATIO = 1.01
 """How many times the phase contention of a plan routes that are as good may have."""
 
 LOOK, QUIET, BURST, AGAIN, REST, STALE = "look", "quiet", "burst", "again", "rest", "stale"
@@ -163,7 +163,7 @@ class Pacing:
         most = self.config.target * self._peak(plan.measures)
         if self.config.objective == "load":
             most = max(1.0, most)
-        phases = PHASES * plan.measures.phase_contention_mean
+        phases = PHASES_RATIO * plan.measures.phase_contention_mean
         return self._peak(before) <= most and before.phase_contention_mean <= phases
 
 

@@ -129,14 +129,14 @@ class Updates:
                     )
                     how = UpdateMethod.DIRECT
             if how is not UpdateMethod.FIVE_PHASE:
-                self.five_phase.take_summary()  # an earlier run is not this decision's
+                self.five_phase.pop_summary()  # an earlier run is not this decision's
             yield
         if how is not UpdateMethod.FIVE_PHASE:  # which counts its runs itself
             self.metrics.updates.labels(how.value, "installed").inc()
 
-    def take_summary(self) -> dict[str, Any] | None:
+    def pop_summary(self) -> dict[str, Any] | None:
         """The five-phase update that the last decision made, if it did; returned once."""
-        summary = self.five_phase.take_summary()
+        summary = self.five_phase.pop_summary()
         return asdict(summary) if summary.update else None
 
     def end_run(self) -> str:

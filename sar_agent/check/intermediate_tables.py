@@ -25,7 +25,7 @@ from sar_agent.check.table_sets import Pair, TableEntries, TableSets
 from sar_agent.check.walk import FINE, Planes, trace
 from sar_agent.fabric.model import U8, Bool
 
-MOST_TRIES, HOPELESS = 2000, 200
+MOST_UNIONS, HOPELESS_UNIONS = 2000, 200
 """Unions that are searched for a loop: over all stages, and in a stage where each had a loop."""
 
 
@@ -41,7 +41,7 @@ def find_intermediate_tables(
     """
     broken = sets.dead(sets.old.egress, changed)
     now, tables, left = sets.old, list[TableEntries](), changed.copy()
-    tries = MOST_TRIES
+    tries = MOST_UNIONS
     while left.any() and len(tables) < most:
         then = _next_tables(sets, now, left, outcome)
         union = sets.planes()
@@ -79,7 +79,7 @@ def _movable(
     """(bool[O, D], those of `trees` that can move together; the number of tries left). Their
     dependencies are then in `union`."""
     moved = np.zeros(pair[0].egress.shape[:2], np.bool_)
-    waiting, hopeless = [trees], tries - HOPELESS
+    waiting, hopeless = [trees], tries - HOPELESS_UNIONS
     while waiting and tries > 0 and (moved.any() or tries > hopeless):
         group = waiting.pop()
         which = np.zeros_like(moved)
@@ -99,7 +99,7 @@ def _single_entries(
     """(tables in which as many entries of `trees` as possible have moved, those nearest to their
     destinations first; the number of tries left)."""
     then = TableEntries(now.egress.copy(), now.level.copy())
-    hopeless, any_moved = tries - HOPELESS, False
+    hopeless, any_moved = tries - HOPELESS_UNIONS, False
     for o, d in trees:
         then.level[o, d] = sets.new.level[o, d]
         differ = np.flatnonzero(then.egress[o, d] != sets.new.egress[o, d])

@@ -51,7 +51,6 @@ class Check(Protocol):
         The routes have passed the built-in checks: every pair is reached and hosts close no credit
         loop. Their tables are read-only.
         """
-        ...
 
 
 def registered_findings(fabric: Fabric, routes: Routes) -> tuple[Finding, ...]:

@@ -69,8 +69,7 @@ class Wiring(NamedTuple):
     @property
     def live(self) -> Bool:
         """bool[S, P]: ports with a live cable to a switch."""
-        live: Bool = self.following[:, :-1] < self.switches
-        return live
+        return self.following[:, :-1] < self.switches
 
 
 def wiring_of(fabric: Fabric, lanes: int = 1, hop_lane: U8 | None = None) -> Wiring:
@@ -162,5 +161,4 @@ def led_to(fabric: Fabric, switches: Bool) -> Bool:
 def free_ports(fabric: Fabric, wiring: Wiring) -> Bool:
     """bool[S, P]: ports without a live cable to a switch; hosts may be attached there."""
     ports = np.arange(int(wiring.ports))
-    free: Bool = ~wiring.live & (ports > 0) & (ports <= fabric.switch_ports[:, None])
-    return free
+    return ~wiring.live & (ports > 0) & (ports <= fabric.switch_ports[:, None])

@@ -55,8 +55,7 @@ def anonymize(
         Path | None, typer.Option("--routes", help="forwarding tables, as for `measure`")
     ] = None,
     topology: Annotated[
-        Path | None,
-        typer.Option("--topology-conf", help="Slurm's topology.conf or topology.yaml"),
+        Path | None, typer.Option("--topology-conf", help="Slurm's topology.conf or topology.yaml")
     ] = None,
     key: Annotated[
         str,

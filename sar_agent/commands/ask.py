@@ -1,4 +1,4 @@
-"""`status`, `history`, `explain`: they show what the agent knows and change nothing."""
+"""`status`, `history`, `explain`, `counters`: they show what the agent knows and change nothing."""
 
 from __future__ import annotations
 
@@ -154,3 +154,15 @@ def _gain(before: dict[str, Any] | None, after: dict[str, Any] | None) -> str:
         f"largest load {change('load_max', '.2f')}, "
         f"one message at a time {change('phase_contention_mean', '.2f')} times as long"
     )
+
+
+def counters(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> None:
+    """Compare the bytes that links carried with the predicted loads, over the last window."""
+    from sar_agent.agent.build import build_site
+    from sar_agent.agent.counted_now import counted_now
+    from sar_agent.config.model import load_config
+    from sar_agent.counters.last_window import comparison_words
+
+    settings = load_config(config)
+    comparison, _ = counted_now(settings, build_site(settings).observer.observe())
+    print_answer(comparison.json(), comparison_words(comparison), as_json=as_json)

@@ -23,7 +23,7 @@ from sar_agent.commands.inputs import (
     read_fabric,
 )
 
-FINDINGS_SHOWN, LINKS_SHOWN = 20, 10
+SHOWN_FINDINGS, SHOWN_LINKS = 20, 10
 
 
 @with_host_options
@@ -50,7 +50,7 @@ def cables(
     if as_json:
         print_json(report.json())
         return
-    typer.echo(report.words(len(report.findings) + len(changes or ()) if every else FINDINGS_SHOWN))
+    typer.echo(report.words(len(report.findings) + len(changes or ()) if every else SHOWN_FINDINGS))
     note_assumed(dumps)
 
 
@@ -94,7 +94,7 @@ def link(
     if as_json:
         print_json({"links": [each.json() for each in found], "assumed": dumps.assumed})
         return
-    shown = found if every else found[:LINKS_SHOWN]
+    shown = found if every else found[:SHOWN_LINKS]
     typer.echo("\n".join(each.words() for each in shown))
     if len(found) > len(shown):
         typer.echo(f"and {len(found) - len(shown)} more cables (--all)")

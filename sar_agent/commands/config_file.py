@@ -6,21 +6,13 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sar_agent.commands.inputs import (
-    CONFIG_PATH,
-    ConfigOption,
-    JsonOption,
-    print_answer,
-)
+from sar_agent.commands.inputs import CONFIG_PATH, ConfigOption, JsonOption, print_answer
 from sar_agent.commands.program import Program
 
 if TYPE_CHECKING:
     from sar_agent.config.model import Config
 
-app = Program(
-    name="config",
-    help="Test a configuration file, or print the settings in use.",
-)
+app = Program(name="config", help="Test a configuration file, or print the settings in use.")
 
 
 @app.command()

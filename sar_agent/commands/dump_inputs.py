@@ -21,8 +21,7 @@ TodayOption = Annotated[
     typer.Option("--routes", help="the tables in force: opensm-lfts.dump, as for `measure`"),
 ]
 AssumedOption = Annotated[
-    str,
-    typer.Option("--engine", help="without --routes: the engine whose routes are assumed"),
+    str, typer.Option("--engine", help="without --routes: the engine whose routes are assumed")
 ]
 CountersOption = Annotated[
     list[str] | None,

@@ -31,10 +31,7 @@ WaitOption = Annotated[
     ),
 ]
 
-app = Program(
-    name="key",
-    help="Routing keys: separate routes for a job that declares its traffic.",
-)
+app = Program(name="key", help="Routing keys: separate routes for a job that declares its traffic.")
 
 
 @app.command()

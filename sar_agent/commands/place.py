@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sar_agent.reports.placement import Placer
     from sar_agent.slurm.sinfo import FreeNodes
 
-SHOWN, LINKS_SHOWN = 10, 3
+SHOWN_JOBS, SHOWN_LINKS = 10, 3
 QUEUE = "JobID:|,State:|,NodeList:|,SchedNodes:|,UserName:|,StartTime:|"
 """squeue's columns that hold the nodes of running jobs and those planned for pending ones."""
 
@@ -94,11 +94,11 @@ def place(
             print_json(spread_json(spread, later))
         else:
             lines = [f"on more switches than needed: {len(spread)} of {len(dumps.records)} jobs"]
-            lines += [f"  {job.words()}" for job in spread[: len(spread) if every else SHOWN]]
-            if len(spread) > SHOWN and not every:
-                lines.append(f"  and {len(spread) - SHOWN} more (--all)")
+            lines += [f"  {job.words()}" for job in spread[: len(spread) if every else SHOWN_JOBS]]
+            if len(spread) > SHOWN_JOBS and not every:
+                lines.append(f"  and {len(spread) - SHOWN_JOBS} more (--all)")
             lines.append(f"pending, with nodes planned for them: {len(later)}")
-            lines += [f"  {job.words(len(job.shared) if every else LINKS_SHOWN)}" for job in later]
+            lines += [f"  {job.words(len(job.shared) if every else SHOWN_LINKS)}" for job in later]
             typer.echo("\n".join(lines))
     note_assumed(dumps)
 

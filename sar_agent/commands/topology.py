@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from sar_agent.fabric.model import Fabric
 
 app = Program(
-    name="topology",
-    help="Compare Slurm's topology file with the fabric, or generate one.",
+    name="topology", help="Compare Slurm's topology file with the fabric, or generate one."
 )
 
 

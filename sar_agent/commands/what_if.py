@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sar_agent.reports.what_if import WhatIf
     from sar_agent.routing.engine import Engine
 
-SHOWN = 10
+SHOWN_FAILURES = 10
 
 
 @with_host_options
@@ -108,6 +108,6 @@ def _ranked(dumps: SiteDumps, engine: Engine, as_json: bool) -> None:
         ("all hosts of jobs stay without", [each for each in routed if not each.harm[0]]),
     ):
         if some:
-            typer.echo("\n  ".join([f"{head}:", *(each.line() for each in some[:SHOWN])]))
+            typer.echo("\n  ".join([f"{head}:", *(each.line() for each in some[:SHOWN_FAILURES])]))
     unproved = sum(not each.proved for each in routed)
     typer.echo(f"{unproved} of {len(routed)} without proved routes" if unproved else "all proved")

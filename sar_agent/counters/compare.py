@@ -100,8 +100,7 @@ def average_ranks(values: NDArray[np.float64]) -> F64:
     """
     _, place, count = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(count)
-    ranks: F64 = (last - (count - 1) / 2)[place]
-    return ranks
+    return (last - (count - 1) / 2)[place]
 
 
 def rank_correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float | None:
@@ -188,10 +187,7 @@ def _comparable(
 
 
 def compare_jobs(
-    fabric: Fabric,
-    window: CounterWindow | None,
-    predicted: F64,
-    traffic: Traffic,
+    fabric: Fabric, window: CounterWindow | None, predicted: F64, traffic: Traffic
 ) -> tuple[JobCompared, ...]:
     """The jobs of `traffic` with their links; without a window, nothing of them is counted."""
     share = window.share if window else np.zeros(fabric.channels)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from sar_agent.counters.readings import MOST_PORTS, WORD, PortReadings
-from sar_agent.errors import InputError
-from sar_agent.fabric.opensm_file import AGAIN, HEADER, read_plugin_file, sealed_counts
+from sar_agent.fabric.opensm_file import HEADER, read_plugin_file, require_sound, sealed_counts
 
 _PORT_BYTES = 66
 _DATA, _WAITS, _STUCK = 1, 2, 4
@@ -30,12 +30,7 @@ def decode_counters(image: bytes, name: str = "OpenSM's counters") -> PortReadin
     small = np.frombuffer(image, np.uint8, 2 * ports, at + 64 * ports).reshape(2, ports)
     guid, sent, received, _, _, waits = wide.astype(np.uint64)
     age, window, wait_window, sweeps = narrow
-    port, flags = small
-
-    def require(holds: object, what: str) -> None:
-        if not holds:
-            raise InputError(f"damaged: {what}", file=name, remedy=AGAIN)
-
+    (port, flags), require = small, partial(require_sound, name)
     ascending = (guid[1:] > guid[:-1]) | ((guid[1:] == guid[:-1]) & (port[1:] > port[:-1]))
     require(ascending.all(), "ports are not ascending")
     require((flags < 8).all(), "an unknown flag")

@@ -1,4 +1,4 @@
-"""The load that was predicted for a window of the past.
+"""What held during a window of the past: the predicted load, and whether anything changed.
 
 Jobs come and go and routes change while ports count, so the loads of all passes within the window
 are averaged, each for as long as it held.
@@ -7,6 +7,7 @@ are averaged, each for as long as it held.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,7 @@ from sar_agent.fabric.model import F64
 
 MOST_LOADS = 64
 """Loads that are remembered; of more, the oldest are forgotten."""
-COVERED = 0.9
+COVERED_SHARE = 0.9
 """Share of a window for which loads must be known."""
 
 
@@ -59,10 +60,43 @@ class PredictedLoads:
                 known += seconds
             if held.begin <= begin:
                 break
-        if total is None or known < COVERED * (end - begin):
+        if total is None or known < COVERED_SHARE * (end - begin):
             raise WindowLeftOut(
                 f"loads were predicted for {known:.0f} s of a window of {end - begin:.0f} s only; "
                 "the window is left out"
             )
-        mean: F64 = np.divide(total, known)
-        return mean
+        return np.divide(total, known)
+
+
+MOST_MOMENTS = 4096
+"""Changes that are remembered; of more, the oldest are forgotten."""
+
+
+@dataclass
+class _Span:
+    begin: float
+    end: float
+    what: Hashable
+
+
+class SteadySpans:
+    """What passes saw, by `time.monotonic`. What two passes in a row saw alike is taken to have
+    held between them; so a job that came and went between two passes is missed."""
+
+    def __init__(self) -> None:
+        self._spans: deque[_Span] = deque(maxlen=MOST_MOMENTS)
+
+    def add(self, now: float, what: Hashable | None) -> None:
+        """A pass at `now` saw `what`; None where it is not known."""
+        last = self._spans[-1] if self._spans else None
+        if last is not None and what is not None and last.what == what:
+            last.end = now
+        else:
+            self._spans.append(_Span(now, now, what))
+
+    def over(self, begin: float, end: float) -> Hashable | None:
+        """What held from `begin` to `end`; None where it changed, or is not known."""
+        for span in reversed(self._spans):
+            if span.begin <= begin:
+                return span.what if span.end >= end else None
+        return None

@@ -48,10 +48,7 @@ SERIES: dict[Series, SeriesNames] = {
             "infiniband_switch_port_receive_data_bytes_total",
             "infiniband_hca_port_receive_data_bytes_total",
         ),
-        (
-            "infiniband_switch_port_transmit_wait_total",
-            "infiniband_hca_port_transmit_wait_total",
-        ),
+        ("infiniband_switch_port_transmit_wait_total", "infiniband_hca_port_transmit_wait_total"),
         "guid",
         "port",
         1,

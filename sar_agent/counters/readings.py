@@ -82,8 +82,7 @@ class PortTotals:
 def place_key(guid: U64, port: I32) -> U64:
     """uint64[P]: equal for equal ports. Two ports share a key only if the difference of their GUIDs
     is one of 255 numbers of 63 bits."""
-    mixed: U64 = guid * np.uint64(0x9E3779B97F4A7C15) + port.astype(np.uint64)
-    return mixed
+    return guid * np.uint64(0x9E3779B97F4A7C15) + port.astype(np.uint64)
 
 
 def index_of(values: NDArray[np.generic], wanted: NDArray[np.generic]) -> NDArray[np.int64]:

@@ -58,9 +58,7 @@ def counter_source(config: Config) -> CounterSource | None:
             return PluginCounters(PluginClient(opensm.plugin_socket, opensm.load_deadline_seconds))
         case "prometheus":
             return PrometheusCounters(
-                counters.prometheus_url,
-                counters.prometheus_series,
-                counters.window_seconds,
+                counters.prometheus_url, counters.prometheus_series, counters.window_seconds
             )
         case "files":
             return FileCounters(counters.files)

@@ -16,17 +16,17 @@ from sar_agent.counters.readings import PortReadings, WindowLeftOut, index_of, p
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import F64, U64, Bool
 
-MISSING = 1 / 3
+MISSING_SHARE = 1 / 3
 """Share of live links without a counter from which a window is left out."""
-WRONG = 1 / 20
+WRONG_SHARE = 1 / 20
 """The same for links whose counter is wrong in one way."""
 OLD_AFTER_LENGTHS = 3.0
 """A window that ended more than this many of its lengths ago (and a minute) is left out."""
 EXCESS_SHARE = 0.05
 """A port may count this much more than it can carry: windows are not exact."""
-UNLIKE = 0.5
+UNLIKE_RATIO = 0.5
 """The ends of a cable count unlike each other if one has less than this share of the other."""
-IDLE = 0.02
+IDLE_SHARE = 0.02
 """Share of a link's speed below which its two ends are not compared."""
 
 Rows = NDArray[np.int64]
@@ -83,7 +83,7 @@ def align(fabric: Fabric, readings: PortReadings) -> CounterWindow:
             return
         first = fabric.channel_name(int(places[0]))
         sentence = f"{what} on {len(places)} of {len(live)} links, such as {first}"
-        if len(places) > max(1.0, WRONG * len(live)):
+        if len(places) > max(1.0, WRONG_SHARE * len(live)):
             raise WindowLeftOut(f"{readings.source}: {sentence}; the window is left out")
         notes.append(f"{sentence}; left out")
         known[places] = False
@@ -97,7 +97,7 @@ def align(fabric: Fabric, readings: PortReadings) -> CounterWindow:
     leave_out(known & above, "the counter jumped by more than the link can carry")
     leave_out(_unlike(fabric, readings, row, known, room), "the two ends of a cable count unlike")
     absent = len(live) - int(known.sum())
-    if absent > MISSING * len(live):
+    if absent > MISSING_SHARE * len(live):
         raise WindowLeftOut(
             f"{readings.source}: the counters of {absent} of {len(live)} links are missing"
             + (f" ({notes[0]})" if notes else _first_missing(fabric, live, known))
@@ -142,8 +142,7 @@ def _fits(readings: PortReadings, seconds: float, age: float) -> Bool:
     """bool[P]: whether a port's window is the one that most ports have."""
     late = np.abs(readings.age - age) > 0.5 * seconds
     other = np.abs(readings.seconds - seconds) > 0.5 * seconds
-    fits: Bool = ~(late | other)
-    return fits
+    return ~(late | other)
 
 
 def _switches(fabric: Fabric, readings: PortReadings) -> Rows:
@@ -176,8 +175,7 @@ def _unlike(fabric: Fabric, readings: PortReadings, row: Rows, known: Bool, room
     sent = readings.sent[np.maximum(row, 0)].astype(np.float64)
     received = readings.received[np.maximum(far, 0)].astype(np.float64)
     low, high = np.minimum(sent, received), np.maximum(sent, received)
-    wrong: Bool = both & (high > IDLE * room) & (low < UNLIKE * high)
-    return wrong
+    return both & (high > IDLE_SHARE * room) & (low < UNLIKE_RATIO * high)
 
 
 def _terminal_share(fabric: Fabric, readings: PortReadings, fits: Bool) -> F64:

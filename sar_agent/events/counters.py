@@ -19,7 +19,7 @@ from sar_agent.events.message import Message, RefusalReason
 from sar_agent.util.unexpected_errors import UnexpectedErrors
 
 log = logging.getLogger(__name__)
-PAUSE = 10.0
+LOG_PAUSE_SECONDS = 10.0
 """Seconds between two log lines for the same reason."""
 
 
@@ -29,19 +29,15 @@ class MessageMetrics(Protocol):
     @property
     def unexpected_errors(self) -> prometheus_client.Counter:
         """Unexpected errors, by the place that caught them."""
-        ...
 
     def expect_messages(self, events: Iterable[str]) -> None:
         """These events may arrive."""
-        ...
 
     def message_accepted(self, event: str, transport: str, delay: float | None) -> None:
         """A message was accepted, `delay` seconds after it was sent."""
-        ...
 
     def message_refused(self, reason: RefusalReason) -> None:
         """A message was refused."""
-        ...
 
 
 class MessageCounters:
@@ -75,8 +71,8 @@ class MessageCounters:
         with self._lock:
             self._refused[reason.value] += 1
             count, now = self._refused[reason.value], self._clock()
-            last, count_then = self._logged.get(reason, (now - PAUSE, 0))
-            due = now - last >= PAUSE
+            last, count_then = self._logged.get(reason, (now - LOG_PAUSE_SECONDS, 0))
+            due = now - last >= LOG_PAUSE_SECONDS
             if due:
                 self._logged[reason] = now, count
         self._metrics.message_refused(reason)

@@ -35,12 +35,10 @@ class MessageHandler(Protocol):
     @property
     def models(self) -> Mapping[str, type[Message]]:
         """The model of each event, by name."""
-        ...
 
     def handle(self, message: Message, uid: int) -> Mapping[str, Any]:
         """Handles a message, quickly, and returns the fields of the answer beside `ok`. Raises
         `MessageRefused`, which is counted; an answer with an `ok` of its own is not a refusal."""
-        ...
 
 
 class JobEvents:

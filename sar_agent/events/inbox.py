@@ -30,7 +30,7 @@ class JobReport:
 
 
 class Inbox:
-    """Safe from any thread. `wake` is called when the first event arrives after a `take`."""
+    """Safe from any thread. `wake` is called when the first event arrives after a `drain`."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Inbox:
             now, before = self._clock(), self._times
             self._times = (before[0] if before else now, now)
             known = self._reports.get(key)
-            full = self._room.take(uid) if known is None else None
+            full = self._room.try_add(uid) if known is None else None
             if not full:
                 earlier = known.traffic if known else None
                 self._reports[key] = JobReport(event.job, uid, traffic or earlier)
@@ -70,7 +70,7 @@ class Inbox:
         """When the first and the last waiting event arrived, in monotonic seconds."""
         return self._times
 
-    def take(self) -> tuple[JobReport, ...]:
+    def drain(self) -> tuple[JobReport, ...]:
         """Removes and returns all reports. The queue must be read after this call, not before."""
         with self._lock:
             reports, self._reports, self._times = self._reports, {}, None

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 
-A_SECOND = 500.0
+TOKENS_A_SECOND = 500.0
 """Tokens added to a bucket in a second; a short message takes one."""
 BUCKET_SIZE = 5000.0
 """Capacity of a bucket: the thousand processes of a job may send at once."""
@@ -25,7 +25,7 @@ class TokenBuckets:
 
     def __init__(
         self,
-        a_second: float = A_SECOND,
+        a_second: float = TOKENS_A_SECOND,
         burst: float = BUCKET_SIZE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:

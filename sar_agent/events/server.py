@@ -42,7 +42,7 @@ BACKLOG = 4096
 """Connections in the kernel's queue."""
 LONGEST_PATH = 107
 """Bytes in the path of a Unix socket."""
-PLACES = 400
+MOST_CONNECTIONS = 400
 """Connections at a time, well below the 1,024 files that a service may open."""
 MOST_LINES = 2000
 """Lines that wait for a worker, at most."""
@@ -53,7 +53,7 @@ Origin = str | int
 """A network address, or a uid of this machine."""
 SWITCH_INTERVAL = 0.0005
 """Seconds after which a thread gives the interpreter to another one."""
-CROWDED = 0.1
+CROWDED_SECONDS = 0.1
 """Seconds after which a silent connection is closed if all places are taken."""
 
 
@@ -142,7 +142,7 @@ class MessageServer:
         listeners: list[socket.socket],
         *,
         patience: float = 0.5,
-        places: int = PLACES,
+        places: int = MOST_CONNECTIONS,
     ) -> None:
         self.dispatcher, self.patience = dispatcher, patience
         self._listeners = listeners
@@ -187,7 +187,7 @@ class MessageServer:
     def submit(self, connection: Connection, line: bytes) -> None:
         """Queues a line for a worker, which answers it."""
         lines = self._signed if line.startswith(CREDENTIAL) else self._unsigned
-        if full := lines.room.take(connection.origin):
+        if full := lines.room.try_add(connection.origin):
             why = (RefusalReason.FULL, "too many messages are waiting")
             if full is Bound.ONE:
                 many = f"too many messages from {connection.origin} are waiting"
@@ -258,7 +258,7 @@ class MessageServer:
             self._cut_silent(self.patience)
 
     def _free_a_place(self) -> bool:
-        return self._cut_silent(min(CROWDED, self.patience), most=1, spare=True)
+        return self._cut_silent(min(CROWDED_SECONDS, self.patience), most=1, spare=True)
 
     def _limit_origin(self, new: Connection) -> None:
         """Closes the oldest silent connection of an origin that has half of the places."""
@@ -271,7 +271,9 @@ class MessageServer:
                 old.abort()
                 return
 
-    def _cut_silent(self, silence: float, most: int = PLACES, *, spare: bool = False) -> bool:
+    def _cut_silent(
+        self, silence: float, most: int = MOST_CONNECTIONS, *, spare: bool = False
+    ) -> bool:
         """Closes up to `most` connections that were opened `silence` seconds ago and have sent no
         complete line; with `spare`, not those of root and SlurmUser, if the kernel tells."""
         until = time.monotonic() - silence

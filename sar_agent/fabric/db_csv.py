@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.cabling import assemble
@@ -31,7 +30,6 @@ from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.model import Fabric
 from sar_agent.fabric.node_records import NodeRecord, PortRecord
 from sar_agent.fabric.rates import parse_rate
-from sar_agent.util.text_files import source_text
 
 _COLUMNS = {
     "NODES": ("NODEGUID", "NODETYPE", "NUMPORTS", "NodeDesc", "PortGUID", "LocalPortNum"),
@@ -50,26 +48,12 @@ _DOWN = 1
 """PortState of a port that is down (IBA, 14.2.5.6)."""
 
 
-class DbCsv:
-    """The fabric format `db_csv`."""
-
-    def recognises(self, text: str) -> bool:
-        return bool(SEEN.search(text))
-
-    def read(self, text: str, name: str, mapper: HostMapper | None) -> Fabric:
-        return read_db_csv(text, mapper, name=name)
-
-
-def read_db_csv(
-    source: str | Path, mapper: HostMapper | None = None, *, name: str = "ibdiagnet2.db_csv"
-) -> Fabric:
-    """The fabric of a file, or of text (a string with line ends in it; `name` is for messages).
-    `Fabric.notes` has what was passed over.
+def read_db_csv(text: str, name: str = "file", mapper: HostMapper | None = None) -> Fabric:
+    """The fabric of the text; `name` is for messages. `Fabric.notes` has what was passed over.
 
     Raises `InputError` for a file without nodes or links, and for one that ends in the middle of
     the three sections.
     """
-    text, name = source_text(source, name)
     sections = read_sections(text, _COLUMNS)
     if sections.cut in _COLUMNS:
         raise InputError(sections.notes()[0], file=name, remedy=AGAIN)
@@ -83,6 +67,15 @@ def read_db_csv(
     if not sections.rows["PORTS"]:
         notes.append("it has no section PORTS: speeds and LIDs are not known")
     return assemble(name, list(nodes.nodes.values()), mapper, notes=notes, remedy=AGAIN)
+
+
+class DbCsv:
+    """The fabric format `db_csv`."""
+
+    def recognises(self, text: str) -> bool:
+        return bool(SEEN.search(text))
+
+    read = staticmethod(read_db_csv)
 
 
 def _require(what: str, there: bool, sections: Sections, name: str) -> None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.cabling import assemble
 from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.model import Fabric
 from sar_agent.fabric.node_records import AGAIN, parse_lines
-from sar_agent.util.text_files import source_text
 
 _SEEN = re.compile(
     r"^[ \t]*(?:# Topology file: generated on|switchguid=0x[0-9a-f]+\()", re.MULTILINE
@@ -20,6 +18,26 @@ _BY_HAND = re.compile(r'^Switch\s*\d+\s*"[^"\n]+"\s*#\s*"[^\n]*"[ \t]*\n\[', re.
 networks for ibsim do not."""
 
 
+def read_ibnetdiscover(text: str, name: str = "file", mapper: HostMapper | None = None) -> Fabric:
+    """The fabric of the text; `name` is for messages.
+
+    The text may be what a terminal or a page shows: without tabs, indented, with prompts. A node's
+    GUID is the one of its id in quotes, as in cables and tables, also where chassis print another.
+    A host without a usable description is named by its node id, `H-0002c90300080e84`; routers
+    (`Rt`) and aggregation nodes are terminals of kind OTHER. `Fabric.notes` lists what was
+    corrected or left out.
+
+    Raises `InputError` for text that is not ibnetdiscover's output, is cut short, or contradicts
+    itself.
+    """
+    nodes, notes = parse_lines(text, name, strict=True)
+    if not nodes:
+        raise InputError("this is not ibnetdiscover output: no node in it", file=name, remedy=AGAIN)
+    if not any(node.kind == "H" for node in nodes):
+        raise InputError("no host in it: the file is cut short", file=name, remedy=AGAIN)
+    return assemble(name, nodes, mapper, notes=notes, remedy=AGAIN)
+
+
 class Ibnetdiscover:
     """The fabric format `ibnetdiscover`."""
 
@@ -27,29 +45,4 @@ class Ibnetdiscover:
         seen = _SEEN.search(text)
         return bool(seen and (seen[0].lstrip()[0] == "#" or not _BY_HAND.search(text)))
 
-    def read(self, text: str, name: str, mapper: HostMapper | None) -> Fabric:
-        return read_ibnetdiscover(text, mapper, name=name)
-
-
-def read_ibnetdiscover(
-    source: str | Path, mapper: HostMapper | None = None, *, name: str = "ibnetdiscover output"
-) -> Fabric:
-    """The fabric of a file, or of text (a string with line ends in it; `name` is for messages).
-
-    The text may be what a terminal or a page shows: without tabs, indented, with Windows' line
-    ends, a byte-order mark, prompts and colours; the file may be gzipped. A node's GUID is the one
-    of its id in quotes, as in cables and tables, also where chassis print another. A host without
-    a usable description is named by its node id, `H-0002c90300080e84`; routers (`Rt`) and
-    aggregation nodes are terminals of kind OTHER. `Fabric.notes` lists what was corrected or left
-    out.
-
-    Raises `InputError` for text that is not ibnetdiscover's output, is cut short, or contradicts
-    itself.
-    """
-    text, name = source_text(source, name)
-    nodes, notes = parse_lines(text, name, strict=True)
-    if not nodes:
-        raise InputError("this is not ibnetdiscover output: no node in it", file=name, remedy=AGAIN)
-    if not any(node.kind == "H" for node in nodes):
-        raise InputError("no host in it: the file is cut short", file=name, remedy=AGAIN)
-    return assemble(name, nodes, mapper, notes=notes, remedy=AGAIN)
+    read = staticmethod(read_ibnetdiscover)

@@ -30,7 +30,7 @@ from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.model import Fabric, Kind
 from sar_agent.fabric.node_records import EXTRAS, NodeRecord, PortRecord, parse_lines
 from sar_agent.fabric.rates import parse_rate, rate_name
-from sar_agent.util.text_files import source_text, write_text
+from sar_agent.util.text_files import write_text
 
 _HEADER = re.compile(r'^(?:Switch|Hca|Ca)\s*\d+\s*"', re.MULTILINE)
 _DEFAULT_RATE = parse_rate("4xSDR")
@@ -50,26 +50,13 @@ _EXTRAS: dict[str, type] = {
 }
 
 
-class IbsimNet:
-    """The fabric format `net`."""
-
-    def recognises(self, text: str) -> bool:
-        return bool(_HEADER.search(text))
-
-    def read(self, text: str, name: str, mapper: HostMapper | None) -> Fabric:
-        return read_ibsim_net(text, mapper, name=name)
-
-
-def read_ibsim_net(
-    source: str | Path, mapper: HostMapper | None = None, *, name: str = "ibsim network"
-) -> Fabric:
-    """The fabric of a file, or of text (a string with line ends in it).
+def read_ibsim_net(text: str, name: str = "file", mapper: HostMapper | None = None) -> Fabric:
+    """The fabric of the text; `name` is for messages.
 
     Hand-written files may leave out GUIDs (then counted up, as ibsim does), descriptions (then the
     id), LIDs, width and speed (then 4xSDR, ibsim's default). `include`, `module` and aliases are
     refused. Raises `InputError`.
     """
-    text, name = source_text(source, name)
     nodes, notes = parse_lines(text, name, strict=False)
     if not nodes:
         raise InputError("no node in it: this is not an ibsim network", file=name)
@@ -80,6 +67,15 @@ def read_ibsim_net(
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InputError(f"bad #sar comment ({error!r})", file=name, line=node.line) from error
     return assemble(name, nodes, mapper, notes=notes, default_rate=_DEFAULT_RATE)
+
+
+class IbsimNet:
+    """The fabric format `net`."""
+
+    def recognises(self, text: str) -> bool:
+        return bool(_HEADER.search(text))
+
+    read = staticmethod(read_ibsim_net)
 
 
 def _apply_extras(node: NodeRecord, by_id: dict[str, NodeRecord]) -> None:

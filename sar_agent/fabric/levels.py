@@ -1,10 +1,17 @@
-"""The levels of switches: their distance from the hosts."""
+"""The levels of switches, which are their distance from the hosts, and islands.
+
+Leaves that reach each other over switches of the first levels are one island there. Each level's
+islands are unions of those of the level below; Slurm's topology file has them.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sar_agent.fabric.components import components_below
 from sar_agent.fabric.model import U8, Fabric
 
 
@@ -26,3 +33,16 @@ def levels_above(fabric: Fabric, leaves: NDArray[np.integer]) -> U8:
         level[new] = hops
     level[level == 255] = 0
     return level
+
+
+def islands_of(fabric: Fabric, leaves: list[int]) -> Iterator[list[list[int]]]:
+    """For each level of switches, from the leaves on: the islands, in the order of their first
+    leaves, each in the order of `leaves`."""
+    level = levels_of(fabric)
+    for highest in range(int(level.max()) + 1):
+        component = components_below(fabric, level, highest)
+        islands: dict[int, list[int]] = {}
+        for leaf in leaves:
+            if level[leaf] <= highest:
+                islands.setdefault(int(component[leaf]), []).append(leaf)
+        yield list(islands.values())

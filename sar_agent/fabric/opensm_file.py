@@ -12,6 +12,7 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -106,12 +107,7 @@ def decode_opensm_fabric(
 
 def _file_arrays(image: bytes, name: str) -> _FileArrays:
     """The file's arrays. Raises `InputError` where a rule of FABRIC.md is broken."""
-    sizes = _sizes(image, name)
-
-    def require(holds: object, what: str) -> None:
-        if not holds:
-            raise InputError(f"damaged: {what}", file=name, remedy=AGAIN)
-
+    sizes, require = _sizes(image, name), partial(require_sound, name)
     arrays = _arrays(image, sizes)
     node_guid, port_guid = next(arrays), next(arrays)
     port_node, link_from, link_to, port_lid, node_type, node_ports, name_length = (
@@ -149,6 +145,12 @@ def _file_arrays(image: bytes, name: str) -> _FileArrays:
         port_guid, port_node, number, np.where(port_lid <= MAX_LID, port_lid, 0), lmc,
         (state & _UNHEALTHY) == 0, rate, np.stack([link_from, link_to]),
     )  # fmt: skip
+
+
+def require_sound(name: str, holds: object, what: str) -> None:
+    """Raises `InputError` for the file `name` where a rule of its format does not hold."""
+    if not holds:
+        raise InputError(f"damaged: {what}", file=name, remedy=AGAIN)
 
 
 def _sizes(image: bytes, name: str) -> _Sizes:

@@ -27,16 +27,6 @@ _SEEN = re.compile(rf"^\s*{_SIDE}\s+\d+x\s", re.MULTILINE)
 _LETTER = {"CA": "H", "SW": "S", "RT": "R", "??": "R"}
 
 
-class PortList:
-    """The fabric format `ports`."""
-
-    def recognises(self, text: str) -> bool:
-        return bool(_SEEN.search(text))
-
-    def read(self, text: str, name: str, mapper: HostMapper | None) -> Fabric:
-        return read_port_list(text, name, mapper)
-
-
 def read_port_list(text: str, name: str, mapper: HostMapper | None = None) -> Fabric:
     """The fabric of the text; `name` is for messages. Lines of another form are left out, and
     counted in a note. Raises `InputError` where there is no cable, or sides contradict."""
@@ -68,6 +58,15 @@ def read_port_list(text: str, name: str, mapper: HostMapper | None = None) -> Fa
         raise InputError("no cable in it", file=name, remedy=AGAIN)
     notes = not_understood(foreign)
     return assemble(name, list(nodes.values()), mapper, notes=notes, remedy=AGAIN)
+
+
+class PortList:
+    """The fabric format `ports`."""
+
+    def recognises(self, text: str) -> bool:
+        return bool(_SEEN.search(text))
+
+    read = staticmethod(read_port_list)
 
 
 def _names(text: str) -> tuple[str, str]:

@@ -14,16 +14,15 @@ from typing import Protocol
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.dragonfly import dragonfly_fabric
+from sar_agent.fabric.grids import hyperx_fabric, torus_fabric
 from sar_agent.fabric.hostnames import HostMapper
-from sar_agent.fabric.hyperx import hyperx_fabric
 from sar_agent.fabric.model import Fabric
 from sar_agent.fabric.slimfly import slimfly_fabric
 from sar_agent.fabric.standins import standin_fabric
-from sar_agent.fabric.torus import torus_fabric
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.util.extensions import extension_names, extensions, load_point
 from sar_agent.util.other_files import other_file
-from sar_agent.util.text_files import first_readable, read_text
+from sar_agent.util.text_files import first_readable, normal_lines, read_text
 
 GROUP = "sar_agent.fabric_formats"
 GENERATORS = {
@@ -59,12 +58,10 @@ class FabricFormat(Protocol):
 
     def recognises(self, text: str) -> bool:
         """Whether `text` looks like this format; `read` may still refuse it."""
-        ...
 
     def read(self, text: str, name: str, mapper: HostMapper | None) -> Fabric:
         """The fabric of `text`, which ends in a newline; `name` is the file or the command, for
         messages; `mapper` leads from node descriptions to hosts. Raises `InputError`."""
-        ...
 
 
 def load_fabric(spec_or_path: str | Path, mapper: HostMapper | None = None) -> Fabric:
@@ -102,11 +99,13 @@ def _of_file(path: Path, mapper: HostMapper | None) -> Fabric:
 
 def parse_fabric(text: str, name: str, mapper: HostMapper | None = None) -> Fabric:
     """The fabric of a file's text, or of a command's output; it ends in a newline, and `name` is
-    the file or the command, for messages.
+    the file or the command, for messages. Windows' line ends, byte-order marks and the colours of a
+    terminal may be in it.
 
     The formats are asked in the order of their names; the first that recognises the text reads it.
     Raises `InputError` where no format recognises the text, or its reader refuses it.
     """
+    text = normal_lines(text)
     broken = []
     for point in extensions(GROUP):
         try:

@@ -20,7 +20,7 @@ from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.model import I32, Fabric
 from sar_agent.fabric.node_records import BadLine, NodeRecord, PortRecord, few_bad_lines
 from sar_agent.fabric.rates import LANE_RATE, parse_rate, rate_name
-from sar_agent.util.text_files import source_text, write_text
+from sar_agent.util.text_files import write_text
 
 AGAIN = "have OpenSM write it again (SIGHUP) and copy it when it is done"
 
@@ -38,26 +38,13 @@ _SPD = {speed: number for number, speed in _SPEED.items()} | {"FDR10": "10"}
 _LIVE = ("ACT", "INI", "ARM")
 
 
-class SubnetLst:
-    """The fabric format `subnet.lst`."""
-
-    def recognises(self, text: str) -> bool:
-        return bool(_FIRST_SIDE.search(text))
-
-    def read(self, text: str, name: str, mapper: HostMapper | None) -> Fabric:
-        return read_subnet_lst(text, mapper, name=name)
-
-
-def read_subnet_lst(
-    source: str | Path, mapper: HostMapper | None = None, *, name: str = "subnet.lst"
-) -> Fabric:
-    """The fabric of a file, or of text (a string with line ends in it).
+def read_subnet_lst(text: str, name: str = "file", mapper: HostMapper | None = None) -> Fabric:
+    """The fabric of the text; `name` is for messages.
 
     Links that are not ACT, INI or ARM are down. A few lines of another format are passed over with
     a note. Raises `InputError` for many, for one at the end, and for a file with only some links in
     both directions (it was cut short). A file with each link once is accepted.
     """
-    text, name = source_text(source, name)
     nodes: dict[str, NodeRecord] = {}
     order: dict[str, NodeRecord] = {}  # by first line of their own
     ends: dict[tuple[str, int], PortRecord] = {}
@@ -100,6 +87,15 @@ def read_subnet_lst(
     for (ident, _), end in (mirrored | ends).items():
         nodes[ident].ends.append(end)
     return assemble(name, list((order | nodes).values()), mapper, notes=notes, remedy=AGAIN)
+
+
+class SubnetLst:
+    """The fabric format `subnet.lst`."""
+
+    def recognises(self, text: str) -> bool:
+        return bool(_FIRST_SIDE.search(text))
+
+    read = staticmethod(read_subnet_lst)
 
 
 def _side(

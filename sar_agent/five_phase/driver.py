@@ -83,22 +83,18 @@ class UpdateCounts(Protocol):
     @property
     def subscribers(self) -> Gauge:
         """Number of subscribers."""
-        ...
 
     @property
     def update_phase(self) -> Gauge:
         """Index of the phase in `Phase`."""
-        ...
 
     @property
     def update_phase_seconds(self) -> Histogram:
         """Durations, by phase."""
-        ...
 
     @property
     def updates(self) -> Counter:
         """Updates, by method and result."""
-        ...
 
 
 class FivePhase:
@@ -179,7 +175,7 @@ class FivePhase:
         self.problems.problem("run", unfinished.why)
         return unfinished
 
-    def take_summary(self) -> RunSummary:
+    def pop_summary(self) -> RunSummary:
         """The last run, once: afterwards the summary is empty."""
         summary, self.summary = self.summary, RunSummary()
         return summary

@@ -16,6 +16,7 @@ import logging
 import os
 import threading
 from collections.abc import Collection, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from sar_agent.five_phase.messages import Phase
 from sar_agent.five_phase.protocol import CoordinatorState, Member
 from sar_agent.util.owned_files import PRIVATE
 from sar_agent.util.store import JsonStore
-from sar_agent.util.text_files import unwritable, write_text
+from sar_agent.util.text_files import CHECK_DISK, disk_errors, write_text
 
 log = logging.getLogger(__name__)
 FORMER_LINES = 4096
@@ -105,10 +106,8 @@ class CoordinatorStorage:
             file, size = self._file, self._size
             if self._synced == size or file < 0:
                 return
-            try:
+            with self._writing():
                 os.fdatasync(file)
-            except OSError as error:
-                raise unwritable(self.members, error) from error
             self._synced = size
 
     def _append(self, lines: list[str], after: CoordinatorState) -> None:
@@ -116,15 +115,18 @@ class CoordinatorStorage:
             self._write_all(after)
             return
         data = "".join(lines).encode()
-        try:
-            written = os.write(self._file, data)
-            if written < len(data):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        except OSError as error:
-            self._cut_partial_line()
-            raise unwritable(self.members, error) from error
+        with self._writing():
+            try:
+                if os.write(self._file, data) < len(data):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            except OSError:
+                self._cut_partial_line()
+                raise
         self._size += len(data)
         self._lines += len(lines)
+
+    def _writing(self) -> AbstractContextManager[None]:
+        return disk_errors("cannot be written", self.members, CHECK_DISK)
 
     def _cut_partial_line(self) -> None:
         try:
@@ -138,11 +140,9 @@ class CoordinatorStorage:
         with self._syncing:
             write_text(self.members, "".join(lines) + "\n", PRIVATE)
             self._close()
-            try:
+            with self._writing():
                 self._file = os.open(self.members, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
                 self._size = self._synced = os.fstat(self._file).st_size
-            except OSError as error:
-                raise unwritable(self.members, error) from error
         self._lines = len(lines)
 
     def _close(self) -> None:

@@ -99,8 +99,7 @@ class Subscribers:
             if isinstance(message, Acknowledgement):
                 if known is None:
                     raise MessageRefused(
-                        RefusalReason.NOT_ALLOWED,
-                        f"subscriber {name} is unknown; subscribe again",
+                        RefusalReason.NOT_ALLOWED, f"subscriber {name} is unknown; subscribe again"
                     )
                 if message.offset != (message.phase == "unpath"):
                     raise MessageRefused(

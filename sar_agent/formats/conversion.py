@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.align import align
 from sar_agent.fabric.model import U8
+from sar_agent.formats.guid_tables import by_destination
 from sar_agent.formats.routes_file import DROPPED, NO_SWITCH, RoutesFile
-from sar_agent.formats.table_order import by_destination
 from sar_agent.routing.routes import NO_ROUTE, Routes
 
 EVERY_LEVEL = 0xFFFF

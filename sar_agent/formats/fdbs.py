@@ -27,7 +27,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.cabling import MAX_LID
 from sar_agent.fabric.lids import assign_lids
 from sar_agent.fabric.model import U8
-from sar_agent.formats.lfts_dump import SAME_TIME, join_lids
+from sar_agent.formats.guid_tables import SAME_TIME, join_lids
 from sar_agent.routing.routes import NO_ROUTE, Routes
 from sar_agent.util.text_files import passed_over, read_text
 

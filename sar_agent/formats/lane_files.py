@@ -20,7 +20,7 @@ from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8, Bool
 from sar_agent.formats.fdbs import lids_of
-from sar_agent.formats.lfts_dump import SAME_TIME
+from sar_agent.formats.guid_tables import SAME_TIME
 from sar_agent.routing.routes import Routes
 from sar_agent.util.text_files import read_text
 

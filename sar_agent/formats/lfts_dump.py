@@ -9,40 +9,33 @@ offsets 0, 1 … A text of 20 million entries is scanned by a kernel in one pass
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.align import Nodes, align
 from sar_agent.fabric.cabling import MAX_LID
 from sar_agent.fabric.lids import assign_lids
-from sar_agent.fabric.model import U8, U64
+from sar_agent.fabric.model import U8
+from sar_agent.formats.guid_tables import DumpUnfinished, GuidTables, join_lids
 from sar_agent.formats.high_ports import require_high_ports
 from sar_agent.formats.port_lines import PortLines
-from sar_agent.formats.table_order import by_destination
 from sar_agent.routing.routes import NO_ROUTE, Routes
 from sar_agent.util.kernels import kernel, kernel_part
 from sar_agent.util.text_files import read_text
 
-MOST_UNKNOWN = 0.1
-"""Destinations that the fabric does not have, as a share of those it has; more are refused."""
-SAME_TIME = "take the fabric and its tables at the same time"
-Lines = NDArray[np.int64]
 HEAD = b"Unicast lids"
 _HEAD, _GUID, _PORTGUID, _END = (
     np.frombuffer(word, np.uint8) for word in (HEAD, b" guid 0x", b" portguid 0x", b"lids dumped")
 )
 _VALID = np.frombuffer(b"valid ", np.uint8)
-# What dump_fts and ibroute say of LIDs that no port of their scan has, and of invalid ones (-a).
-_ILLEGAL, _NO_INFO, _PATH = (
+_NAMELESS = tuple(
     np.frombuffer(word, np.uint8)
     for word in (b"illegal port)", b"node info not available", b"(path #")
 )
+"""What dump_fts and ibroute say of LIDs without a port in their scan, and of invalid ones (-a)."""
 _PROBLEMS = (
     "",
     "an entry before the first switch",
@@ -59,124 +52,8 @@ _PROBLEMS = (
 )
 
 
-class DumpUnfinished(InputError):
-    """The text is cut short, or of another format: perhaps it is being written."""
-
-
-@dataclass(frozen=True, eq=False)
-class GuidTables:
-    """Forwarding tables of switches, without a fabric to put them on."""
-
-    file: Path | str
-    nodes: Nodes
-    """Each in ascending order; destinations are ports of hosts, and switches."""
-    port: U8
-    """uint8[O, S, D]: egress port by LID offset, switch and destination; 255: no route."""
-    switch_line: Lines
-    """int64[S]: where each is in the file."""
-    destination_line: Lines
-    """int64[D]: where each is first."""
-    left_out: tuple[tuple[int, str], ...] = ()
-    """Line and reason of each destination of which the text does not say which port it is."""
-
-    @property
-    def lmc(self) -> int:
-        """OpenSM's LMC."""
-        return (len(self.port) - 1).bit_length()
-
-    @property
-    def highest_port(self) -> int:
-        """0 without a route."""
-        return int(self.port.max(initial=0, where=self.port != NO_ROUTE))
-
-    @property
-    def hca_ports(self) -> int:
-        """Destinations that are no switches with a table."""
-        return len(np.setdiff1d(*self.nodes))
-
-    def entries_missing_in(self, found: GuidTables) -> int:
-        """How many of these entries `found` does not have, of each switch and destination that
-        both know; LID offsets beyond these repeat offset 0. Tables that share nothing differ."""
-        at = align(self.nodes, found.nodes)
-        if not (len(at.ours_s) and len(at.ours_d)):
-            return max(1, int(self.port.size))
-        count = 0
-        for offset, table in enumerate(found.port):
-            wanted, have = at.shared(self.port[offset if offset < len(self.port) else 0], table)
-            count += int(np.count_nonzero((wanted != have) & (wanted != NO_ROUTE)))
-        return count
-
-    def on(
-        self,
-        fabric: Fabric,
-        engine: str = "opensm",
-        *,
-        whole: bool = True,
-        strict: bool = False,
-        remedy: str = SAME_TIME,
-        say: Callable[[str], None] | None = None,
-    ) -> Routes:
-        """The tables on the indices of `fabric`. Switches and destinations that only one of them
-        has get no route; `say` is told of destinations that are left out. Raises `DumpUnfinished`
-        where they have none of its switches, with `whole` also where a live one has no table, and
-        with `strict` where they have switches or (with `remedy`) more than a few destinations that
-        it does not have."""
-
-        def bad(what: str, line: int | None = None, remedy: str = SAME_TIME) -> DumpUnfinished:
-            return DumpUnfinished(what, file=self.file, line=line, remedy=remedy)
-
-        at = align(fabric.nodes, self.nodes)
-        if not len(at.ours_s):
-            remedy = "give the dump of this fabric's OpenSM"
-            raise bad(f"it has none of the switches of {fabric.name}", None, remedy)
-        others = np.setdiff1d(np.arange(len(self.nodes.switches)), at.theirs_s)
-        if strict and len(others):
-            first = others[self.switch_line[others].argmin()]
-            what = f"switch 0x{int(self.nodes.switches[first]):016x} is not in {fabric.name}"
-            raise bad(what, int(self.switch_line[first]))
-        self._leave_out(fabric, at.theirs_d, bad, remedy, strict=strict, say=say)
-        missing = np.setdiff1d(np.flatnonzero(fabric.switch_up), at.ours_s)
-        if whole and len(missing):
-            name, guid = fabric.switch_name[missing[0]], fabric.switch_guid[missing[0]]
-            raise bad(f'no table of switch "{name}" (0x{guid:016x}) of {fabric.name}')
-        egress = by_destination(self.port, fabric, at, NO_ROUTE)
-        own = np.arange(fabric.switches)
-        egress[:, fabric.terminals + own, own] = 0
-        return Routes(engine=engine, fabric_digest=fabric.digest, egress=egress)
-
-    def _leave_out(
-        self,
-        fabric: Fabric,
-        known: Lines,
-        bad: Callable[[str, int, str], DumpUnfinished],
-        remedy: str,
-        *,
-        strict: bool,
-        say: Callable[[str], None] | None,
-    ) -> None:
-        others = np.setdiff1d(np.arange(len(self.nodes.destinations)), known)
-        count = len(others) + len(self.left_out)
-        if not count or not (strict or say):
-            return
-        lines, guids = self.destination_line[others], self.nodes.destinations[others]
-        unknown = [*self.left_out]
-        if len(others):
-            first = lines.argmin()
-            what = f"port 0x{int(guids[first]):016x} is not in {fabric.name}"
-            unknown.append((int(lines[first]), what))
-        line, what = min(unknown)
-        if strict and count > max(1.0, MOST_UNKNOWN * fabric.destinations):
-            raise bad(what, line, remedy)
-        if say:
-            these = "1 destination was" if count == 1 else f"{count} destinations were"
-            say(f"{self.file}: {these} left out, the first in line {line}: {what}")
-
-
 def read_lfts_dump(
-    path: str | Path,
-    fabric: Fabric,
-    strict: bool = False,
-    say: Callable[[str], None] | None = None,
+    path: str | Path, fabric: Fabric, strict: bool = False, say: Callable[[str], None] | None = None
 ) -> Routes:
     """The tables on the indices of `fabric`; a dump has no service levels.
 
@@ -217,43 +94,6 @@ def parse_tables(data: bytes, file: Path | str, *, named: bool = False) -> GuidT
     nameless = np.flatnonzero(nameless_line)
     left_out = ((int(nameless_line[lid]), f"no `portguid` for LID {lid}") for lid in nameless)
     return replace(tables, left_out=tuple(left_out))
-
-
-def join_lids(
-    file: Path | str,
-    switch_guid: U64,
-    lid_guid: U64,
-    ports: U8,
-    switch_line: Lines,
-    lid_line: Lines,
-) -> GuidTables:
-    """Tables from uint64[S], the GUID of each LID's port (uint64[L]; 0: none) and uint8[S, L], with
-    the lines where switches and LIDs are first. Raises `DumpUnfinished` where a switch occurs
-    twice."""
-    guids, rank = np.unique(switch_guid, return_index=True)
-    if len(guids) < len(switch_guid):
-        again = int(np.setdiff1d(np.arange(len(switch_guid)), rank)[0])
-        raise DumpUnfinished(
-            f"switch 0x{int(switch_guid[again]):016x} occurs twice",
-            file=file,
-            line=int(switch_line[again]),
-            remedy="write it again",
-        )
-    lids = np.flatnonzero(lid_guid)
-    destinations, column = np.unique(lid_guid[lids], return_inverse=True)
-    order = np.argsort(column, kind="stable")  # LIDs of a destination, ascending
-    first = np.searchsorted(column[order], np.arange(len(destinations)))
-    offset = np.arange(len(order)) - first[column[order]]
-    offsets = int(offset.max(initial=0)) + 1
-    table = np.full((offsets, len(guids), len(destinations)), NO_ROUTE, np.uint8)
-    ports = ports[rank]
-    for number in range(offsets):
-        chosen = order[offset == number]
-        table[number][:, column[chosen]] = ports[:, lids[chosen]]
-        # A switch without enhanced port 0 has one LID, whatever the LMC.
-        table[number] = np.where(table[number] == NO_ROUTE, table[0], table[number])
-    lines = lid_line[lids[order[first]]] if len(order) else lid_line[:0]
-    return GuidTables(file, Nodes(destinations, guids), table, switch_line[rank], lines)
 
 
 def lfts_text(
@@ -377,11 +217,10 @@ def _scan(
                 if lid_guid[lid] == 0:
                     lid_guid[lid], lid_line[lid] = guid, line
             elif named:
-                if (
-                    _find(text, at, end, _ILLEGAL) < 0
-                    and _find(text, at, end, _NO_INFO) < 0
-                    and _find(text, at, end, _PATH) < 0
-                ):
+                said = False
+                for word in _NAMELESS:
+                    said = said or _find(text, at, end, word) >= 0
+                if not said:
                     return 11, line, lid, 0
                 if nameless_line[lid] == 0:
                     nameless_line[lid] = line

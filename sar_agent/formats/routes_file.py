@@ -23,7 +23,7 @@ from sar_agent.errors import InputError
 from sar_agent.fabric.align import Nodes
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.util.owned_files import READABLE
-from sar_agent.util.text_files import write_bytes
+from sar_agent.util.text_files import disk_errors, write_bytes
 
 MAGIC, HEADER_SIZE = b"SARROUTE", 128
 VERSION = 4
@@ -210,11 +210,8 @@ def read_routes_file(path: str | Path) -> RoutesFile:
 
 def read_image(path: str | Path, size: int = -1) -> bytes:
     """The file's first `size` bytes, or all. Raises `InputError` where it cannot be read."""
-    try:
-        with Path(path).open("rb") as file:
-            return file.read(size)
-    except OSError as error:
-        raise InputError(f"cannot read the routes file: {error.strerror}", file=path) from error
+    with disk_errors("cannot be read", Path(path)), Path(path).open("rb") as file:
+        return file.read(size)
 
 
 def read_generation(path: str | Path) -> int:
@@ -263,10 +260,7 @@ def decode(image: bytes, file: str | Path | None = None) -> RoutesFile:
         (flags & ~(HOPS | HAD | NUMBERS) == 0, f"unknown flags {flags:#x}"),
         (1 + (flags & HOPS) <= lanes <= MAX_LANES, f"{lanes} virtual lanes"),
         (name is not None, "bad engine name"),
-        (
-            sections == len(_ids(flags, lanes)),
-            f"{sections} sections for {lanes} virtual lanes",
-        ),
+        (sections == len(_ids(flags, lanes)), f"{sections} sections for {lanes} virtual lanes"),
         (zlib.crc32(memoryview(image)[HEADER_SIZE:]) == payload_crc, "bad payload checksum"),
     )
     sizes = {"O": offsets, "S": switches, "T": terminals, "D": terminals + switches}

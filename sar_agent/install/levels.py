@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.align import Nodes, align
 from sar_agent.fabric.model import U16
 from sar_agent.formats.conversion import EVERY_LEVEL
 from sar_agent.routing.routes import Routes
@@ -74,12 +75,11 @@ class _Era:
         if np.array_equal(self.nodes, nodes) and len(bits) == offsets:
             return bits
         out = np.zeros((offsets, len(nodes), len(nodes) - terminals), np.uint16)
-        _, d, their_d = np.intersect1d(nodes, self.nodes, return_indices=True)
-        _, s, their_s = np.intersect1d(
-            nodes[terminals:], self.nodes[self.terminals :], return_indices=True
-        )
+        theirs = Nodes(self.nodes, self.nodes[self.terminals :])
+        at = align(Nodes(nodes, nodes[terminals:]), theirs)
         for offset in range(min(offsets, len(bits))):
-            out[offset][np.ix_(d, s)] = bits[offset][np.ix_(their_d, their_s)]
+            known = bits[offset][np.ix_(at.theirs_d, at.theirs_s)]
+            out[offset][np.ix_(at.ours_d, at.ours_s)] = known
         return out
 
 
@@ -110,7 +110,7 @@ class AssignedLevels:
             return None  # only the levels in force were ever assigned
         union = np.zeros(routes.egress.shape, np.uint16)
         for era in self._eras:
-            union |= era.on(_nodes(fabric), fabric.terminals, len(union))
+            union |= era.on(fabric.nodes.destinations, fabric.terminals, len(union))
         return union
 
     def begin(self, fabric: Fabric, before: Routes, after: Routes, *, ours: bool) -> None:
@@ -241,11 +241,8 @@ def _era(fabric: Fabric, routes: Routes, *, foreign: bool = False) -> _Era:
         common[at] = 0
         common = common.reshape(offsets, destinations)
         rows = np.left_shift(1, level[at].astype(np.uint16), dtype=np.uint16)
-    return _Era(_nodes(fabric), fabric.terminals, common, at, rows, foreign=foreign)
-
-
-def _nodes(fabric: Fabric) -> NDArray[np.uint64]:
-    return np.concatenate([fabric.terminal_guid, fabric.switch_guid])
+    nodes = fabric.nodes.destinations
+    return _Era(nodes, fabric.terminals, common, at, rows, foreign=foreign)
 
 
 def _both(old: _Era, new: _Era) -> _Era:

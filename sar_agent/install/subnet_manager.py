@@ -153,12 +153,10 @@ class SubnetManager(Protocol):
 
     def status(self) -> SmStatus:
         """The manager's report on itself. Raises `SarError` where it does not answer."""
-        ...
 
     def fabric(self) -> Fabric:
         """The fabric that the manager has discovered; the same object while nothing changes.
         Raises `SarError`."""
-        ...
 
     def routes_in_force(self, fabric: Fabric, *, wait: bool = True) -> InForce:
         """The tables that switches have now, on the indices of `fabric`.
@@ -166,7 +164,6 @@ class SubnetManager(Protocol):
         With `wait`, a manager that is at work is waited for, a few seconds at most; then `NotYet`
         is raised. Without, its answer may be unconfirmed. Raises `SarError` where the tables
         cannot be read."""
-        ...
 
     def install(self, plan: Plan, proved_from: str | None) -> InForce:
         """Put `plan` in force in place of the tables whose digest is `proved_from` (None: of any
@@ -174,7 +171,6 @@ class SubnetManager(Protocol):
 
         Raises `SmRefused` where the manager refuses, `NotYet` where it is at work, else `SarError`.
         A manager that restarts must then find the last routes that were confirmed."""
-        ...
 
     def wait_for_call(self, answered: int) -> int:
         """Wait, less than a minute, until a routing of the manager waits for the agent's routes,

@@ -21,13 +21,7 @@ from sar_agent.install.changes import TableChanges, table_changes
 from sar_agent.install.levels import AssignedLevels
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.install.recent import RecentTables
-from sar_agent.install.subnet_manager import (
-    InForce,
-    NotYet,
-    SmRefused,
-    SmStatus,
-    SubnetManager,
-)
+from sar_agent.install.subnet_manager import InForce, NotYet, SmRefused, SmStatus, SubnetManager
 from sar_agent.routing.routes import Routes
 from sar_agent.util.stages import stage
 
@@ -175,13 +169,7 @@ class Transit:
             raise NotKnown(plan.transition)
         return plan
 
-    def bring(
-        self,
-        plan: Plan,
-        before: InForce,
-        *,
-        whole: bool = False,
-    ) -> CommitResult:
+    def bring(self, plan: Plan, before: InForce, *, whole: bool = False) -> CommitResult:
         """Install an examined plan through its stages, each with a generation of its own, checked
         and read back. `whole`: in one step, because there is no traffic that a mixture of old and
         new tables could harm.

@@ -34,8 +34,7 @@ def port_demand(fabric: Fabric, mix: JobMix) -> NDArray[np.float64]:
         return np.zeros(0, np.float64)
     weight = np.array([job.weight for job in mix.jobs], np.float64)
     slowest = np.minimum.reduceat(fabric.terminal_rate[mix.terminal], mix.offset[:-1])
-    demand: NDArray[np.float64] = weight * slowest.astype(np.float64)
-    return demand
+    return weight * slowest.astype(np.float64)
 
 
 def route_demand(fabric: Fabric, mix: JobMix) -> NDArray[np.float64]:

@@ -122,5 +122,4 @@ def weights_from_counters(
     low, high = float(counters.min(initial=np.inf)), float(counters.max(initial=-np.inf))
     if not high > low:
         return np.full(len(counters), least)
-    mapped: NDArray[np.float64] = least + (counters - low) * (most - least) / (high - low)
-    return mapped
+    return least + (counters - low) * (most - least) / (high - low)

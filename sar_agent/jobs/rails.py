@@ -16,7 +16,7 @@ from sar_agent.errors import InputError
 from sar_agent.fabric.model import I32, Fabric
 from sar_agent.jobs.model import Job, JobMix, multi_switch_mix
 
-PURE = 0.95
+PURE_SHARE = 0.95
 """Share of the ports that end on a leaf switch of their own rail, from which a fabric is taken to
 be rail-optimised."""
 
@@ -86,7 +86,7 @@ def _rails(fabric: Fabric) -> Rails:
     count = np.zeros((fabric.switches, most), np.int64)
     np.add.at(count, (fabric.terminal_switch[used], place[used]), 1)
     rail_of, known = count.argmax(axis=1), count.sum(axis=1) > 0
-    if count.max(axis=1).sum() < PURE * len(used) or len(np.unique(rail_of[known])) < 2:
+    if count.max(axis=1).sum() < PURE_SHARE * len(used) or len(np.unique(rail_of[known])) < 2:
         return plain
     on_rail = (place >= 0) & known[fabric.terminal_switch]
     rail = np.where(on_rail, rail_of[fabric.terminal_switch], place)

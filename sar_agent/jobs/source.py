@@ -85,7 +85,6 @@ class JobSource(Protocol):
 
     def poll(self) -> Poll:
         """The running jobs now. Raises Unavailable, in one sentence, within its deadline."""
-        ...
 
 
 class SourceSettings(Protocol):

@@ -20,17 +20,17 @@ import numpy as np
 
 from sar_agent.fabric import Fabric, Kind
 from sar_agent.fabric.hostnames import hca_order
-from sar_agent.fabric.islands import islands_of
+from sar_agent.fabric.levels import islands_of
 
 SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 32, 40, 48, 64, 96, 128)
 SHARES = (10, 10, 4, 12, 5, 12, 5, 12, 4, 4, 8, 3, 3, 5, 2, 1)
 """Hosts of a job, and how many per cent of the jobs ask for so many. The shape is that of published
 traces (small jobs and powers of two are common); the numbers are ours."""
-BUSY = 0.92
+BUSY_SHARE = 0.92
 """No job starts that would use more of the hosts."""
-LARGEST = 0.25
+LARGEST_SHARE = 0.25
 """Of the hosts, for one job."""
-CHURN = 8
+JOBS_A_HOST = 8
 """How many jobs each host has had by then, on average."""
 
 
@@ -101,11 +101,11 @@ def queue_on_tree(fabric: Fabric, seed: int) -> list[list[str]]:
     random = np.random.default_rng(seed)
     place = TreePlacement(fabric)
     hosts = sum(map(len, place.free.values()))
-    most, largest = round(BUSY * hosts), max(1, LARGEST * hosts)
+    most, largest = round(BUSY_SHARE * hosts), max(1, LARGEST_SHARE * hosts)
     sizes = [size for size in SIZES if size <= largest]
     shares = np.array(SHARES[: len(sizes)]) / sum(SHARES[: len(sizes)])
     mean = float(shares @ sizes)
-    starts, running, busy = round(CHURN * hosts / mean), dict[int, list[str]](), 0
+    starts, running, busy = round(JOBS_A_HOST * hosts / mean), dict[int, list[str]](), 0
     started = 0
     while hosts:
         wanted = int(random.choice(sizes, p=shares))

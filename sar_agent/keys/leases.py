@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from sar_agent.keys.tickets import TrafficWish
 from sar_agent.routing.lid_offsets import FIRST_KEY
-from sar_agent.util.steady_clock import steady_time
+from sar_agent.util.pace import steady_time
 from sar_agent.util.store import JsonStore
 
 
@@ -84,7 +84,7 @@ class Leases:
         """The lease, if there is one."""
         return self._leases.get(key)
 
-    def put(self, leases: Iterable[Lease]) -> None:
+    def save(self, leases: Iterable[Lease]) -> None:
         """Add or replace leases, and save all at once."""
         new = {lease.key: lease for lease in leases}
         if new:

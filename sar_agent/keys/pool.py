@@ -30,7 +30,7 @@ from sar_agent.keys.requests import KeyRequests, LeasedKey
 from sar_agent.keys.tickets import Ticket
 from sar_agent.routing.lid_offsets import FIRST_KEY, KeyRows
 from sar_agent.routing.routes import Routes
-from sar_agent.util.steady_clock import steady_time
+from sar_agent.util.pace import steady_time
 
 log = logging.getLogger(__name__)
 LONGEST_LEASE = 86400.0
@@ -60,7 +60,7 @@ class KeyPool:
     def __init__(self, config: KeysConfig, folder: Path, requests: KeyRequests) -> None:
         self.config, self.leases, self.requests = config, Leases(folder), requests
         most = steady_time() + LONGEST_LEASE  # a clock that was ahead has no say
-        self.leases.put(
+        self.leases.save(
             lease.model_copy(update={"ends": most})
             for lease in self.leases
             if lease.ends is not None and lease.ends > most
@@ -115,7 +115,7 @@ class KeyPool:
                     self._made[lease.key] = made
                     self._owed.remove(lease.key)
                     kept.append(lease.model_copy(update={"fabric": fabric.digest.hex()}))
-        self.leases.put(kept)
+        self.leases.save(kept)
         self.report()
 
     def load(self) -> I32:
@@ -172,7 +172,7 @@ class KeyPool:
         """`drafts` are in force: they become leases, and their requests are answered."""
         for draft in drafts:
             self._made[draft.lease.key] = draft.made
-        self.leases.put(
+        self.leases.save(
             draft.lease.model_copy(update={"seconds": self.requests.age(draft.ticket)})
             for draft in drafts
         )
@@ -207,7 +207,7 @@ class KeyPool:
                     lease.model_copy(update={"ends": steady_time() + self._seconds(seconds)})
                 )
         if longer:
-            self.leases.put(longer)
+            self.leases.save(longer)
         if orders.done:
             self.release(orders.done)
 
@@ -250,7 +250,7 @@ class KeyPool:
         """The rows made again are in force: save and report them."""
         if self._remade:
             log.info("keys of %d phases were made for the changed fabric", len(self._remade))
-        self.leases.put(self._remade.values())
+        self.leases.save(self._remade.values())
         self._remade = {}
         self.report()
 
@@ -288,7 +288,7 @@ class KeyPool:
 
     def lose_all(self, why: str) -> None:
         """Drop all keys, since no plan passes its checks with them."""
-        self.leases.put(lost for lease in self.leases for lost in self._lost(lease, why))
+        self.leases.save(lost for lease in self.leases for lost in self._lost(lease, why))
         self.report()
 
     def counts(self, offsets: int) -> tuple[int, int, int, int, int, int]:

@@ -11,6 +11,7 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
+from sar_agent.counters.readings import place_key
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U64, Bool
 from sar_agent.live_page.snapshot import Trouble
@@ -80,8 +81,7 @@ def _places(fabric: Fabric) -> tuple[U64, NDArray[np.intp], Bool]:
     hosts = np.flatnonzero(fabric.is_host_port)
     switch = np.concatenate([fabric.channel_source[channels], fabric.terminal_switch[hosts]])
     port = np.concatenate([fabric.channel_port[channels], fabric.terminal_switch_port[hosts]])
-    # The product is a bijection that spreads GUIDs far apart, so that ports can be added.
-    place = fabric.switch_guid[switch] * np.uint64(0x9E3779B97F4A7C15) + port.astype(np.uint64)
+    place = place_key(fabric.switch_guid[switch], port)
     is_host = np.arange(len(place)) >= len(channels)
     return place, np.concatenate([channels, hosts]), is_host
 

@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sar_agent.errors import InputError
-from sar_agent.formats.lfts_dump import GuidTables, lfts_text, parse_tables
+from sar_agent.formats.guid_tables import GuidTables
+from sar_agent.formats.lfts_dump import lfts_text, parse_tables
 from sar_agent.install.plan import Plan
 from sar_agent.util.owned_files import READABLE, sync_folder
-from sar_agent.util.text_files import write_bytes
+from sar_agent.util.text_files import disk_errors, write_bytes
 
 _HEADER = re.compile(
     rb"# sar-agent: generation (\d{1,18}) of engine (\S{1,64}), tables ([0-9a-f]{32})\n"
@@ -65,14 +66,10 @@ def _digest(body: bytes) -> str:
 def read_lfts_file(path: Path) -> LftsFile | None:
     """The file that we wrote; None where there is no file. Raises `InputError` where somebody else
     wrote or edited it, and where it cannot be read."""
-    try:
+    with disk_errors("cannot be read", path, "fix the folder"):
+        if not path.exists():
+            return None
         data = path.read_bytes()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise InputError(
-            f"cannot be read ({error.strerror})", file=path, remedy="fix the folder"
-        ) from error
     header = _HEADER.match(data)
     if header is None:
         raise InputError("was not written by sar-agent", file=path, remedy=OURS_ONLY)
@@ -117,10 +114,6 @@ class LftsSwap:
             self._change(lambda: self.before.replace(self.path))
 
     def _change(self, act: Callable[[], object]) -> None:
-        try:
+        with disk_errors("cannot be replaced", self.path, "fix the folder"):
             act()
             sync_folder(self.path.parent)
-        except OSError as error:
-            raise InputError(
-                f"cannot be replaced ({error.strerror})", file=self.path, remedy="fix the folder"
-            ) from error

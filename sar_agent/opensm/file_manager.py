@@ -16,18 +16,18 @@ from sar_agent.config.model import Config
 from sar_agent.errors import InputError, SarError, Unavailable
 from sar_agent.fabric import Fabric
 from sar_agent.formats.conversion import routes_to_file
+from sar_agent.formats.guid_tables import DumpUnfinished
 from sar_agent.formats.high_ports import MOST_SIGNED, REMEDY, WHY, require_high_ports
-from sar_agent.formats.lfts_dump import DumpUnfinished
 from sar_agent.install.changes import differences
 from sar_agent.install.plan import Plan
 from sar_agent.install.subnet_manager import InForce, NotYet, SmRefused, SmStatus, SubnetManager
 from sar_agent.opensm.file_lfts import LftsFile, LftsSwap, plan_text, read_lfts_file
-from sar_agent.opensm.file_read_back import ASK_AGAIN, TablesReader, TablesReading
+from sar_agent.opensm.file_read_back import ASK_AGAIN_SECONDS, TablesReader, TablesReading
 from sar_agent.opensm.file_reload import SweepRequest
 from sar_agent.opensm.plugin_install import OUR_ENGINE
 from sar_agent.util.stages import stage
 
-ANOTHER_SWEEP = 10.0
+ANOTHER_SWEEP_SECONDS = 10.0
 """Seconds to wait for a second dump: the first may be of a sweep that began before the request."""
 IGNORED = (
     "OpenSM has not loaded it: it needs routing_engine file and this path as lfts_file in "
@@ -139,10 +139,10 @@ class FileManager(SubnetManager):
                     if not self.reader.asks_switches:
                         asked, sweeps = version, sweeps + 1
                         took = time.monotonic() - begin
-                        end = min(end, time.monotonic() + max(ANOTHER_SWEEP, 3 * took))
+                        end = min(end, time.monotonic() + max(ANOTHER_SWEEP_SECONDS, 3 * took))
             if sweeps > 1 or time.monotonic() >= end:
                 return found, wrong
-            time.sleep(ASK_AGAIN)
+            time.sleep(ASK_AGAIN_SECONDS)
 
     def _ours(self) -> LftsFile | None:
         """`lfts_file`, which we wrote; None where there is none. Raises `InputError`."""

@@ -9,16 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sar_agent.config.model import Config
-from sar_agent.errors import InputError, Unavailable
-from sar_agent.formats.lfts_dump import DumpUnfinished, GuidTables, parse_tables
+from sar_agent.errors import Unavailable
+from sar_agent.formats.guid_tables import DumpUnfinished, GuidTables
+from sar_agent.formats.lfts_dump import parse_tables
 from sar_agent.install.subnet_manager import NotYet
 from sar_agent.util.programs import run_program
+from sar_agent.util.text_files import disk_errors
 
 LARGEST_DUMP = 2**31
 """Bytes of a dump; 20 million entries are 1.4 GB."""
-PATIENCE = 5.0
+UNFINISHED_DUMP_SECONDS = 5.0
 """Seconds to wait for a dump that is being written."""
-ASK_AGAIN = 0.1
+ASK_AGAIN_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class TablesReader:
             return last
         return self.read()
 
-    def read(self, patience: float = PATIENCE) -> TablesReading:
+    def read(self, patience: float = UNFINISHED_DUMP_SECONDS) -> TablesReading:
         """The tables now. A dump that is being written is waited for. Raises `NotYet` where it is
         not whole within `patience` seconds, else `SarError`."""
         until = time.monotonic() + patience
@@ -95,7 +97,7 @@ class TablesReader:
             except DumpUnfinished as error:
                 if time.monotonic() >= until:
                     raise NotYet(str(error)) from error
-                time.sleep(ASK_AGAIN)
+                time.sleep(ASK_AGAIN_SECONDS)
                 continue
             if self.asks_switches:
                 self._readings += 1
@@ -121,7 +123,5 @@ class TablesReader:
                     folder=Path(folder),
                 )
             return parse_tables(text.encode(), self.command[0])
-        try:
+        with disk_errors("cannot be read", self.dump):
             return parse_tables(self.dump.read_bytes(), self.dump)
-        except OSError as error:
-            raise InputError(f"cannot be read ({error.strerror})", file=self.dump) from error

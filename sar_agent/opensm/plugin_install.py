@@ -24,21 +24,16 @@ from sar_agent.formats.routes_file import read_routes_file
 from sar_agent.install.changes import differences
 from sar_agent.install.plan import Plan
 from sar_agent.install.subnet_manager import InForce, NotYet, SmStatus
-from sar_agent.opensm.plugin_client import (
-    AT_REST,
-    PluginClient,
-    PluginRefused,
-    PluginStatus,
-)
+from sar_agent.opensm.plugin_client import AT_REST, PluginClient, PluginRefused, PluginStatus
 from sar_agent.util.owned_files import READABLE, sync_folder
 from sar_agent.util.stages import stage
-from sar_agent.util.text_files import write_bytes
+from sar_agent.util.text_files import disk_errors, write_bytes
 
 OUR_ENGINE = "sar"
 """Our plugin's name among OpenSM's routing engines, whichever engine of ours made the file."""
-PATIENCE = 5.0
+SENDING_SECONDS = 5.0
 """Seconds to wait for an OpenSM that is sending tables."""
-ASK_AGAIN = 0.05
+ASK_AGAIN_SECONDS = 0.05
 
 
 class ReadBackDiffers(SarError):
@@ -97,7 +92,9 @@ def _identity(status: PluginStatus) -> str:
     return f"{status.generation_in_force}{repaired}"
 
 
-def read_in_force(client: PluginClient, fabric: Fabric, patience: float = PATIENCE) -> InForce:
+def read_in_force(
+    client: PluginClient, fabric: Fabric, patience: float = SENDING_SECONDS
+) -> InForce:
     """The tables that switches have, on the indices of `fabric`. Raises `NotYet` where OpenSM is at
     work for longer than `patience` seconds, else `SarError` where the tables cannot be read."""
     until = time.monotonic() + patience
@@ -110,7 +107,7 @@ def read_in_force(client: PluginClient, fabric: Fabric, patience: float = PATIEN
         elif time.monotonic() >= until:
             raise NotYet(at_work(before))
         else:
-            time.sleep(ASK_AGAIN)
+            time.sleep(ASK_AGAIN_SECONDS)
 
 
 def read_now(client: PluginClient, fabric: Fabric) -> tuple[InForce, PluginStatus]:
@@ -220,22 +217,16 @@ def finish_or_restore(client: PluginClient, path: Path) -> str:
 
 def _rename(waiting: Path, path: Path) -> None:
     """In one step, on the disk when this returns. Raises `InputError`."""
-    try:
+    with disk_errors(
+        f"cannot be replaced by {waiting.name}",
+        path,
+        "fix the folder; until then OpenSM would start from older routes",
+    ):
         waiting.replace(path)
         sync_folder(path.parent)
-    except OSError as error:
-        raise InputError(
-            f"cannot be replaced by {waiting.name}: {error.strerror}",
-            file=path,
-            remedy="fix the folder; until then OpenSM would start from older routes",
-        ) from error
 
 
 def _remove(waiting: Path) -> None:
     """Raises `InputError`."""
-    try:
+    with disk_errors("cannot be removed", waiting, "fix the folder"):
         waiting.unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"cannot be removed: {error.strerror}", file=waiting, remedy="fix the folder"
-        ) from error

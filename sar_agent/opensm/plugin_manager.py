@@ -16,13 +16,13 @@ from sar_agent.config.model import Config
 from sar_agent.errors import SarError, Unavailable
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.hostnames import HostMapper
+from sar_agent.fabric.opensm_file import OpensmFabric, read_opensm_fabric
 from sar_agent.formats.conversion import routes_to_file
 from sar_agent.formats.lfts_dump import read_lfts_dump
 from sar_agent.formats.routes_file import read_generation, read_routes_file
 from sar_agent.install.changes import differences
 from sar_agent.install.plan import Plan
 from sar_agent.install.subnet_manager import InForce, SmStatus, SubnetManager
-from sar_agent.opensm.discovered_fabric import DiscoveredFabric
 from sar_agent.opensm.plugin_client import PluginClient
 from sar_agent.opensm.plugin_install import (
     finish_or_restore,
@@ -48,7 +48,9 @@ class PluginManager(SubnetManager):
         lfts_dump: Path | None = None,
     ) -> None:
         self.client, self.path, self.lfts_dump = client, path, lfts_dump
-        self._discovered = DiscoveredFabric(client, mapper or HostMapper())
+        self.mapper = mapper or HostMapper()
+        self._discovered: OpensmFabric | None = None
+        """The fabric that was read last."""
         self._answers = True
         """Whether the plugin answered when it was last asked for its status."""
         self._dumped: tuple[object, InForce] | None = None
@@ -74,8 +76,12 @@ class PluginManager(SubnetManager):
             )
 
     def fabric(self) -> Fabric:
-        """The subnet as OpenSM discovered it."""
-        return self._discovered.read()
+        """The subnet as OpenSM discovered it: while nothing changes, each reading returns the same
+        object and costs only OpenSM's copy."""
+        answer = self.client.fabric()
+        if self._discovered is None or self._discovered.digest != answer.digest:
+            self._discovered = read_opensm_fabric(answer.path, self.mapper)
+        return self._discovered.fabric
 
     def routes_in_force(self, fabric: Fabric, *, wait: bool = True) -> InForce:
         """From the plugin's dump; without `wait` and plugin, from OpenSM's own dump."""

@@ -63,8 +63,7 @@ def adaptive_report(traffic: Traffic, dumps: Sequence[AdaptiveDump]) -> Adaptive
     told = [guid for dump in dumps for guid in (*dump.switches, *dump.groups)]
     if told and not row.keys() & set(told):
         raise InputError(
-            f"no switch of {dumps[0].source} is in {fabric.name}",
-            remedy="give dumps of one fabric",
+            f"no switch of {dumps[0].source} is in {fabric.name}", remedy="give dumps of one fabric"
         )
     options = {name: text for dump in dumps for name, text in dump.options.items()}
     switches = {row[g]: s for dump in dumps for g, s in dump.switches.items() if g in row}

@@ -30,7 +30,7 @@ from sar_agent.reports.site_dumps import SiteDumps
 from sar_agent.routing.phase_contention import phase_contention
 from sar_agent.slurm.conf_lists import write_list
 
-TRIES = 600
+MOST_CHANGES_TRIED = 600
 """Changes that are tried from each start."""
 MOST_HOSTS = 4096
 """Of a job: a try takes time by the square of it."""
@@ -215,7 +215,7 @@ class Placer:
         """Changes single nodes, or all nodes on one leaf switch, while that costs less."""
         random, best = np.random.default_rng(0), self.cost(hosts)
         everything = sorted(self._leaf, key=hca_order)
-        for _ in range(TRIES):
+        for _ in range(MOST_CHANGES_TRIED):
             if best < 1e-9:
                 break
             taken = set(hosts)

@@ -42,7 +42,7 @@ _WHOLE = re.compile(r"\d{1,18}")
 _SAVE = f"save it with: squeue -h -o '{FORMAT}'"
 _CLUSTER = re.compile(r"CLUSTER: [^|]*")
 """What squeue -M prints above the jobs of each cluster."""
-_HEAD = 5
+_HEADER_LINES = 5
 """Lines among which the header is."""
 
 
@@ -94,7 +94,7 @@ def parse_squeue_pipe(
         if line.strip() and not _CLUSTER.fullmatch(line.strip())
     ]
     layout = _OURS
-    heads = [place for place, (_, line) in enumerate(lines[:_HEAD]) if _names_columns(line)]
+    heads = [place for place, (_, line) in enumerate(lines[:_HEADER_LINES]) if _names_columns(line)]
     if heads:  # with -M again for each cluster
         number, header = lines[heads[0]]
         layout = _layout(_columns(header))

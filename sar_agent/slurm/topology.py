@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from sar_agent.errors import InputError
-from sar_agent.util.text_files import read_text
+from sar_agent.util.text_files import disk_errors, read_text
 
 Version = tuple[int, int]
 """Slurm's major version: 22.05 is (22, 5)."""
@@ -22,10 +22,8 @@ NO_FILE = "check the path, or write one with `sar-agent topology generate`"
 
 def topology_text(path: Path) -> str:
     """The file as Slurm sees it, so with a byte-order mark; gzip is undone. Raises `InputError`."""
-    try:
+    with disk_errors("cannot be read", path, NO_FILE):
         data = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", file=path, remedy=NO_FILE) from error
     if data.startswith(b"\x1f\x8b"):
         return read_text(path)
     return data.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n")

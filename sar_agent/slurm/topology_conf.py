@@ -17,13 +17,7 @@ from pathlib import Path
 
 from sar_agent.errors import InputError
 from sar_agent.slurm.conf_lists import SUFFIX_SINCE, read_list
-from sar_agent.slurm.topology import (
-    Refusal,
-    SlurmSwitch,
-    SlurmTopology,
-    topology_of,
-    topology_text,
-)
+from sar_agent.slurm.topology import Refusal, SlurmSwitch, SlurmTopology, topology_of, topology_text
 
 _PAIR = re.compile(r'\s*([A-Za-z0-9_.]+)\s*[-*+/]?=\s*("[^"]*"|\S+)(?=\s|$)')
 _SHOWN = re.compile(

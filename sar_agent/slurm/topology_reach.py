@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from sar_agent.fabric.islands import islands_of
+from sar_agent.fabric.levels import islands_of
 from sar_agent.fabric.model import Fabric
 from sar_agent.slurm.topology import SlurmSwitch, SlurmTopology
 

@@ -33,11 +33,7 @@ class TopologyWatcher(FileSystemEventHandler):
     """
 
     def __init__(
-        self,
-        path: str | Path,
-        *,
-        strict: bool = False,
-        on_event: Callable[[], None] = lambda: None,
+        self, path: str | Path, *, strict: bool = False, on_event: Callable[[], None] = lambda: None
     ) -> None:
         self.path = Path(path).absolute()
         self.topology: SlurmTopology | None = None

@@ -22,14 +22,7 @@ from sar_agent.formats.routes_file import decode, read_generation
 from sar_agent.install.levels import read_eras
 from sar_agent.keys.leases import Lease
 from sar_agent.standby.peer_client import PeerClient
-from sar_agent.standby.snapshot import (
-    GENERATION,
-    LISTS,
-    ROUTES,
-    STATE,
-    Snapshot,
-    StateFolders,
-)
+from sar_agent.standby.snapshot import GENERATION, LISTS, ROUTES, STATE, Snapshot, StateFolders
 from sar_agent.util.owned_files import (
     FOLDER,
     PRIVATE,
@@ -38,7 +31,7 @@ from sar_agent.util.owned_files import (
     make_folder,
     sync_folder,
 )
-from sar_agent.util.text_files import write_bytes
+from sar_agent.util.text_files import CHECK_DISK, disk_errors, write_bytes
 
 _JSON: dict[str, TypeAdapter[Any]] = {
     STATE: TypeAdapter(State),
@@ -70,10 +63,8 @@ def adopt(
         raise StateRefused(f"{state} is refused: it has no {STATE}")
     staging = folders.state / "received"
     shutil.rmtree(staging, ignore_errors=True)
-    try:
+    with disk_errors("cannot be created", staging):
         make_folder(staging / "generations", FOLDER)
-    except OSError as error:
-        raise InputError(f"cannot be created ({error.strerror})", file=staging) from error
     known = {file.digest: folders.path(file.name) for file in own}
     for file in files - own:
         at = known.get(file.digest)
@@ -139,7 +130,7 @@ def _move_into_place(staging: Path, folders: StateFolders, names: set[str]) -> N
         raise InputError(
             f"cannot be written ({error.strerror}), so the other agent's state is not kept",
             file=error.filename or folders.state,
-            remedy="check the folder and its free space",
+            remedy=CHECK_DISK,
         ) from error
     finally:
         shutil.rmtree(staging, ignore_errors=True)

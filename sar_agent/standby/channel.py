@@ -55,9 +55,7 @@ def tls_context(certificate: Path, *, server: bool) -> ssl.SSLContext:
     except ssl.SSLError as error:
         why = getattr(error, "reason", None) or error.strerror
         raise InputError(
-            f"is not a private key with its certificate ({why})",
-            file=certificate,
-            remedy=remedy,
+            f"is not a private key with its certificate ({why})", file=certificate, remedy=remedy
         ) from error
     except OSError as error:
         raise InputError(

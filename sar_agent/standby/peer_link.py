@@ -25,11 +25,11 @@ from sar_agent.util.lock_file import Lock
 from sar_agent.util.problem_log import ProblemLog
 
 log = logging.getLogger(__name__)
-PATIENCE = 60.0
+LOCK_SECONDS = 60.0
 """Seconds to wait for a person's rollback that is under way."""
-TRIES = 5
+COPY_ATTEMPTS = 5
 """For a copy of files that change meanwhile."""
-OVERLAP = 3600.0
+CLOCK_DIFFERENCE_SECONDS = 3600.0
 """Seconds by which the clocks of two machines may differ: so far back decisions are compared.
 
 **Weak spot:** two decisions of one machine at the same microsecond count as one."""
@@ -110,7 +110,7 @@ class PeerLink:
     def exchange_once(self) -> None:
         """The same for a command. Raises `SarError`."""
         with self.lock:
-            for tries_left in reversed(range(TRIES)):
+            for tries_left in reversed(range(COPY_ATTEMPTS)):
                 try:
                     self._exchange()
                     return
@@ -178,13 +178,13 @@ class PeerLink:
     def _adopt(self, peer: PeerState, own: Claim, record: TermRecord) -> None:
         term, holder = peer.claim.term, peer.claim.holder
         same_term = term == own.term
-        files, ours = peer.files, self.source.take()
+        files, ours = peer.files, self.source.snapshot()
         if (status := self.status()) and status.role == "master":
             # This agent is about to take over: its OpenSM has begun with the routes that it has.
             files, ours = _without_routes(files), _without_routes(ours)
         copied = files != ours
         if copied or not same_term or holder != own.holder:
-            with Lock(self.folders.state, "pass.lock", PATIENCE):
+            with Lock(self.folders.state, "pass.lock", LOCK_SECONDS):
                 if copied:
                     name = peer.claim.name
                     adopt(self.client, files, ours, self.folders, name, same_term=same_term)
@@ -227,7 +227,7 @@ class PeerLink:
         if version == self._rows_of:
             return
         # A row from a clock that was ahead must not hide those that come after it.
-        after = max(0.0, self.history.newest_at(time.time()) - OVERLAP)
+        after = max(0.0, self.history.newest_at(time.time()) - CLOCK_DIFFERENCE_SECONDS)
         known = {row.at for row in self.history.after(after, MOST_ROWS)}
         while rows := self.client.rows(after):
             if new := [row for row in rows if row.at not in known]:

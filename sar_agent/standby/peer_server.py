@@ -1,6 +1,6 @@
 """Serves this agent's state to its peer, and to nobody else.
 
-A client has `HANDSHAKE` seconds to show the certificate; until then it has no answer, one of few
+A client has `HANDSHAKE_SECONDS` to show the certificate; until then it has no answer, one of few
 places, and one thread. Half of the places are kept for addresses of `standby.peer` and those that
 have shown the certificate; of the other half no address has more than half. A place whose client
 failed stays taken for a moment, which bounds how often anybody can try.
@@ -34,12 +34,12 @@ from sar_agent.standby.snapshot import largest
 from sar_agent.util.quota import Quota
 
 log = logging.getLogger(__name__)
-HANDSHAKE = 5.0
-PLACES = 8
-AFTER_FAILURE = 0.5
-LOG_INTERVAL = 60.0
+HANDSHAKE_SECONDS = 5.0
+MOST_CONNECTIONS = 8
+FAILURE_PAUSE_SECONDS = 0.5
+LOG_INTERVAL_SECONDS = 60.0
 """Seconds between two log lines about strangers."""
-ROWS = 500
+ROWS_AN_ANSWER = 500
 """Decisions in an answer."""
 
 
@@ -55,7 +55,9 @@ class PeerServer(ThreadingTCPServer):
         self._context = tls_context(Path(config.certificate), server=True)
         self._known: set[str] = set()
         """Addresses of the peer."""
-        self._places = Quota(PLACES, PLACES // 4, kept=PLACES // 2, trusted=self._known)
+        self._places = Quota(
+            MOST_CONNECTIONS, MOST_CONNECTIONS // 4, kept=MOST_CONNECTIONS // 2, trusted=self._known
+        )
         self._lock = threading.Lock()
         self._strangers, self._logged = 0, -math.inf
         address = config.listen_host_port
@@ -87,7 +89,7 @@ class PeerServer(ThreadingTCPServer):
     def process_request(self, request: Any, client_address: Any) -> None:
         """Called by socketserver: gives the client a thread if there is a place."""
         host = _plain(client_address[0])
-        if self._places.take(host):
+        if self._places.try_add(host):
             self.shutdown_request(request)
             return
         try:
@@ -104,7 +106,7 @@ class PeerServer(ThreadingTCPServer):
     def finish_request(self, request: Any, client_address: Any) -> None:
         """Called by socketserver: answers a client that shows the certificate."""
         host = _plain(client_address[0])
-        request.settimeout(HANDSHAKE)
+        request.settimeout(HANDSHAKE_SECONDS)
         try:
             secure = self._context.wrap_socket(
                 request, server_side=True, do_handshake_on_connect=False
@@ -113,7 +115,7 @@ class PeerServer(ThreadingTCPServer):
             self._refuse(host, error)
             return
         with secure:
-            late = threading.Timer(HANDSHAKE, _cut, (secure,))
+            late = threading.Timer(HANDSHAKE_SECONDS, _cut, (secure,))
             late.daemon = True
             try:
                 late.start()
@@ -132,7 +134,7 @@ class PeerServer(ThreadingTCPServer):
         with self._lock:
             self._strangers += 1
             count = self._strangers
-            if due := time.monotonic() - self._logged >= LOG_INTERVAL:
+            if due := time.monotonic() - self._logged >= LOG_INTERVAL_SECONDS:
                 self._strangers, self._logged = 0, time.monotonic()
         if due:
             why = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
@@ -142,7 +144,7 @@ class PeerServer(ThreadingTCPServer):
                 host,
                 why,
             )
-        time.sleep(AFTER_FAILURE)
+        time.sleep(FAILURE_PAUSE_SECONDS)
 
 
 class _Requests(BaseHTTPRequestHandler):
@@ -159,13 +161,13 @@ class _Requests(BaseHTTPRequestHandler):
         path, _, after = self.path.partition("?after=")
         try:
             if path == "/look":
-                files = link.source.take()  # then the claim is that of the files, or newer
+                files = link.source.snapshot()  # then the claim is that of the files, or newer
                 answer: Any = {
                     "claim": link.claim().model_dump(),
                     "files": [file.model_dump() for file in files],
                 }
             elif path == "/rows":
-                answer = [asdict(row) for row in link.history.after(float(after), ROWS)]
+                answer = [asdict(row) for row in link.history.after(float(after), ROWS_AN_ANSWER)]
             elif largest(name := path.removeprefix("/files/")) >= 0:
                 self._send_file(link.folders.path(name))
                 return

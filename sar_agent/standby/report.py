@@ -34,7 +34,7 @@ def peer_json(config: Config) -> dict[str, Any] | None:
             "installs": peer.claim.master,
             "peer_term": peer.claim.term,
             "peer_generation": peer.claim.generation,
-            "same_state": link.source.take() == peer.files,
+            "same_state": link.source.snapshot() == peer.files,
         }
     except SarError as error:
         known["problem"] = str(error)

@@ -4,9 +4,9 @@ An agent that takes over begins like one that was restarted: all its parts are b
 disk, so nothing that it knew in an earlier term remains. It also ends like one: when its OpenSM is
 not the master any more, or does not answer, the passes end, and nobody can subscribe.
 
-**Weak spot:** `SILENCE` must be less than the time after which the other OpenSM takes over, which
-is in its opensm.conf and not known here; what then keeps two agents from installing is only that
-each reaches its own OpenSM alone, and that a standby's plugin refuses loads.
+**Weak spot:** `SILENT_SECONDS` must be less than the time after which the other OpenSM takes over,
+which is in its opensm.conf and not known here; what then keeps two agents from installing is only
+that each reaches its own OpenSM alone, and that a standby's plugin refuses loads.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 
 from sar_agent import __version__
 from sar_agent.agent.daemon import run_passes
 from sar_agent.agent.waiting import DaemonSignals
 from sar_agent.config.model import Config
 from sar_agent.errors import SarError
-from sar_agent.install.subnet_manager import SmStatus, load_subnet_manager
+from sar_agent.install.subnet_manager import SmStatus, SubnetManager, load_subnet_manager
 from sar_agent.jobs.source import job_source
 from sar_agent.live_page import LivePages, PageSnapshot, Trouble
 from sar_agent.live_page.web_app import WebApp
-from sar_agent.standby.numbering import number_above
 from sar_agent.standby.peer_link import PeerLink
 from sar_agent.standby.peer_server import PeerServer
 from sar_agent.telemetry.metrics import Metrics
@@ -37,10 +37,10 @@ from sar_agent.util.systemd import Notifier
 from sar_agent.util.unexpected_errors import UnexpectedErrors
 
 log = logging.getLogger(__name__)
-SILENCE = 5.0
+SILENT_SECONDS = 5.0
 """Seconds after which an OpenSM that does not answer counts as gone. It is less than another OpenSM
 waits before it becomes the master (`sminfo_polling_timeout` times `polling_retry_number`, 40 s)."""
-FIRST_TABLES = 10.0
+FIRST_TABLES_SECONDS = 10.0
 """Seconds for which an OpenSM that has become the master is left to send its tables."""
 
 
@@ -96,7 +96,7 @@ class StandbyDaemon:
             self.notifier.stopping()
             self.server.stop()
             for thread in threads:
-                thread.join(SILENCE)
+                thread.join(SILENT_SECONDS)
             self.link.client.close()
 
     def _repeat(self, work: Callable[[], None], seconds: float) -> None:
@@ -121,7 +121,7 @@ class StandbyDaemon:
 
     def _end_lost(self) -> None:
         """End the passes where the own OpenSM is no master any more, or has been silent."""
-        status, silent = self._status, time.monotonic() - self._answered > SILENCE
+        status, silent = self._status, time.monotonic() - self._answered > SILENT_SECONDS
         if silent or (status is not None and status.role != "master"):
             self._end_passes()
 
@@ -137,7 +137,7 @@ class StandbyDaemon:
             self._master_since = math.inf
             return False
         self._master_since = min(self._master_since, now)
-        return status.state == "built" or now - self._master_since > FIRST_TABLES
+        return status.state == "built" or now - self._master_since > FIRST_TABLES_SECONDS
 
     def _lead(self, status: SmStatus) -> None:
         """Passes until this OpenSM is not the master any more."""
@@ -194,8 +194,8 @@ class StandbyDaemon:
             self.metrics.show_sm(status.engine, status.generation, status.unknown_terminals)
         else:
             self.metrics.show_sm(None)
-        self.metrics.last_pass.set(now)
-        self.metrics.last_success.set(now)
+        self.metrics.last_pass_timestamp_seconds.set(now)
+        self.metrics.last_success_timestamp_seconds.set(now)
         if time.monotonic() - self._polled >= self.config.agent.interval_seconds:
             self._polled = time.monotonic()
             self.unexpected.guard("look at Slurm", self._poll_slurm, None)
@@ -222,7 +222,7 @@ class StandbyDaemon:
         problem = ""
         try:
             self._source.poll()
-            self.metrics.slurm_read.set(time.time())
+            self.metrics.slurm_read_timestamp_seconds.set(time.time())
         except SarError as error:
             problem = str(error)
         self.metrics.slurm_reachable.set(not problem)
@@ -232,8 +232,8 @@ class StandbyDaemon:
         report, metrics = self.link.report, self.metrics
         metrics.standby.set(not self._master)
         metrics.install_mode.set(self._master and self.config.agent.mode == "install")
-        metrics.peer_answered.set(report.answered_at)
-        metrics.peer_copied.set(report.same_at)
+        metrics.peer_answered_timestamp_seconds.set(report.answered_at)
+        metrics.peer_copied_timestamp_seconds.set(report.same_at)
         metrics.peer_refused.inc(report.refused - self._refused)
         self._refused = report.refused
         metrics.term.set(self.link.terms.load().term)
@@ -246,3 +246,19 @@ def run(config: Config) -> None:
     with Lock(config.agent.state_dir, "agent.lock"):
         StandbyDaemon(config).run()
     log.info("stopped; the routes in force stay")
+
+
+def number_above(manager: SubnetManager, highest: Callable[[], int]) -> None:
+    """From now on, the manager reports that it has heard of all numbers up to `highest()`, too.
+
+    A plugin refuses a generation that is lower than one it has had. While a fabric was in two
+    parts, the other OpenSM may have gone further than this one; it would refuse copies of this
+    agent's routes. **Weak spot:** a method of the manager is replaced, since whatever numbers a
+    plan asks the manager for the highest number, in three places."""
+    own = manager.status
+
+    def status() -> SmStatus:
+        found = own()
+        return replace(found, highest_generation=max(found.highest_generation, highest()))
+
+    manager.status = status  # type: ignore[method-assign]

@@ -5,7 +5,8 @@ made. Whoever copies the files compares each with its digest, and begins again w
 changed. The agent continues from any such moment, as it does after `kill -9`.
 
 **Weak spot:** a state that changes more often than its files can be copied is never copied. The
-files that change often (hints, leases) are small, and a copy is tried `peer_link.TRIES` times.
+files that change often (hints, leases) are small, and a copy is tried `peer_link.COPY_ATTEMPTS`
+times.
 
 Left out is what belongs to one machine or to connections with it: locks,
 and the subscribers of five-phase updates. A subscriber that the new agent does not know leaves LID
@@ -36,7 +37,7 @@ GENERATION = re.compile(r"generations/([1-9][0-9]{0,18})\.sar")
 LARGEST_FILE = 2**30
 LARGEST_LIST = 2**26
 MOST_FILES = 1024
-ATTEMPTS = 20
+SNAPSHOT_ATTEMPTS = 20
 
 
 class SnapshotFile(BaseModel):
@@ -103,10 +104,10 @@ class SnapshotSource:
         self._digests: dict[Identity, str] = {}
         self._lock = threading.Lock()
 
-    def take(self) -> Snapshot:
+    def snapshot(self) -> Snapshot:
         """Raises `Unavailable` where files keep changing, `OSError` where one cannot be read."""
         with self._lock:
-            for _ in range(ATTEMPTS):
+            for _ in range(SNAPSHOT_ATTEMPTS):
                 files = self._identities()
                 with suppress(FileNotFoundError):  # replaced or removed a moment ago
                     digests = {

@@ -19,9 +19,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sar_agent.errors import InputError
 from sar_agent.util.owned_files import make_folder
 from sar_agent.util.store import JsonStore
+from sar_agent.util.text_files import disk_errors
 
 LARGEST_NUMBER = 2**63 - 1
 LARGEST_BELIEVED = 2**62
@@ -106,9 +106,7 @@ class TermStore(JsonStore[TermRecord]):
         if record := self.read():
             return record
         record = TermRecord()
-        try:
+        with disk_errors("cannot be created", self.path.parent):
             make_folder(self.path.parent)
-        except OSError as error:
-            raise InputError(str(error.strerror), file=self.path.parent) from error
         self.write(record)
         return record

@@ -1,8 +1,8 @@
 """Metrics as declarations in the body of a class.
 
     class QueueMetrics(MetricGroup):
-        waiting = gauge("jobs_waiting", "Jobs that wait.")
-        refused = counter("refused", "Messages that were refused, by reason.", reason=Reason)
+        jobs_waiting = gauge("Jobs that wait.")
+        refused = counter("Messages that were refused, by reason.", reason=Reason)
 
 Each instance registers its own metrics in its `registry`. A keyword argument is a label with the
 values whose series exist from the start, since rate() and alerts need a series before its first
@@ -11,12 +11,16 @@ event; a label without values, `reason=()`, has series only as they occur.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import product
 from typing import Any, Generic, TypeVar, cast
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import HistogramMetricFamily
 from prometheus_client.metrics import MetricWrapperBase
+from prometheus_client.registry import Collector
 
 PREFIX = "sar_agent_"
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -25,24 +29,26 @@ M = TypeVar("M", bound=MetricWrapperBase)
 
 
 class Declaration(Generic[M]):
-    """One metric of a `MetricGroup`: its attribute is the metric itself."""
+    """One metric of a `MetricGroup`: its attribute is the metric itself, and gives it its name,
+    unless there is another `name`."""
 
     def __init__(
-        self, create: Callable[[CollectorRegistry], M], labels: dict[str, Iterable[str]]
+        self, kind: type[M], help: str, labels: dict[str, Iterable[str]], name: str, **options: Any
     ) -> None:
-        self._create = create
+        self.name, self._attribute = name, ""
+        self._create = partial(kind, documentation=help, labelnames=tuple(labels), **options)
         self._initial = [tuple(map(str, values)) for values in product(*labels.values())]
-        self._attribute = ""
 
     def __set_name__(self, owner: type, name: str) -> None:
-        self._attribute = name
+        self.name, self._attribute = self.name or name, name
 
     def __get__(self, group: MetricGroup, owner: type) -> M:
         return cast(M, group.metrics[self._attribute])
 
     def register(self, group: MetricGroup) -> None:
         """Creates the metric, with the series that exist from the start."""
-        metric = group.metrics[self._attribute] = self._create(group.registry)
+        metric = self._create(name=PREFIX + self.name, registry=group.registry)
+        group.metrics[self._attribute] = metric
         for values in self._initial:
             if values:
                 metric.labels(*values)
@@ -60,25 +66,50 @@ class MetricGroup:
                     attribute.register(self)
 
 
-def gauge(name: str, help: str, **labels: Iterable[str]) -> Declaration[Gauge]:
+def gauge(help: str, *, name: str = "", **labels: Iterable[str]) -> Declaration[Gauge]:
     """A value that goes up and down."""
-    return _declare(Gauge, name, help, labels)
+    return Declaration(Gauge, help, labels, name)
 
 
-def counter(name: str, help: str, **labels: Iterable[str]) -> Declaration[Counter]:
+def counter(help: str, *, name: str = "", **labels: Iterable[str]) -> Declaration[Counter]:
     """A count of events; Prometheus sees it as NAME_total."""
-    return _declare(Counter, name, help, labels)
+    return Declaration(Counter, help, labels, name)
 
 
-def seconds(name: str, help: str, **labels: Iterable[str]) -> Declaration[Histogram]:
+def seconds(help: str, *, name: str = "", **labels: Iterable[str]) -> Declaration[Histogram]:
     """A histogram of times in seconds."""
-    return _declare(Histogram, name, help, labels, buckets=SECONDS)
+    return Declaration(Histogram, help, labels, name, buckets=SECONDS)
 
 
-def _declare(
-    kind: type[M], name: str, help: str, labels: dict[str, Iterable[str]], **options: Any
-) -> Declaration[M]:
-    def create(registry: CollectorRegistry) -> M:
-        return kind(PREFIX + name, help, tuple(labels), registry=registry, **options)
+class JobDistribution(Collector):
+    """A histogram with one value per running job. Unlike a histogram of events it goes up and down,
+    so query it without rate(): histogram_quantile(0.5, sar_agent_job_links_bucket)."""
 
-    return Declaration(create, labels)
+    def __init__(self, name: str, help: str, bounds: Sequence[float]) -> None:
+        self._name, self._help, self._bounds = name, help, bounds
+        self._values: dict[str, list[float]] = {}
+        self._lock = threading.Lock()
+
+    def set(self, routes: str, values: Iterable[float] | None) -> None:
+        """Sets the values of the jobs under `routes`; None removes the series."""
+        with self._lock:
+            self._values.pop(routes, None)
+            if values is not None:
+                self._values[routes] = sorted(values)
+
+    def describe(self) -> Iterable[HistogramMetricFamily]:
+        """Called by prometheus_client when the collector is registered."""
+        return [HistogramMetricFamily(self._name, self._help, labels=["routes"])]
+
+    def collect(self) -> Iterable[HistogramMetricFamily]:
+        """Called by prometheus_client in the thread of a scrape."""
+        family = HistogramMetricFamily(self._name, self._help, labels=["routes"])
+        with self._lock:
+            for routes, values in sorted(self._values.items()):
+                cumulative = [
+                    (str(float(bound)), float(sum(value <= bound for value in values)))
+                    for bound in self._bounds
+                ]
+                buckets = [*cumulative, ("+Inf", float(len(values)))]
+                family.add_metric([routes], buckets, sum_value=sum(values))
+        return [family]

@@ -24,15 +24,15 @@ from sar_agent.util.quota import Bound, Quota
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-WAITING = 128
+MOST_WAITING = 128
 """Connections that wait for their clients."""
-ANSWERING = 8
+MOST_ANSWERING = 8
 """Answers that are being made; further requests wait."""
 KEPT_FOR_METRICS = 2
 """Of these, for /metrics."""
-HEAD = 5.0
+REQUEST_SECONDS = 5.0
 """Seconds for a whole request."""
-SILENCE = 10.0
+SILENT_SECONDS = 10.0
 """Seconds for a client to read an answer, or to wait until it is made."""
 
 
@@ -40,7 +40,7 @@ class _Client(io.RawIOBase):
     """A connection on which all of the request has one deadline, not each reading."""
 
     def __init__(self, connection: socket.socket) -> None:
-        self._connection, self._end = connection, time.monotonic() + HEAD
+        self._connection, self._end = connection, time.monotonic() + REQUEST_SECONDS
 
     def readable(self) -> bool:
         """For `BufferedReader`."""
@@ -53,7 +53,7 @@ class _Client(io.RawIOBase):
 
     def write(self, data: Any) -> int:
         """A client that does not read is one that went away, and no error to be logged."""
-        self._connection.settimeout(SILENCE)
+        self._connection.settimeout(SILENT_SECONDS)
         try:
             self._connection.sendall(data)
         except TimeoutError as error:
@@ -85,19 +85,15 @@ class PageServer(ThreadingMixIn, WSGIServer):
     request_queue_size = 128
 
     def __init__(
-        self,
-        family: int,
-        address: Any,
-        apps: Mapping[str, WSGIApplication],
-        other: WSGIApplication,
+        self, family: int, address: Any, apps: Mapping[str, WSGIApplication], other: WSGIApplication
     ) -> None:
         self.address_family, self._apps, self._other = family, apps, other
         self._changed = threading.RLock()
         self._waiting: dict[socket.socket, str] = {}
         """Connections that wait for their clients, with the addresses; the longest first."""
-        self._clients = Quota[str](WAITING, WAITING // 2)
+        self._clients = Quota[str](MOST_WAITING, MOST_WAITING // 2)
         self._answering = Quota[str](
-            ANSWERING, ANSWERING // 2, kept=KEPT_FOR_METRICS, trusted=set(apps)
+            MOST_ANSWERING, MOST_ANSWERING // 2, kept=KEPT_FOR_METRICS, trusted=set(apps)
         )
         super().__init__(address, PageHandler)
         self.set_app(self._answer)
@@ -134,7 +130,7 @@ class PageServer(ThreadingMixIn, WSGIServer):
     def _answer(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
         path, address = environ.get("PATH_INFO", ""), environ["REMOTE_ADDR"]
         place = path if path in self._apps else address
-        if self._answering.take(place, patience=SILENCE):
+        if self._answering.try_add(place, patience=SILENT_SECONDS):
             start("503 Service Unavailable", [("Content-Type", "text/plain")])
             return [b"too many requests are being answered; try again\n"]
         try:
@@ -146,10 +142,7 @@ class PageServer(ThreadingMixIn, WSGIServer):
 
 
 def serve_http(
-    host: str,
-    port: int,
-    apps: Mapping[str, WSGIApplication],
-    other: WSGIApplication | None = None,
+    host: str, port: int, apps: Mapping[str, WSGIApplication], other: WSGIApplication | None = None
 ) -> PageServer:
     """Serves `apps` by path, and `other` for all further paths (without it, the first app), until
     the process ends. Raises `OSError` where the address cannot be used."""

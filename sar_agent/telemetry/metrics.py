@@ -21,9 +21,8 @@ from sar_agent.five_phase.messages import Phase
 from sar_agent.opensm.plugin_install import OUR_ENGINE
 from sar_agent.quality.measures import Measures
 from sar_agent.telemetry.counter_metrics import CounterMetrics
-from sar_agent.telemetry.declare import MetricGroup, counter, gauge, seconds
+from sar_agent.telemetry.declare import JobDistribution, MetricGroup, counter, gauge, seconds
 from sar_agent.telemetry.http_server import serve_http
-from sar_agent.telemetry.job_distribution import JobDistribution
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -55,188 +54,137 @@ class RouteMetrics(MetricGroup):
     `agent.baseline`), for the running jobs."""
 
     dark_fiber_ratio = gauge(
-        "dark_fiber_ratio",
-        "Share of live channels between switches that no route of a running job uses.",
-        routes=(),
+        "Share of live channels between switches that no route of a running job uses.", routes=()
     )
     effective_efi_max = gauge(
-        "effective_efi_max",
-        "Largest effective edge forwarding index: routes inside jobs over one channel.",
-        routes=(),
+        "Largest effective edge forwarding index: routes inside jobs over one channel.", routes=()
     )
     effective_efi_mean = gauge(
-        "effective_efi_mean",
-        "Mean effective edge forwarding index over all live channels.",
-        routes=(),
+        "Mean effective edge forwarding index over all live channels.", routes=()
     )
     load_max = gauge(
-        "channel_load_max",
         "Largest load of a channel if every job does an all-to-all at once; 1 is the capacity.",
         routes=(),
+        name="channel_load_max",
     )
     throughput_mean = gauge(
-        "job_throughput_mean_ratio",
         "Mean share of full speed that jobs get if every job does an all-to-all at once.",
         routes=(),
+        name="job_throughput_mean_ratio",
     )
     throughput_min = gauge(
-        "job_throughput_min_ratio",
         "Share of full speed that the slowest job gets if every job does an all-to-all at once.",
         routes=(),
+        name="job_throughput_min_ratio",
     )
     phase_contention_mean = gauge(
-        "job_phase_contention_mean",
         "Time that jobs take which send one message at a time, in multiples of the time without "
         "contention; mean over the jobs.",
         routes=(),
+        name="job_phase_contention_mean",
     )
     phase_contention_max = gauge(
-        "job_phase_contention_max",
-        "The same of the slowest job.",
-        routes=(),
+        "The same of the slowest job.", routes=(), name="job_phase_contention_max"
     )
-    bound_efi = gauge(
-        "lower_bound_effective_efi_max",
-        "Lower bound of the largest effective EFI of the running jobs under any forwarding tables.",
+    lower_bound_effective_efi_max = gauge(
+        "Lower bound of the largest effective EFI of the running jobs under any forwarding tables."
     )
-    bound_load = gauge(
-        "lower_bound_channel_load_max",
-        "Lower bound of the largest channel load of the running jobs under any forwarding tables.",
+    lower_bound_channel_load_max = gauge(
+        "Lower bound of the largest channel load of the running jobs under any forwarding tables."
     )
 
 
 class SiteMetrics(MetricGroup):
     """The site as the agent sees it: Slurm, the fabric, the subnet manager."""
 
-    jobs = gauge("multi_switch_jobs", "Running jobs on at least two leaf switches.")
-    unknown_hosts = gauge(
-        "unknown_hosts", "Hosts of running jobs that topology.conf or the fabric does not have."
-    )
+    multi_switch_jobs = gauge("Running jobs on at least two leaf switches.")
+    unknown_hosts = gauge("Hosts of running jobs that topology.conf or the fabric does not have.")
     repairs_refused = gauge(
-        "repairs_refused",
-        "Repairs that the plugin has not installed since OpenSM started, as they did not hold.",
+        "Repairs that the plugin has not installed since OpenSM started, as they did not hold."
     )
-    switches = gauge("fabric_switches", "Switches in the fabric when it was last read.")
-    terminals = gauge("fabric_terminals", "HCA ports in the fabric when it was last read.")
-    channels = gauge(
-        "fabric_channels",
-        "Live directed channels between switches in the fabric when it was last read.",
+    fabric_switches = gauge("Switches in the fabric when it was last read.")
+    fabric_terminals = gauge("HCA ports in the fabric when it was last read.")
+    fabric_channels = gauge(
+        "Live directed channels between switches in the fabric when it was last read."
     )
-    slurm_reachable = gauge("slurm_reachable", "1 if the queue could be read last time, else 0.")
-    slurm_read = gauge(
-        "slurm_read_timestamp_seconds", "Unix time at which the queue was last read."
-    )
-    fabric_read = gauge(
-        "fabric_read_timestamp_seconds", "Unix time at which the fabric was last read."
-    )
-    sm_reachable = gauge("sm_reachable", "1 if OpenSM's plugin answered last time, else 0.")
-    engine_in_force = gauge(
-        "engine_in_force", "1 for the routing engine that OpenSM uses.", engine=(OUR_ENGINE,)
-    )
+    slurm_reachable = gauge("1 if the queue could be read last time, else 0.")
+    slurm_read_timestamp_seconds = gauge("Unix time at which the queue was last read.")
+    fabric_read_timestamp_seconds = gauge("Unix time at which the fabric was last read.")
+    sm_reachable = gauge("1 if OpenSM's plugin answered last time, else 0.")
+    engine_in_force = gauge("1 for the routing engine that OpenSM uses.", engine=(OUR_ENGINE,))
     generation_in_force = gauge(
-        "generation_in_force",
-        "Generation of the routes that OpenSM has in force; 0 if another engine made them.",
+        "Generation of the routes that OpenSM has in force; 0 if another engine made them."
     )
-    generation_wanted = gauge(
-        "generation_installed", "Generation of the routes that the agent last installed."
-    )
-    unknown_terminals = gauge(
-        "unknown_terminals", "Live HCA ports for which the routes in force have no entry."
-    )
+    generation_installed = gauge("Generation of the routes that the agent last installed.")
+    unknown_terminals = gauge("Live HCA ports for which the routes in force have no entry.")
 
 
 class PassMetrics(MetricGroup):
     """What passes do, and how long it takes."""
 
-    reroutes = counter(
-        "reroutes", "Reroutes that were due, by reason and result.", reason=(), result=()
-    )
-    transitions = counter(
-        "transitions", "Plans examined, by how they may replace the routes in force.", kind=()
-    )
-    check_failures = counter("check_failures", "Plans that failed a check and were not installed.")
+    reroutes = counter("Reroutes that were due, by reason and result.", reason=(), result=())
+    transitions = counter("Plans examined, by how they may replace the routes in force.", kind=())
+    check_failures = counter("Plans that failed a check and were not installed.")
     unexpected_errors = counter(
-        "unexpected_errors",
         "Unexpected errors, by the part of the agent that caught them and continued.",
         where=ERROR_PLACES,
     )
-    stage_seconds = seconds("stage_seconds", "Duration of each stage of a pass.", stage=STAGES)
-    stage_last = gauge("stage_last_seconds", "Duration of the last run of each stage.", stage=())
-    entries_changed = gauge(
-        "last_reroute_entries_changed",
-        "Forwarding-table entries that the last reroute changed.",
+    stage_seconds = seconds("Duration of each stage of a pass.", stage=STAGES)
+    stage_last_seconds = gauge("Duration of the last run of each stage.", stage=())
+    last_reroute_entries_changed = gauge("Forwarding-table entries that the last reroute changed.")
+    last_reroute_blocks_changed = gauge(
+        "Blocks of 64 entries, one management datagram each, that the last reroute changed."
     )
-    blocks_changed = gauge(
-        "last_reroute_blocks_changed",
-        "Blocks of 64 entries, one management datagram each, that the last reroute changed.",
-    )
-    sl2vl_tables = gauge(
-        "last_reroute_sl2vl_tables",
+    last_reroute_sl2vl_tables = gauge(
         "SL2VL tables, one for each pair of ports, that OpenSM sent to switches for the last "
-        "reroute.",
+        "reroute."
     )
-    entries_changed_sum = counter(
-        "lft_entries_changed", "Forwarding-table entries that all reroutes changed together."
-    )
-    install_mode = gauge("install_mode", "1 if the agent installs routes, 0 if it observes.")
-    held = gauge("rollback_hold", "1 while a rollback holds the routes, else 0.")
-    last_success = gauge(
-        "last_success_timestamp_seconds", "Unix time at which a pass last succeeded."
-    )
-    last_pass = gauge("last_pass_timestamp_seconds", "Unix time at which a pass last ended.")
+    lft_entries_changed = counter("Forwarding-table entries that all reroutes changed together.")
+    install_mode = gauge("1 if the agent installs routes, 0 if it observes.")
+    rollback_hold = gauge("1 while a rollback holds the routes, else 0.")
+    last_success_timestamp_seconds = gauge("Unix time at which a pass last succeeded.")
+    last_pass_timestamp_seconds = gauge("Unix time at which a pass last ended.")
 
 
 class EventMetrics(MetricGroup):
     """Messages about jobs, from Slurm's hooks and from processes of jobs."""
 
-    events = counter("events", "Accepted messages, by event and transport.", event=(), transport=())
-    events_refused = counter("events_refused", "Refused messages, by reason.", reason=RefusalReason)
-    event_delay = seconds(
-        "event_delay_seconds",
-        "Time from sending a message to its arrival, by the clocks of both machines.",
+    events = counter("Accepted messages, by event and transport.", event=(), transport=())
+    events_refused = counter("Refused messages, by reason.", reason=RefusalReason)
+    event_delay_seconds = seconds(
+        "Time from sending a message to its arrival, by the clocks of both machines."
     )
-    events_waiting = gauge(
-        "events_waiting", "Jobs reported by events since the queue was last read."
-    )
+    events_waiting = gauge("Jobs reported by events since the queue was last read.")
 
 
 class KeyMetrics(MetricGroup):
     """Routing keys."""
 
-    key_leases = gauge("key_leases", "Routing keys that are leased to jobs.")
-    key_offsets = gauge("key_offsets", "LID offsets that OpenSM's LMC provides for routing keys.")
-    key_offsets_free = gauge("key_offsets_free", "LID offsets that no routing key uses anywhere.")
-    keys_lost = gauge("keys_lost", "Leased routing keys that the current fabric cannot support.")
-    key_flows = gauge(
-        "key_flows_max",
+    key_leases = gauge("Routing keys that are leased to jobs.")
+    key_offsets = gauge("LID offsets that OpenSM's LMC provides for routing keys.")
+    key_offsets_free = gauge("LID offsets that no routing key uses anywhere.")
+    keys_lost = gauge("Leased routing keys that the current fabric cannot support.")
+    key_flows_max = gauge(
         "Most predicted flows on one link, of one routing key or of all keys together.",
         keys=("one", "all"),
     )
-    key_installs = counter(
-        "key_installs", "Installs for routing keys, by result.", result=("installed", "failed")
-    )
-    key_seconds = seconds(
-        "key_seconds", "Time from the request for a routing key until it is in force."
-    )
+    key_installs = counter("Installs for routing keys, by result.", result=("installed", "failed"))
+    key_seconds = seconds("Time from the request for a routing key until it is in force.")
 
 
 class UpdateMetrics(MetricGroup):
     """How new routes replace old ones while jobs run."""
 
-    subscribers = gauge(
-        "subscribers", "Processes of jobs that are subscribed to five-phase updates."
-    )
+    subscribers = gauge("Processes of jobs that are subscribed to five-phase updates.")
     update_phase = gauge(
-        "update_phase",
         "Phase of the five-phase update: "
         + ", ".join(f"{i} {p}" for i, p in enumerate(Phase))
-        + ".",
+        + "."
     )
     updates = counter(
-        "updates", "Updates, by method and result.", method=UPDATE_METHODS, result=UPDATE_RESULTS
+        "Updates, by method and result.", method=UPDATE_METHODS, result=UPDATE_RESULTS
     )
     update_phase_seconds = seconds(
-        "update_phase_seconds",
         "Duration of each phase of a five-phase update.",
         phase=[phase for phase in Phase if phase is not Phase.IDLE],
     )
@@ -245,20 +193,15 @@ class UpdateMetrics(MetricGroup):
 class StandbyMetrics(MetricGroup):
     """The agent of a second OpenSM, if there is one."""
 
-    standby_configured = gauge("standby_configured", "1 if the section [standby] names a peer.")
-    standby = gauge(
-        "standby", "1 while this agent copies its peer's state and installs nothing, else 0."
+    standby_configured = gauge("1 if the section [standby] names a peer.")
+    standby = gauge("1 while this agent copies its peer's state and installs nothing, else 0.")
+    term = gauge("Term of this agent's state: it grows when another agent takes over.")
+    peer_answered_timestamp_seconds = gauge("Unix time at which the peer last answered.")
+    peer_copied_timestamp_seconds = gauge(
+        "Unix time at which this agent's copy was last seen to be the same as the peer's state."
     )
-    term = gauge("term", "Term of this agent's state: it grows when another agent takes over.")
-    peer_answered = gauge(
-        "peer_answered_timestamp_seconds", "Unix time at which the peer last answered."
-    )
-    peer_copied = gauge(
-        "peer_copied_timestamp_seconds",
-        "Unix time at which this agent's copy was last seen to be the same as the peer's state.",
-    )
-    peer_generation = gauge("peer_generation", "Generation in the peer's state.")
-    peer_refused = counter("peer_refused", "States of the peer that were refused.")
+    peer_generation = gauge("Generation in the peer's state.")
+    peer_refused = counter("States of the peer that were refused.")
 
 
 class Metrics(
@@ -313,8 +256,8 @@ class Metrics(
         self._job_efi.set(which, None if detail is None else [job.efi_max for job in detail])
         self._job_links.set(which, None if detail is None else [job.links for job in detail])
         if measures is not None:
-            self.bound_efi.set(measures.lower_bound_efi_max)
-            self.bound_load.set(measures.lower_bound_load_max)
+            self.lower_bound_effective_efi_max.set(measures.lower_bound_efi_max)
+            self.lower_bound_channel_load_max.set(measures.lower_bound_load_max)
 
     def show_sm(self, engine: str | None, generation: int = 0, unknown_terminals: int = 0) -> None:
         """Sets what OpenSM's plugin answered; `engine` is None if it did not answer."""
@@ -337,8 +280,8 @@ class Metrics(
         self.keys_lost.set(lost)
         self.key_offsets.set(offsets)
         self.key_offsets_free.set(free)
-        self.key_flows.labels("one").set(own)
-        self.key_flows.labels("all").set(total)
+        self.key_flows_max.labels("one").set(own)
+        self.key_flows_max.labels("all").set(total)
 
     # What `events.counters.MessageMetrics` requires.
 
@@ -351,7 +294,7 @@ class Metrics(
         """Counts a message; `delay` is in seconds, None if the sender's time is not known."""
         self.events.labels(event, transport).inc()
         if delay is not None:
-            self.event_delay.observe(delay)
+            self.event_delay_seconds.observe(delay)
 
     def message_refused(self, reason: RefusalReason) -> None:
         """Counts a refusal."""
@@ -366,7 +309,7 @@ class Metrics(
         finally:
             duration = perf_counter() - start
             self.stage_seconds.labels(stage).observe(duration)
-            self.stage_last.labels(stage).set(duration)
+            self.stage_last_seconds.labels(stage).set(duration)
 
     def serve(self, host: str, port: int) -> None:
         """Answers scrapes, and requests for the page, in threads that end with the process. Raises

@@ -46,7 +46,7 @@ class Quota(Generic[Client]):
                     return Bound.ALL
             return Bound.ALL if total > self.most else None
 
-    def take(self, client: Client, amount: int = 1, patience: float = 0.0) -> Bound | None:
+    def try_add(self, client: Client, amount: int = 1, patience: float = 0.0) -> Bound | None:
         """Adds `amount` if there is room, or will be within `patience` seconds; otherwise returns
         what leaves none."""
         with self._changed:

@@ -99,7 +99,7 @@ class SqliteTable(SqliteFile, Generic[Row]):
         self._columns = ", ".join(self._fields)
         self.create = f"CREATE TABLE IF NOT EXISTS {table} {form % self._columns}"
 
-    def put(self, base: sqlite3.Connection, rows: Iterable[Row]) -> None:
+    def upsert(self, base: sqlite3.Connection, rows: Iterable[Row]) -> None:
         """Writes rows, in place of those with the same primary key."""
         base.execute(self.create)
         marks = ", ".join("?" * len(self._fields))

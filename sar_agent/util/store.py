@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from sar_agent.errors import InputError
 from sar_agent.util.owned_files import PRIVATE, sync_folder
 from sar_agent.util.problem_log import ProblemLog
-from sar_agent.util.text_files import write_bytes
+from sar_agent.util.text_files import disk_errors, write_bytes
 
 log = logging.getLogger(__name__)
 SPARE_BYTES = 256
@@ -104,15 +104,13 @@ class JsonStore(Generic[T]):
 
     def _write_reserved(self, text: bytes) -> None:
         """Into the reserved file, which then takes the other's place: that needs no more room."""
-        try:
+        with disk_errors("cannot be written", self.path):
             with self._room.open("r+b") as file:
                 file.write(text[:-1].ljust(self._reserved - 1) + b"\n")
                 file.flush()
                 os.fsync(file.fileno())
             self._room.replace(self.path)
             sync_folder(self.path.parent)
-        except OSError as error:
-            raise InputError(f"cannot be written ({error.strerror})", file=self.path) from error
         self._reserved = 0
 
     def _text(self, value: T) -> bytes:

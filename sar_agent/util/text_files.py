@@ -8,8 +8,8 @@ import os
 import re
 import secrets
 import zlib
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TypeVar
 
@@ -20,6 +20,7 @@ _T = TypeVar("_T")
 LARGEST_FILE = 2**30
 """Bytes of a file, unpacked."""
 READ_INSTEAD = "was read instead of"
+CHECK_DISK = "check the folder and its free space"
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_=>])")
 """Control sequences of terminals: colours, moves of the cursor, titles of windows."""
 _JSON = re.compile(r"\s*(?:\{|\[\s*(?:[{\]]|$))")
@@ -138,6 +139,11 @@ def write_bytes(path: Path, data: bytes, mode: int | None = None) -> None:
 
     Raises `InputError` where the folder or the disk refuses the file; nothing is left behind.
     """
+    with disk_errors("cannot be written", path, CHECK_DISK):
+        _write_and_rename(path, data, mode)
+
+
+def _write_and_rename(path: Path, data: bytes, mode: int | None) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
@@ -149,19 +155,19 @@ def write_bytes(path: Path, data: bytes, mode: int | None = None) -> None:
             os.fsync(file.fileno())
         temporary.replace(path)
         sync_folder(path.parent)
-    except OSError as error:
+    except OSError:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
-        raise unwritable(path, error) from error
+        raise
 
 
-def unwritable(path: Path, error: OSError) -> InputError:
-    """The error of a file that the folder or the disk refuses."""
-    return InputError(
-        f"cannot be written ({error.strerror})",
-        file=path,
-        remedy="check the folder and its free space",
-    )
+@contextmanager
+def disk_errors(what: str, file: Path, remedy: str = "") -> Iterator[None]:
+    """Raises an `OSError` of its body as an `InputError` that says `what` of the file."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{what} ({error.strerror})", file=file, remedy=remedy) from error
 
 
 def normal_lines(text: str) -> str:

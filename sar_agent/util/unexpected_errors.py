@@ -20,7 +20,7 @@ from typing import TypeVar
 
 from prometheus_client import Counter
 
-from sar_agent.util.backoff import Backoff
+from sar_agent.util.pace import Backoff
 
 log = logging.getLogger(__name__)
 _T = TypeVar("_T")

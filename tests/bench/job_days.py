@@ -11,7 +11,7 @@ from statistics import median
 import numpy as np
 
 from sar_agent.agent.explain_ended import ended_job
-from sar_agent.agent.job_days import DAYS, MOST_LEAVES, MOST_SHARED, JobDay, JobDays
+from sar_agent.agent.job_days import KEPT_DAYS, MOST_LEAVES, MOST_SHARED, JobDay, JobDays
 from sar_agent.agent.observers.job_days import WRITE_SECONDS
 from sar_agent.config.model import parse_config
 from tests.bench.table import Table
@@ -56,14 +56,14 @@ def tables(full: bool) -> Iterator[Table]:
     """The table after 30 days, of which the last is written pass by pass as the daemon does."""
     rng, today = np.random.default_rng(SEED), date.today().toordinal()
     table = Table(
-        f"{DAYS} days of job records, {JOBS:,} jobs a day",
+        f"{KEPT_DAYS} days of job records, {JOBS:,} jobs a day",
         ("what", "value"),
         f"`history.sqlite` of jobs with 2 to 512 hosts that last two hours in the mean; the last "
         f"day's rows are written every {WRITE_SECONDS:.0f} s while their jobs run, as by `run`.",
     )
     with tempfile.TemporaryDirectory(prefix="sar-bench-") as folder:
         days = JobDays(Path(folder))
-        for day in range(today - DAYS + 1, today):
+        for day in range(today - KEPT_DAYS + 1, today):
             days.keep(rows_of(day, rng))
         passes, running = _last_day(days, rows_of(today, rng))
         size, count = days.path.stat().st_size, len(days.all())
@@ -71,7 +71,7 @@ def tables(full: bool) -> Iterator[Table]:
         config, asked = parse_config(text), Times()
         named, with_users = parse_config(f"{text}explain_names_users = true\n"), Times()
         for job in rng.integers(0, JOBS, ASKED).tolist():
-            id = str((today - int(rng.integers(0, DAYS))) % 1000 * JOBS + job)
+            id = str((today - int(rng.integers(0, KEPT_DAYS))) % 1000 * JOBS + job)
             with asked.one():
                 ended_job(config, id)
             with with_users.one():

@@ -94,7 +94,7 @@ def test_the_agent_proves_again_from_the_tables_by_the_new_lids(tmp_path: Path) 
     with swapping() as here, ThreadPoolExecutor(1) as pool:
         net = tmp_path / "fabric.net"
         net.write_text(here.tree.net())
-        fabric, mix = read_ibsim_net(net), JobMix(())
+        fabric, mix = read_ibsim_net(net.read_text()), JobMix(())
         plan = make_plan(6, fabric, mix, load_engine("dfsssp").route(fabric, mix, Options()))
         bridge = Swapped(here, pool)
         transit = SeenTransit(PluginManager(bridge, here.sm.routes_path))

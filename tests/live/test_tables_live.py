@@ -49,7 +49,7 @@ def test_tables_of_today_by_all_their_names(
         seen = tmp_path / "cluster.ibnetdiscover"
         seen.write_text(ibsim.run("ibnetdiscover", host="n002").stdout)
         (tmp_path / "dump_fts.txt").write_text(ibsim.run("dump_fts", host="n002").stdout)
-        fabric = read_ibnetdiscover(seen)
+        fabric = read_ibnetdiscover(seen.read_text())
         lids = sorted(int(lid) for lid in fabric.switch_lid)
         (tmp_path / "ibroute.txt").write_text("".join(whole_ibroute(ibsim, lid) for lid in lids))
         for name in names:

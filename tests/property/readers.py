@@ -62,6 +62,7 @@ from sar_agent.slurm.squeue_json import parse_squeue_json
 from sar_agent.slurm.squeue_text import parse_squeue_pipe
 from sar_agent.slurm.topology_files import read_topology
 from sar_agent.telemetry.metrics import Metrics
+from sar_agent.util.text_files import normal_lines
 from sar_lab.history.by_hour import by_hour
 from sar_lab.history.files import read_history
 from sar_lab.history.placed_history import place_history
@@ -101,7 +102,7 @@ def readers() -> Iterator[list[Reader]]:
 
 def _text(read: Callable[[str], object]) -> Callable[[bytes], object]:
     """As what a program printed is read."""
-    return lambda data: read(data.decode(errors="replace") + "\n")
+    return lambda data: read(normal_lines(data.decode(errors="replace")) + "\n")
 
 
 def _file(path: Path, read: Callable[[Path], object]) -> Callable[[bytes], object]:
@@ -312,7 +313,7 @@ def _talks(folder: Path) -> Iterator[Reader]:
         """Of root or of one of many users; a new id each time, for it is not the same message."""
         turn = next(number)
         if turn % 1000 == 0:
-            inbox.take()
+            inbox.drain()
         data = data.replace(b"0123456789abcdef", b"%016x" % turn)
         uid = 0 if turn % 2 else 1000 + turn // 2
         answer = dispatcher.answer(b"MUNGE:%d:" % uid + data.replace(b"\0", b" "), "tcp")

@@ -227,7 +227,7 @@ def listed_otherwise(fabric: Fabric, seed: int, folder: Path) -> Fabric:
         cables = [line for line in block if line.startswith("[")]
         block[-len(cables) :] = random.sample(cables, len(cables))
     path.write_text("\n\n".join("\n".join(block) for block in blocks) + "\n")
-    return read_ibsim_net(path)
+    return read_ibsim_net(path.read_text())
 
 
 @pytest.mark.parametrize("spec", ["xgft:2;6,6;1,4", "xgft:3;3,3,4;1,3,2", "torus:4x4,hosts=2"])

@@ -106,7 +106,7 @@ def test_a_lease_of_a_clock_that_was_ahead_ends_at_last(tmp_path: Path) -> None:
     leases = site.agent.keys.pool.leases
     [lease] = leases
     assert lease.ends is not None
-    leases.put([lease.model_copy(update={"ends": lease.ends + 400 * DAY})])
+    leases.save([lease.model_copy(update={"ends": lease.ends + 400 * DAY})])
     pool = KeyPool(site.agent.config.keys, tmp_path / "state", site.desk)
     [again] = pool.leases
     assert again.ends is not None

@@ -13,7 +13,6 @@ from sar_agent.agent.observe_site import SiteObserver
 from sar_agent.config.model import Config, parse_config
 from sar_agent.errors import SarError, Unavailable
 from sar_agent.fabric.hostnames import HostMapper
-from sar_agent.opensm.discovered_fabric import DiscoveredFabric
 from sar_agent.opensm.plugin_client import FabricAnswer
 from sar_agent.opensm.plugin_manager import PluginManager
 from tests.worlds.fabric_texts import SMALL
@@ -37,8 +36,8 @@ class Plugin:
         return FabricAnswer(path=self.path, digest=self.digest)
 
 
-def discovered(plugin: Any) -> DiscoveredFabric:
-    return DiscoveredFabric(plugin, HostMapper())
+def discovered(plugin: Any) -> PluginManager:
+    return PluginManager(plugin, Path("routes.sar"), HostMapper())
 
 
 @pytest.mark.parametrize(
@@ -61,13 +60,13 @@ def test_a_file_that_was_replaced_before_it_was_read_is_read_again(tmp_path: Pat
     plugin = Plugin(tmp_path)
     source = discovered(plugin)
     plugin.digest = "0000000000000006"
-    first = source.read()
-    assert source.read() is not first
+    first = source.fabric()
+    assert source.fabric() is not first
 
 
 def test_what_the_plugin_refuses_is_said(tmp_path: Path) -> None:
     with pytest.raises(SarError, match="ask the master"):
-        discovered(Plugin(tmp_path, "x: this OpenSM is not the master; ask the master")).read()
+        discovered(Plugin(tmp_path, "x: this OpenSM is not the master; ask the master")).fabric()
 
 
 def observer(folder: Path, plugin: Any, **opensm: str) -> SiteObserver:

@@ -33,7 +33,7 @@ def test_root_tells_of_a_start(ear: Ear) -> None:
     assert ear.woken == 1, "once until it is taken"
     first, last = ear.inbox.pending() or (0, 0)
     assert first <= last
-    assert [(h.job, h.uid, h.traffic) for h in ear.inbox.take()] == [
+    assert [(h.job, h.uid, h.traffic) for h in ear.inbox.drain()] == [
         ("7", ROOT, "ring"),
         ("8", ROOT, None),
     ]
@@ -101,7 +101,7 @@ def test_the_inbox_stays_small_and_still_wakes() -> None:
     answers = [ear.say(ROOT, message(job=str(n))) for n in range(10)]
     assert len(ear.inbox) == 3
     assert not answers[-1]["ok"] and ear.refused("full") == 7
-    ear.inbox.take()
+    ear.inbox.drain()
     assert ear.say(ROOT, message(job="99"))["ok"]
 
 

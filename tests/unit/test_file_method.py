@@ -21,7 +21,8 @@ from sar_agent.errors import InputError, Unavailable
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.formats.export import export_routes
-from sar_agent.formats.lfts_dump import DumpUnfinished, parse_tables
+from sar_agent.formats.guid_tables import DumpUnfinished
+from sar_agent.formats.lfts_dump import parse_tables
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.install.subnet_manager import NotYet, SmRefused, load_subnet_manager
 from sar_agent.jobs import JobMix
@@ -87,7 +88,7 @@ class FakeSweep:
 
 @pytest.fixture
 def sweep(tmp_path: Path, fabric: Fabric, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSweep]:
-    monkeypatch.setattr(file_manager, "ANOTHER_SWEEP", 0.2)
+    monkeypatch.setattr(file_manager, "ANOTHER_SWEEP_SECONDS", 0.2)
     yield FakeSweep(tmp_path, fabric)
 
 

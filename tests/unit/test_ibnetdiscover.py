@@ -9,7 +9,7 @@ import pytest
 from sar_agent.errors import InputError
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.model import Kind
-from sar_agent.fabric.spec import parse_fabric
+from sar_agent.fabric.spec import load_fabric, parse_fabric
 from tests.worlds.fabric_texts import SMALL, differences
 
 
@@ -114,7 +114,7 @@ def test_a_capture_of_a_terminal_is_read(prompt: str, end: str, tmp_path: Path) 
     path = tmp_path / "pasted"
     text = f"\ufeff{prompt}\n{SMALL}{prompt.split(' ibnet')[0]} "
     path.write_bytes(text.replace("\n", end).encode())
-    fabric = read_ibnetdiscover(path)
+    fabric = load_fabric(path)
     assert differences(fabric, read_ibnetdiscover(SMALL)) == []
     assert fabric.notes[0].startswith("2 lines were not understood, the first is line 1")
 

@@ -16,7 +16,7 @@ from tests.worlds.fabric_texts import HAND_WRITTEN, SMALL, differences
 
 def round_trip(fabric: Fabric, path: Path) -> Fabric:
     write_ibsim_net(fabric, path)
-    return read_ibsim_net(path)
+    return read_ibsim_net(path.read_text())
 
 
 def test_hand_written() -> None:

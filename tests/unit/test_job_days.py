@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sar_agent.agent import job_days
-from sar_agent.agent.job_days import DAYS, JobDay, JobDays
+from sar_agent.agent.job_days import KEPT_DAYS, JobDay, JobDays
 from sar_agent.agent.observers import job_days as watch
 from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.quality.channel_traffic import traffic_of
@@ -135,10 +135,10 @@ def test_old_days_go_and_the_file_stays_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     days = JobDays(tmp_path)
-    for day in range(2 * DAYS):
+    for day in range(2 * KEPT_DAYS):
         days.keep([JobDay(TODAY + day, str(i), 0, False) for i in range(3)])
     kept = {row.day for row in days.all()}
-    assert kept == {TODAY + day for day in range(DAYS, 2 * DAYS)}
+    assert kept == {TODAY + day for day in range(KEPT_DAYS, 2 * KEPT_DAYS)}
     monkeypatch.setattr(job_days, "MOST_BYTES", 1)
     days.keep([])
     assert {row.day for row in days.all()} == kept - {min(kept)}

@@ -169,7 +169,7 @@ def leased(site: Site, count: int) -> None:
     for n in range(count):
         update = {"phase": f"more{n}", "offset": 3 + n % 5, "pairs": (0, 1, 1, 2), "traffic": None}
         more.append(Lease.model_validate(first.model_dump() | update))
-    site.agent.keys.pool.leases.put(more)
+    site.agent.keys.pool.leases.save(more)
     for one in more:
         made = site.agent.keys.pool.made(first.key)
         assert made is not None
@@ -231,7 +231,7 @@ def test_a_key_whose_offset_is_gone_is_lost_in_a_sentence(site: Site) -> None:
     """It was neither in force nor lost, so its client was told to wait for as long as it asked."""
     site.ask(traffic="shift:2")
     leases = site.agent.keys.pool.leases
-    leases.put([lease.model_copy(update={"offset": 100}) for lease in leases])
+    leases.save([lease.model_copy(update={"offset": 100}) for lease in leases])
     site.restart()
     site.pass_()
     site.agent.serve_keys()

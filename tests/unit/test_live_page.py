@@ -323,7 +323,7 @@ def scrape(port: int) -> bytes:
 
 
 def test_a_request_has_a_deadline_however_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_server, "HEAD", 0.5)
+    monkeypatch.setattr(http_server, "REQUEST_SECONDS", 0.5)
     port = free_port()
     server = http_server.serve_http("127.0.0.1", port, {"/": lambda environ, start: []})
     [client] = dripping(port, "127.0.0.1", 1)

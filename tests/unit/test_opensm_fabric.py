@@ -36,7 +36,7 @@ def host(guid: int, *ports: int, name: bytes = b"n001", letter: str = "H") -> No
 def test_it_is_the_fabric_that_ibnetdiscover_gives(storage: tuple[str, ...]) -> None:
     mapper = HostMapper(storage_hosts=storage)
     ours = decode_opensm_fabric(image_of_text(SMALL), mapper).fabric
-    theirs = read_ibnetdiscover(SMALL, mapper)
+    theirs = read_ibnetdiscover(SMALL, mapper=mapper)
     assert ours.digest == theirs.digest
     assert differences(in_order_of_guids(ours), in_order_of_guids(theirs)) == []
     assert ours.notes == () and Kind.IN_SWITCH in ours.terminal_kind and ours.lmc == 1

@@ -49,7 +49,7 @@ def test_a_call_wakes_the_agent_and_is_taken_once(monkeypatch: Any) -> None:
     manager = Manager(0, Unavailable("OpenSM starts"), RuntimeError("unforeseen"), 4)
     calls, woken = listening(manager, monkeypatch)
     assert woken.wait(30) and calls.pending
-    assert calls.take() == 4 and not calls.pending and calls.take() == 0
+    assert calls.next_call() == 4 and not calls.pending and calls.next_call() == 0
     assert wait_until(lambda: manager.heard == [0, 0, 0, 0, 4], 30)
     calls.end(4)
     calls.end(0)  # a pass that nobody called for

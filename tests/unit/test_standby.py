@@ -17,8 +17,8 @@ from pydantic import ValidationError
 from sar_agent.formats.routes_file import read_generation
 from sar_agent.install.subnet_manager import SmStatus
 from sar_agent.standby.channel import PeerProblem
-from sar_agent.standby.numbering import number_above
 from sar_agent.standby.peer_client import PeerClient, PeerState
+from sar_agent.standby.run import number_above
 from sar_agent.standby.snapshot import CONNECTIONS
 from sar_agent.standby.terms import LARGEST_BELIEVED, Claim, Precedence, TermRecord, precedence
 from tests.worlds.standby_sides import Side, routes_image

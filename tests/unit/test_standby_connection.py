@@ -111,7 +111,7 @@ def test_a_snapshot_is_of_one_moment(tmp_path: Path, secret: Path) -> None:
         end = time.monotonic() + 1
         while time.monotonic() < end:
             try:
-                (file,) = (each for each in source.take() if each.name == "state.json")
+                (file,) = (each for each in source.snapshot() if each.name == "state.json")
             except SarError as error:
                 assert "change too often" in str(error)
                 continue
@@ -166,7 +166,7 @@ def test_silent_strangers_take_few_places_for_a_short_time(
     a.lead()
     a.put(4)
     assert b.link.exchange()
-    monkeypatch.setattr("sar_agent.standby.peer_server.HANDSHAKE", 0.5)
+    monkeypatch.setattr("sar_agent.standby.peer_server.HANDSHAKE_SECONDS", 0.5)
     threads = threading.active_count()
     silent = [socket.create_connection(a.config.standby.listen_host_port) for _ in range(40)]
     assert b.link.exchange(), "a connection that is open stays"
@@ -186,7 +186,7 @@ def test_strangers_on_two_addresses_keep_no_peer_away(
     a, b = sides
     a.lead()
     a.put(4)
-    monkeypatch.setattr("sar_agent.standby.peer_server.HANDSHAKE", 600.0)
+    monkeypatch.setattr("sar_agent.standby.peer_server.HANDSHAKE_SECONDS", 600.0)
     port, taken = a.config.standby.listen_host_port[1], a.server._places.of
     strangers = [
         socket.create_connection(("127.0.0.1", port), 60, (f"127.0.0.{2 + n % 2}", 0))

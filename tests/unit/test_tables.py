@@ -61,7 +61,7 @@ def test_exported_tables_are_read_back(lanes: str, form: str, tmp_path: Path) ->
     found = read_tables(tmp_path / form, RING)
     assert same(found, routes) and check_routes(RING, found).passed == (lanes != "one")
     if form == "fdbs":  # OpenSM's own file of the nodes holds the LIDs, too
-        again = read_subnet_lst(tmp_path / "subnet.lst")
+        again = read_subnet_lst((tmp_path / "subnet.lst").read_text())
         assert read_tables(tmp_path / form, again).engine == "opensm"
 
 
@@ -287,7 +287,7 @@ def test_lids_of_another_time_are_seen(tmp_path: Path) -> None:
 
 def test_a_net_file_with_lids_and_tables_that_fit(tmp_path: Path) -> None:
     write_ibsim_net(TREE, tmp_path / "fabric.net")
-    fabric = read_ibsim_net(tmp_path / "fabric.net")
+    fabric = read_ibsim_net((tmp_path / "fabric.net").read_text())
     export_routes(tmp_path, fabric, routed(fabric), ["lfts"])
     shutil.copy(tmp_path / "lfts.dump", tmp_path / "opensm-lfts.dump")
     assert same(read_tables(tmp_path, fabric), routed(fabric))

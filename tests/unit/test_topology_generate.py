@@ -56,7 +56,7 @@ def test_omissions_are_reported() -> None:
     tree = generate_topology(fabric)
     assert tree.notes == ("1 without a live link: n001",)
     assert "# Left out: 1 without a live link: n001\n" in topology_conf([("here", tree)])
-    stored = read_ibnetdiscover(SMALL, HostMapper(storage_hosts=("*",)))
+    stored = read_ibnetdiscover(SMALL, mapper=HostMapper(storage_hosts=("*",)))
     with pytest.raises(InputError, match="no compute host is left: it has none"):
         generate_topology(stored)
 

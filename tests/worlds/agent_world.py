@@ -36,7 +36,7 @@ class World:
 
     @property
     def fabric(self) -> Fabric:
-        return read_ibsim_net(self.net)
+        return read_ibsim_net(self.net.read_text())
 
     def restart(self, topology: str = "") -> Agent:
         keys = self.keys | {"run_dir": str(self.folder / "run")}

@@ -72,7 +72,7 @@ class World:
 
     @property
     def fabric(self) -> Fabric:
-        return read_ibsim_net(self.net)
+        return read_ibsim_net(self.net.read_text())
 
     @property
     def config(self) -> Config:

@@ -14,12 +14,7 @@ from sar_agent.agent.observe_site import Observation
 from sar_agent.agent.outcome import Report
 from sar_agent.agent.parts import Parts
 
-OBSERVERS = (
-    "baseline",
-    "counters",
-    "job_days",
-    "page",
-)
+OBSERVERS = ("baseline", "counters", "job_days", "page")
 """Called in this order; the names are also labels of a metric."""
 
 
@@ -28,7 +23,6 @@ class PassObserver(Protocol):
 
     def after_pass(self, current: Current, site: Observation | None, report: Report) -> None:
         """`current` is in force now. `site` is what the pass saw; None where it ended before."""
-        ...
 
 
 def make_observers(parts: Parts) -> dict[str, PassObserver]:

@@ -20,9 +20,8 @@ from sar_agent.agent.parts import Parts
 from sar_agent.agent.state import State
 from sar_agent.counters import Comparison, CounterWindow, align, compare
 from sar_agent.counters.last_window import LastWindow, hot_words
-from sar_agent.counters.predicted import PredictedLoads
+from sar_agent.counters.predicted import PredictedLoads, SteadySpans
 from sar_agent.counters.sources import CounterSource, counter_source
-from sar_agent.counters.steady_windows import SteadySpans
 from sar_agent.errors import SarError
 from sar_agent.jobs.filter import host_sets
 from sar_agent.quality.channel_traffic import Traffic, traffic_of

@@ -31,7 +31,7 @@ from sar_agent.live_page.web_app import WebApp
 from sar_agent.quality import Measures
 from sar_agent.quality.channel_traffic import Traffic
 
-DECISIONS = 20
+SHOWN_DECISIONS = 20
 """Decisions on the page."""
 SAVED_SECONDS = 300.0
 """Seconds for which sums over the last 30 days are kept: those of a large site take a second."""
@@ -180,7 +180,7 @@ class PageFeed:
             return self._decisions
         if written != self._written:
             try:
-                rows = self._history.last(DECISIONS)
+                rows = self._history.last(SHOWN_DECISIONS)
             except SarError as error:
                 self._unread = f"{error}; the last decisions are not shown"
                 return self._decisions

@@ -21,13 +21,7 @@ from sar_agent.routing.keys.recolour import Edges, recolour
 
 
 def flow_digits(
-    fabric: Fabric,
-    view: XgftView,
-    source: I32,
-    destination: I32,
-    phase: I32,
-    *,
-    merged: bool,
+    fabric: Fabric, view: XgftView, source: I32, destination: I32, phase: I32, *, merged: bool
 ) -> U8:
     """uint8[N, h - 1]: W_2 … W_h of each flow of `phase` int32[N]; 0 above its nearest common
     ancestor."""
