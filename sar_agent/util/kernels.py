@@ -16,7 +16,7 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Callable
-from functools import cache, update_wrapper
+from functools import cache, cached_property, update_wrapper
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -35,12 +35,11 @@ class Kernel:
     def __call__(self, *arguments: Any) -> Any:
         return self.compiled(*arguments)
 
-    def __getattr__(self, name: str) -> Any:
-        if name != "compiled":
-            raise AttributeError(name)
+    @cached_property
+    def compiled(self) -> Any:
+        """numba's dispatcher."""
         with _lock:
-            self.compiled = _make(self._function)  # found from now on without this method
-        return self.compiled
+            return vars(self).get("compiled") or _make(self._function)
 
 
 @cache
