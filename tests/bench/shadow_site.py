@@ -55,6 +55,10 @@ class Clock(Protocol):
         """Skip to `moment` (Unix seconds)."""
         ...
 
+    def catch_up(self) -> None:
+        """Skip to the machine's own time."""
+        ...
+
 
 @dataclass(frozen=True)
 class QueueJob:
@@ -91,8 +95,9 @@ def queue_of(history: JobHistory, begin: float, hours: float) -> list[QueueJob]:
     return jobs
 
 
-def run_week(clock: Clock, hours: float, fabric: str, history: str, engine: str, out: Path) -> None:
-    """Run the agent for `hours` and write its pages into `out`, which is emptied."""
+def run_week(clock: Clock, hours: float, fabric: str, history: str, engine: str, out: Path) -> str:
+    """Run the agent for `hours` and write its pages into `out`, which is emptied; returns the
+    address of its live page."""
     began, took = clock.time(), time.perf_counter()
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
@@ -109,6 +114,7 @@ def run_week(clock: Clock, hours: float, fabric: str, history: str, engine: str,
     counts = ", ".join(f"{n} {result}" for result, n in sorted(results.items()))
     print(f"{hours:g} h of {len(jobs)} jobs in {took:.0f} s; passes: {counts}")
     print(f"in {out}: {', '.join(sorted(p.name for p in out.iterdir()))}")
+    return page
 
 
 @contextmanager
@@ -157,14 +163,20 @@ def _passes(
     """Pass after pass until `end`; how often each result was."""
     changes = sorted({t for job in jobs for t in (job.start, job.end)})
     found: Counter[str] = Counter()
-    while (now := clock.time()) < end:
+
+    def look(now: float) -> None:
         running = [job for job in jobs if job.start <= now < job.end]
         queue.write_text("".join(f"{job.line()}\n" for job in running))
         agent.pacing.begin()
         found[agent.pass_once().result.value] += 1
         agent.pacing.end()
+
+    while (now := clock.time()) < end:
+        look(now)
         event = next((t + HOOK_SECONDS for t in changes if t > now), end)
         clock.go_to(min(event, clock.time() + agent.pacing.left(), end))
+    clock.catch_up()
+    look(clock.time())
     return found
 
 

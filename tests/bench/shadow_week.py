@@ -35,6 +35,10 @@ class JumpingClock:
         """Let it be `moment` (Unix seconds), if it is not later already."""
         self.skipped += max(0.0, moment - self.time())
 
+    def catch_up(self) -> None:
+        """Let it be as late as on the machine, by which browsers tell how old a page is."""
+        self.go_to(self._wall())
+
 
 def main() -> None:
     """Runs the week and prints where its pages are."""
@@ -55,7 +59,7 @@ def main() -> None:
     )
     parser.add_argument("--engine", default="minhop", help="OpenSM's routing_engine (minhop)")
     parser.add_argument(
-        "--serve", action="store_true", help="keep the page and the metrics until Ctrl-C"
+        "--serve", action="store_true", help="keep the page and the metrics until Enter"
     )
     given = parser.parse_args()
     clock = JumpingClock(given.hours * 3600)
@@ -63,9 +67,9 @@ def main() -> None:
         # Only now: many modules bind the clock's functions when they are imported.
         from tests.bench.shadow_site import run_week
 
-        run_week(clock, given.hours, given.fabric, given.history, given.engine, given.out)
+        page = run_week(clock, given.hours, given.fabric, given.history, given.engine, given.out)
         if given.serve:
-            input("Enter ends it")
+            input(f"{page} and {page}metrics until Enter ")
 
 
 if __name__ == "__main__":
