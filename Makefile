@@ -24,7 +24,7 @@ help:
 # The demo needs neither linters nor a test runner, so it installs half the packages.
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile --use-pep517
 $(VENV)/.run: pyproject.toml sar_lab/pyproject.toml
-	$(PYTHON) -m venv $(VENV) || { $(PYTHON) -c 'import ensurepip' || echo "On Debian: apt-get install python3-venv"; exit 1; }
+	$(PYTHON) -m venv $(VENV) || { $(PYTHON) -c 'import ensurepip' 2> /dev/null || echo "On Debian: apt-get install python3-venv"; exit 1; }
 	$(PIP) --editable . --editable ./sar_lab
 	touch $@
 
