@@ -55,7 +55,8 @@ class WeekOfMetrics:
         with tempfile.TemporaryDirectory(prefix="sar-week-") as name:
             text, stored = Path(name) / "metrics", Path(name) / "stored"
             text.write_text("\n".join([*self.lines, "# EOF", ""]))
-            load = ["promtool", "tsdb", "create-blocks-from", "openmetrics"]
+            load = ["promtool", "tsdb", "create-blocks-from"]
+            load += ["--max-block-duration=2400h", "openmetrics"]  # one: it reads all for each
             subprocess.run([*load, str(text), str(stored)], check=True, capture_output=True)
             with Prometheus([], stored=stored) as prometheus:
                 body = "".join(_sections(prometheus, begin, end))
