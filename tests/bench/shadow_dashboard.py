@@ -36,8 +36,9 @@ b{font-size:1.9rem;font-weight:500}small{display:block;overflow-wrap:anywhere}sv
 class WeekOfMetrics:
     """Scrapes with times of their own, for Prometheus's import."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self.registry, self.lines = registry, list[str]()
+    def __init__(self, registry: CollectorRegistry, folder: Path) -> None:
+        self.registry = registry
+        self._file = (folder / "week-of-metrics").open("w")  # a list would be the agent's memory
         text = BOARD.read_text()
         self._wanted = set(re.findall(r"\b(?:sar_agent|process)_\w+", text))
 
@@ -47,17 +48,19 @@ class WeekOfMetrics:
             found = re.match(r"(\w+)(?:\{(.*)\})? (\S+)$", line)
             if found and found[1] in self._wanted:
                 labels = ",".join(filter(None, (found[2], LABELS)))
-                self.lines.append(f"{found[1]}{{{labels}}} {found[3]} {now:.3f}")
+                self._file.write(f"{found[1]}{{{labels}}} {found[3]} {now:.3f}\n")
 
     def draw(self, begin: float, end: float, path: Path) -> None:
         """Write the dashboard from `begin` to `end` (Unix seconds) as one HTML page."""
         require("prometheus", "prometheus")
         with tempfile.TemporaryDirectory(prefix="sar-week-") as name:
-            text, stored = Path(name) / "metrics", Path(name) / "stored"
-            text.write_text("\n".join([*self.lines, "# EOF", ""]))
+            text, stored = Path(self._file.name), Path(name) / "stored"
+            self._file.write("# EOF\n")
+            self._file.close()
             load = ["promtool", "tsdb", "create-blocks-from"]
             load += ["--max-block-duration=2400h", "openmetrics"]  # one: it reads all for each
             subprocess.run([*load, str(text), str(stored)], check=True, capture_output=True)
+            text.unlink()
             with Prometheus([], stored=stored) as prometheus:
                 body = "".join(_sections(prometheus, begin, end))
         view = '<meta name="viewport" content="width=device-width">'

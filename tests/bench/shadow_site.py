@@ -104,7 +104,7 @@ def run_week(clock: Clock, hours: float, fabric: str, history: str, engine: str,
     out.mkdir(parents=True)
     jobs = queue_of(history_of(history), began, hours)
     with _site(out.absolute(), fabric, engine, began) as (agent, port):
-        week = WeekOfMetrics(agent.metrics.registry)
+        week = WeekOfMetrics(agent.metrics.registry, out)
         results = _passes(clock, agent, week, out / "queue/squeue.txt", jobs, began + hours * 3600)
         page = f"http://127.0.0.1:{port}/"
         (out / "metrics.txt").write_bytes(_open(f"{page}metrics").read())
