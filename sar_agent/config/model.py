@@ -93,8 +93,8 @@ class AgentConfig(Section, EngineSettings, frozen=True):
     min_install_interval_seconds: Seconds = Field(
         default=60.0,
         description="minimum time between two installs caused by job changes. An install changes "
-        "tables under running traffic, so jobs that start in quick succession share one. Changes of "
-        "the fabric or of OpenSM are never delayed",
+        "tables under running traffic, so jobs that start in quick succession share one. Changes "
+        "of the fabric or of OpenSM are never delayed",
     )
     min_gain: Annotated[float, Field(ge=0, le=1)] = Field(
         default=0.05,
