@@ -22,9 +22,9 @@ help:
 
 # The stamps depend on the two pyproject.toml alone, so a second `make demo` does not touch the network.
 # The demo needs neither linters nor a test runner, so it installs half the packages.
-PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile --use-pep517
 $(VENV)/.run: pyproject.toml sar_lab/pyproject.toml
-	$(PYTHON) -m venv $(VENV) || { echo "On Debian: apt-get install python3-venv"; exit 1; }
+	$(PYTHON) -m venv $(VENV) || { $(PYTHON) -c 'import ensurepip' 2> /dev/null || echo "On Debian: apt-get install python3-venv"; exit 1; }
 	$(PIP) --editable .
 	$(if $(filter venv,$(MAKECMDGOALS)),$(COMPILE) &) $(PIP) --editable ./sar_lab && wait
 	touch $@

@@ -40,7 +40,7 @@ class EndedJob:
         first, last = self.days[0], self.days[-1]
         watched = sum(row.seconds for row in self.days)
         lines = [
-            f"job {self.job}{f' of {last.user}' if last.user else ''} does not run any more: "
+            f"job {self.job}{f' of {last.user}' if last.user else ''} has ended: "
             f"{last.hosts} hosts on {last.leaf_count} leaf switches, watched for "
             f"{_duration(watched)} from {_clock(first.first)} to {_clock(last.last)}",
             "  "

@@ -77,7 +77,8 @@ class Hints:
             if not report.traffic:
                 continue
             if key not in self._hints and not self._certain(job, uid) and unseen.try_add(uid):
-                sentence = f"uid {uid} has hints on {unseen.of[uid]} jobs that nobody knows"
+                jobs = f"{unseen.of[uid]} jobs that the queue does not have"
+                sentence = f"uid {uid} has hints on {jobs}"
                 self.refused(RefusalReason.TOO_MANY, sentence)
                 continue
             self._hints[key] = Hint(job=job, uid=uid, traffic=report.traffic, at=self._clock())

@@ -92,9 +92,9 @@ class AgentConfig(Section, EngineSettings, frozen=True):
     )
     min_install_interval_seconds: Seconds = Field(
         default=60.0,
-        description="least time between two installs for other jobs. An install changes tables "
-        "under running traffic, so jobs that start in quick succession share one. Changes of the "
-        "fabric or of OpenSM are never delayed",
+        description="minimum time between two installs caused by job changes. An install changes "
+        "tables under running traffic, so jobs that start in quick succession share one. Changes "
+        "of the fabric or of OpenSM are never delayed",
     )
     min_gain: Annotated[float, Field(ge=0, le=1)] = Field(
         default=0.05,
@@ -106,7 +106,7 @@ class AgentConfig(Section, EngineSettings, frozen=True):
     )
     max_staleness_seconds: Seconds = Field(
         default=3600.0,
-        description="routes for other jobs are installed after this time, however small the gain. "
+        description="changed jobs get routes after at most this time, however small the gain. "
         "After this time without any multi-switch job, routes without exceptions are installed",
     )
     reoptimise_seconds: Seconds = Field(

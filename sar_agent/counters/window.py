@@ -60,7 +60,7 @@ def align(fabric: Fabric, readings: PortReadings) -> CounterWindow:
     """The window on the fabric's indices. Raises `WindowLeftOut`, with one sentence."""
     if not readings.counted.any():
         if readings.went_back.any():
-            why = "the counters went back; somebody cleared them, or the dumps are in wrong order"
+            why = "the counters decreased: they were cleared, or the dumps are in the wrong order"
         else:
             why = "no port was read twice yet, so there is no window; wait for the next reading"
         raise WindowLeftOut(f"{readings.source}: {why}")
@@ -132,8 +132,8 @@ def _window(readings: PortReadings) -> tuple[float, float]:
         )
     if age > max(60.0, OLD_AFTER_LENGTHS * seconds):
         raise WindowLeftOut(
-            f"{readings.source}: the last counters are {age:.0f} s old; nobody reads them any "
-            "more, or the clocks differ"
+            f"{readings.source}: the last counters are {age:.0f} s old: nothing reads them, or "
+            "the clocks differ"
         )
     return seconds, age
 

@@ -96,4 +96,6 @@ class EventIntake:
 
 
 def _refuse_all(credential: bytes) -> tuple[int, bytes]:
-    raise MessageRefused(RefusalReason.NO_MUNGE, "the agent has no libmunge, so it believes nobody")
+    raise MessageRefused(
+        RefusalReason.NO_MUNGE, "the agent has no libmunge, so it cannot tell who sent a message"
+    )

@@ -94,6 +94,6 @@ def _fits(ports: int, switches: int, lmc: int) -> bool:
 
 def _keys(offsets: int) -> str:
     if offsets == 1:
-        return "no LID to spare for a shelter or routing keys"
+        return "no spare LIDs for the shelter or routing keys"
     keys = offsets - FIRST_KEY
     return f"offset 1 for the shelter, {keys or 'none'} for routing keys"

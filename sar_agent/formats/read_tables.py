@@ -17,6 +17,7 @@ from sar_agent.formats.lfts_dump import read_lfts_dump
 from sar_agent.formats.routes_file import MAGIC, RoutesFile, read_routes_file
 from sar_agent.formats.routes_folder import NAME, routes_of_file
 from sar_agent.routing.routes import Routes
+from sar_agent.util.other_files import other_file
 from sar_agent.util.text_files import first_readable, read_text
 
 DUMPS = (
@@ -59,6 +60,8 @@ def _of_file(path: Path, fabric: Fabric, say: Callable[[str], None]) -> Routes:
         routes = read_lfts_dump(path, fabric, strict=True, say=say)
     elif "Switch 0x" in head:
         routes = read_fdbs(path, fabric, say)
+    elif what := other_file(read_text(path)):
+        raise InputError(f"this is {what}, not forwarding tables", file=path, remedy=KNOWN)
     else:
         raise InputError(
             f"{head[:60]!r} is not the beginning of forwarding tables",

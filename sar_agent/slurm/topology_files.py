@@ -8,6 +8,8 @@ from sar_agent.errors import InputError
 from sar_agent.slurm.topology import SlurmTopology
 from sar_agent.slurm.topology_conf import read_topology_conf
 from sar_agent.slurm.topology_yaml import read_topology_yaml
+from sar_agent.util.other_files import TOPOLOGY_CONF, other_file
+from sar_agent.util.text_files import read_text
 
 YAML = (".yaml", ".yml")
 
@@ -21,7 +23,16 @@ def read_topology(
         return read_topology_yaml(path, strict=strict, tree=tree)
     if tree is not None:
         raise InputError("names no trees", file=path, remedy="give --tree for a topology.yaml only")
-    return read_topology_conf(path, strict=strict)
+    try:
+        return read_topology_conf(path, strict=strict)
+    except InputError as error:
+        if (what := other_file(read_text(Path(path)))) not in ("", TOPOLOGY_CONF):
+            raise InputError(
+                f"this is {what}, not Slurm's topology",
+                file=path,
+                remedy="give topology.conf, topology.yaml or what `scontrol show topology` prints",
+            ) from error
+        raise
 
 
 def topology_in_use(conf: str | Path) -> Path:

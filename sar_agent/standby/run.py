@@ -169,7 +169,7 @@ class StandbyDaemon:
                 self._master = False
         if not self.signals.stop.is_set():
             log.info(
-                "%s is not the master any more, or does not answer: this agent copies the state of "
+                "%s is no longer the master, or does not answer: this agent copies the state of "
                 "the other one",
                 self._manager.name,
             )

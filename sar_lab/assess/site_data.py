@@ -93,7 +93,7 @@ def read_site_data(
         mix, count = placed.mix_at(at), len(placed.history.running(at))
         moment = (
             f"{day_of(at)} of {history}, when the number of hosts in jobs that span switches was "
-            f"at its median over time"
+            f"at its median over the time in which any ran"
         )
     else:
         raise InputError("no jobs were given", remedy="give --jobs FILE or --history FILE")
@@ -107,11 +107,12 @@ def read_site_data(
 
 
 def typical_moment(placed: PlacedHistory) -> float:
-    """A moment at which the number of terminals in multi-switch jobs is its median over time."""
+    """A moment at which the number of terminals in multi-switch jobs is its median over the time
+    in which there is any: a record that is idle for most of the time has an answer, too."""
     times, busy = _busy(placed)
     if len(times) < 2:
         return placed.history.span[0]
-    length = np.diff(times)
+    length = np.where(busy[:-1] > 0, np.diff(times), 0)
     order = np.argsort(busy[:-1], kind="stable")
     half = np.searchsorted(np.cumsum(length[order]), length.sum() / 2)
     return float(times[order[min(half, len(order) - 1)]])

@@ -133,7 +133,7 @@ def assess(
         say=progress,
     )
     page = write_assessment(found, out)
-    nothing_known = found.judgement.kind == "unknown" and found.course is None
+    nothing_known = found.judgement.kind == "unknown"
     if as_json:
         print_json({**found.json(), "page": str(page)})
         raise typer.Exit(int(nothing_known))

@@ -157,7 +157,8 @@ def _slurm_client(address: str) -> Iterator[Client]:
     except (ValueError, TypeError) as error:
         raise InputError(
             f"Dask cannot start Slurm jobs ({error})",
-            remedy="set cores and memory in ~/.config/dask/jobqueue.yaml (docs/replay.md)",
+            remedy="set cores and memory in ~/.config/dask/jobqueue.yaml "
+            "(sar_lab/research/pages/replay.md)",
         ) from error
     with cluster:
         cluster.scale(jobs=int(number))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 from jinja2 import ChoiceLoader, FileSystemLoader
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from sar_lab.page_templates import templates
 from sar_lab.trial.results import Table, headline
@@ -23,7 +25,7 @@ def write_page(
     usual = templates()
     assert usual.loader
     here = FileSystemLoader(Path(__file__).parent)
-    page = usual.overlay(loader=ChoiceLoader([usual.loader, here]))
+    page = usual.overlay(loader=ChoiceLoader([usual.loader, here]), finalize=with_code)
     text = page.get_template("trial.html").render(
         look=look,
         result=result,
@@ -32,10 +34,21 @@ def write_page(
         line=LINE,
         number=number_text,
         headline=headline(tables, AIM if AIM in look.tables else list(look.tables)[-1]),
-        runs=runs,
+        runs=escape(runs),
         sent=sent,
     )
     path.write_text(text)
+
+
+def with_code(value: Any) -> Any:
+    """A sentence of the program, whose words between backquotes are code on the page.
+
+    >>> print(with_code("a < b until `sar-agent resume`"))
+    a &lt; b until <code>sar-agent resume</code>
+    """
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(value))))
 
 
 def number_text(value: float) -> str:

@@ -97,7 +97,9 @@ def test_a_whole_trial_its_page_and_what_may_be_sent(site: TrialSite) -> None:
     found = json.loads((site.folder / "page" / "trial.json").read_text())
     assert len(found["samples"]) == 2 * 3 * 2 and found["is_back"], found["notes"]
     assert sorted(found["order"]) == sorted([r, t] for r in (1, 2) for t in site_tables())
-    assert "quick beside the second job" in (site.folder / "page" / "index.html").read_text()
+    page = (site.folder / "page" / "index.html").read_text()
+    assert "quick beside the second job" in page
+    assert "until <code>sar-agent resume</code>" in page and "`" not in page
 
     sent = site.folder / "page" / "to-send"
     texts = {path.name: path.read_text() for path in sent.iterdir()}

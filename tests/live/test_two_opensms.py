@@ -92,7 +92,7 @@ def test_the_masters_opensm_is_killed(two: Pair) -> None:
     watch(two, two.one.sm.kill, two.two.installs, "kill -9 of the master's OpenSM")
     assert generation(two.two) == before
     assert two.two.term().holder == two.two.term().node
-    assert wait_until(lambda: "is not the master any more" in two.one.log(), 30)
+    assert wait_until(lambda: "is no longer the master" in two.one.log(), 30)
 
     # A new generation of the new master, copied by the machine whose OpenSM is gone.
     two.jobs(*MORE)

@@ -256,6 +256,42 @@ def test_the_dashboard_is_what_grafana_s_builder_makes() -> None:
     assert made.stdout == BOARD.read_text(), "run python deploy/grafana/dashboard.py"
 
 
+def test_days_in_observe_mode_do_not_dilute_the_time_saved(tmp_path: Path) -> None:
+    """Eight hours of observing, an hour on a fallback, then three with the agent's routes."""
+    observed, live = "0.5+0x480", "0.8+0x180"
+    series = {
+        "sar_agent_install_mode": "0x480 1x240",
+        'sar_agent_engine_in_force{engine="sar"}': "0x540 1x180",
+        'sar_agent_job_throughput_mean_ratio{routes="baseline"}': "0.5+0x721",
+        'sar_agent_job_throughput_mean_ratio{routes="in_force"}': f"{observed} 0.5+0x59 {live}",
+        'sar_agent_job_throughput_mean_ratio{routes="planned"}': "0.8+0x721",
+        'sar_agent_job_phase_contention_mean{routes="baseline"}': "3x721",
+        'sar_agent_job_phase_contention_mean{routes="in_force"}': "3x540 2x180",
+        'sar_agent_job_phase_contention_mean{routes="planned"}': "2x721",
+    }
+    board = json.loads(BOARD.read_text())["panels"]
+    shown = {p["title"]: p["targets"][0]["expr"] for p in board if p["type"] == "stat"}
+    saved = {"all messages at once": 0.375, "one message at a time": 0.3333}
+    tests = []
+    for at in ("7h", "12h"):  # in observe mode the plans' gain, which is the same here
+        case = _case(series, at, None)
+        case["promql_expr_test"] = [
+            {
+                "expr": f"round({shown[f'Time saved: {kind}'].replace('$instance', 'a')}, 0.0001)",
+                "eval_time": at,
+                "exp_samples": [{"labels": '{instance="a"}', "value": value}],
+            }
+            for kind, value in saved.items()
+        ]
+        tests.append(case)
+    file = tmp_path / "test.yml"
+    file.write_text(json.dumps({"rule_files": [], "tests": tests}))
+    done = subprocess.run(
+        [tool("promtool"), "test", "rules", str(file)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_nothing_is_red_in_observe_mode() -> None:
     """Values 2 and 3 are those of observe mode: promtool computes them below."""
     stats = [p for p in json.loads(BOARD.read_text())["panels"] if p["type"] == "stat"]

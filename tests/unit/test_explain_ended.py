@@ -35,7 +35,7 @@ def config(folder: Path, more: str = "") -> Config:
 def test_it_says_when_with_whom_and_what_other_tables_would_have_done(tmp_path: Path) -> None:
     JobDays(tmp_path).keep([ROW, OTHER])
     assert ended_job(config(tmp_path), "4711").words().splitlines() == [
-        "job 4711 of alice does not run any more: 16 hosts on 2 leaf switches, watched for "
+        "job 4711 of alice has ended: 16 hosts on 2 leaf switches, watched for "
         "2 h 10 min from 2026-11-25 14:02 to 2026-11-25 16:12",
         '  "leaf1": 10, "leaf2": 6',
         "2026-11-25:",

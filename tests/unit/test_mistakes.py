@@ -200,6 +200,28 @@ def test_where_no_answer_is_possible(mistake: str, tmp_path: Path) -> None:
     assert what in said and why in said
 
 
+def test_a_history_with_too_many_unknown_hosts_has_no_answer_either(tmp_path: Path) -> None:
+    """Half of them are known, so there is a timeline, and yet no verdict."""
+    history = tmp_path / "history.csv"
+    rows = (EXAMPLES / "history.csv").read_text().splitlines()
+    lost = [row.replace("n[0", "x[0") if i % 2 else row for i, row in enumerate(rows)]
+    history.write_text("\n".join(lost))
+    words = ("--history", history, "--samples", "3", "--engine", "sar-plus", "--no-simulate")
+    fabric = EXAMPLES / "cluster.ibnetdiscover"
+    done = sar_agent("assess", "--fabric", fabric, *words, "--out", tmp_path)
+    assert "No answer is possible" in done.stdout and done.returncode == 1, done
+
+
+def test_a_fabric_in_place_of_tables_or_topology_is_named(tmp_path: Path) -> None:
+    fabric = EXAMPLES / "cluster.ibnetdiscover"
+    given = ("--fabric", fabric)
+    tables = sar_agent("measure", *given, "--jobs", EXAMPLES / "squeue.txt", "--routes", fabric)
+    topology = sar_agent("topology", "check", *given, "--topology-conf", fabric)
+    for done, wanted in ((tables, "forwarding tables"), (topology, "Slurm's topology")):
+        assert done.returncode == 2
+        assert f"this is ibnetdiscover's output, not {wanted}; give " in done.stderr
+
+
 @pytest.mark.parametrize("mistake", TYPED)
 def test_typing_errors(mistake: str) -> None:
     arguments, what, remedy = TYPED[mistake]

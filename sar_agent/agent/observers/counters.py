@@ -87,7 +87,7 @@ class CountedTraffic:
             if hot:
                 log.warning("%s", hot_words(comparison))
             else:
-                log.info("no link is hot without being predicted any more")
+                log.info("every hot link is predicted again")
             self._hot = hot
         return window
 
