@@ -3,7 +3,9 @@
 Load and phases are weighed here: exceptions that make a channel less full may make messages of one
 job meet. Where phases take longer than on the template, paths first make room for each other on
 channels that are no fuller than the fullest; then single jobs lose their exceptions. Either stays
-only if phases gain more than all messages at once lose.
+only if phases gain more than all messages at once lose. Tables with channels' own limits serve only
+where neither loses (`faster_than`): on docs/examples they would take 4 % less all at once, and one
+message at a time 14 % longer in the simulator, of which the measure here sees 4 %.
 """
 
 from __future__ import annotations
