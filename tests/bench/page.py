@@ -39,8 +39,8 @@ Where a table names no other day, it was measured on {date} at commit {commit} b
 log as the clock; nothing here has run on real switches.
 Job mixes are synthetic and seeded (`mix:1` …): 85 % of the hosts busy with jobs of 2 to 64 hosts,
 scattered at random, which is the worst case of fat-tree routes. Other benchmarks, and what the
-times below were on other machines: [benchmarks](../sar_lab/research/pages/benchmarks.md). Seconds
-depend on what else the machine does: the load average at the start is below.
+times below were on other machines: [benchmarks](../sar_lab/research/pages/benchmarks.md). Times
+of commands depend on what else the machine does.
 
 | | |
 |---|---|
@@ -48,8 +48,9 @@ depend on what else the machine does: the load average at the start is below.
 SECTIONS = {
     "performance": """## Time and quality, beside OpenSM
 
-- *Seconds*: for our engines, whole calls after a first one, median (least … most); for OpenSM, the
-  routing step according to its log.
+- *Seconds*: for our engines, CPU time of whole calls after a first one, median (least … most), as
+  other programs may run and an engine uses one processor; for OpenSM, the routing step according
+  to its log.
 - *Peak memory*: of a separate process, with interpreter, libraries and fabric.
 - *Throughput*: mean (worst) of the jobs' shares of full speed while all of them do all-to-all at
   once. [Load is time](load-is-time.md) has the effect on programs.

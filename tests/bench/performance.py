@@ -48,8 +48,8 @@ def compare(name: str, engines: tuple[str, ...], kept: StoredResults) -> Table:
     ours = {row: measured(name, row, kept) for row in OURS}
     theirs = {engine: measured_theirs(name, fabric, engine, kept) for engine in engines}
     results = {
-        "OpenSM's rows: ": [f"performance {name} OpenSM {engine}" for engine in engines],
-        "ours: ": [f"performance {name} {row}" for row in OURS],
+        "OpenSM's rows ": [f"performance {name} OpenSM {engine}" for engine in engines],
+        **{f"{row} ": [f"performance {name} {row}"] for row in OURS},
     }
     table = Table(
         f"Engines on {name}: {size_of(fabric)}",
