@@ -1,17 +1,18 @@
 """Few exceptions: entries that leave the template because jobs would contend there.
 
 Tables that ignore jobs (`template.py`) serve most of them well. What is left are channels that
-carry more than `most`, and messages of one job that meet in a phase of a shift. The search takes
-one job after the other, those with the heaviest routes first, and their trees in turn. In a tree it
-tries the switches whose paths are to blame, the worst first, each once (`tree_moves.py`). An
-exception that is needed no more goes back to the template.
+carry more than `most`, or more than the jobs at their switches need (`limit`), and messages of one
+job that meet in a phase of a shift. The search takes one job after the other, those with the
+heaviest routes first, and their trees in turn. In a tree it tries the switches whose paths are to
+blame, the worst first, each once (`tree_moves.py`). An exception that is needed no more goes back
+to the template.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from sar_agent.fabric.model import U8, U32, Bool
+from sar_agent.fabric.model import F64, U8, U32, Bool
 from sar_agent.routing.demand_items import DemandItems
 from sar_agent.routing.job_loads import ADD, REMOVE, Paths
 from sar_agent.routing.tree_moves import (
@@ -23,6 +24,7 @@ from sar_agent.routing.tree_moves import (
     NEXT,
     PHASED,
     STAY,
+    WARM,
     Move,
     Number,
     Scratch,
@@ -43,6 +45,7 @@ def except_paths(
     work: DemandItems,
     scratch: Scratch,
     jobs: U32,
+    limit: F64,
     most: float,
     theta: float,
     farthest: Number,
@@ -60,7 +63,7 @@ def except_paths(
         for m in range(work.member[j], work.member[j + 1]):
             d = work.terminal[m]
             looked = size if phased else 0
-            terms = Move(work.root[d], nothing, nothing, 0, 0, 0, looked, most, theta)
+            terms = Move(work.root[d], nothing, nothing, 0, 0, 0, looked, limit, most, theta)
             moves += _improve_tree(paths, work, scratch, terms, m, farthest, template[d], egress[d])
         last = len(scratch.rows) - 1
         count = scratch.rows[last]
@@ -141,7 +144,8 @@ def _improve_tree(
             continue
         messages = _list_messages(paths, work, scratch, terms, m, v, tree)
         amount, own = scratch.flow[v], messages * work.unit[work.job[m]]
-        move = Move(root, row, v, amount, own, messages, terms.size, terms.most, terms.theta)
+        prices = terms.limit, terms.most, terms.theta
+        move = Move(root, row, v, amount, own, messages, terms.size, *prices)
         carry(paths, scratch, move, tree, REMOVE)
         present = cheapest(paths, scratch, move, template, tree, STAY)
         price = cheapest(paths, scratch, move, template, tree, min(reach, NEXT))
@@ -235,9 +239,11 @@ def _blame(
         if tree[w] != template[w] and flow[w] == flow[v]:
             wrong += EPSILON
             reach = max(reach, BACK)
-        over = load[c] - terms.most
-        if over > EPSILON:
-            wrong += HOT * over
+        if load[c] > terms.limit[c] + EPSILON:
+            wrong += WARM * (load[c] - terms.limit[c])
+            reach = max(reach, NEXT)
+        if load[c] > terms.most + EPSILON:
+            wrong += HOT * (load[c] - terms.most)
             reach = ANY
         w = target[c]
     return wrong, reach

@@ -82,10 +82,10 @@ class JobLoads:
         of the fullest channel of each, at least 1."""
         return float(_job_peaks(self.paths, self.work, egress).mean())
 
-    def least_peak(self) -> float:
-        """A lower bound of the largest load. All traffic between a leaf's terminals and other
-        leaves must cross the leaf's own channels, and traffic to one terminal crosses only one of
-        them."""
+    def least_loads(self) -> F64:
+        """float64[S]: a lower bound of the largest load at each switch. All traffic between a
+        leaf's terminals and other leaves must cross the leaf's own channels, and traffic to one
+        terminal crosses only one of them, as at other switches."""
         work, fabric = self.work, self.fabric
         leaving = np.bincount(work.leaf, work.item * work.elsewhere, fabric.switches)
         live = fabric.channel_up
@@ -93,7 +93,8 @@ class JobLoads:
         capacity = np.bincount(fabric.channel_source[live], 1.0 / share, fabric.switches)
         loads = np.divide(leaving, capacity, out=np.zeros(fabric.switches), where=capacity > 0)
         item = float(work.item[work.elsewhere > 0].max(initial=0)) * float(share.min(initial=1))
-        return max(item, float(loads.max(initial=0.0)))
+        least: F64 = np.maximum(loads, item)
+        return least
 
 
 @kernel_part

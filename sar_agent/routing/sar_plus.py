@@ -86,13 +86,20 @@ class SarPlus:
         else:
             tables, started = self._followed(before, template, mix, options)
             # When a job ends, loads only fall, and the bound with them.
-            enough = tables.most if started else max(tables.most, options.target)
-            if started or tables.peak() > WORTH * enough:
+            enough = tables.most if len(started) else max(tables.most, options.target)
+            if len(started) or tables.peak() > WORTH * enough:
                 tables.cool()
-            if started and options.objective == "load" and not tables.large:
+            weighed = len(started) and options.objective == "load" and not tables.large
+            if weighed:
                 usual = _least_contention(tables, templates_of(fabric))
                 tables.weigh_phases(usual, max(tables.peak(), WORTH * enough))
             tables.keep_one_lane()
+            if weighed:
+                own = ExceptedTables.of(template, mix, options, tables.egress.copy())
+                own.own_limits = True
+                own.move_paths(started)
+                own.keep_one_lane()
+                tables = own if own.faster_than(tables) else tables
         if tables.peak() > WORTH * enough:
             fresh = _from_templates(fabric, mix, options)
             if WORTH * fresh.peak() < tables.peak():
@@ -101,8 +108,8 @@ class SarPlus:
 
     def _followed(
         self, before: PreviousRoutes, template: Template, mix: JobMix, options: Options
-    ) -> tuple[ExceptedTables, bool]:
-        """The tables of earlier routes after jobs started and ended; whether any started."""
+    ) -> tuple[ExceptedTables, NDArray[np.intp]]:
+        """The tables of earlier routes after jobs started and ended; which jobs started."""
         last, self._last = self._last, None  # it is about to change
         egress = before.routes.egress[0].copy()
         if (
@@ -111,7 +118,7 @@ class SarPlus:
             and last.tables.template is template
             and last.tables.options.objective == options.objective
         ):
-            tables = replace(last.tables, egress=egress, options=options)
+            tables = replace(last.tables, egress=egress, options=options, own_limits=False)
         else:
             tables = ExceptedTables.of(template, before.mix, options, egress)
         loads, parts, scratch = tables.loads, (template.egress, egress), tables.scratch()
@@ -126,7 +133,7 @@ class SarPlus:
         if freed.any():
             back = could_go_back(loads.paths, loads.work, freed, *parts)
             tables.move_paths(np.flatnonzero(back), BACK)
-        return tables, len(started) > 0
+        return tables, started
 
     def _keep(self, tables: ExceptedTables, began: float) -> Routes:
         fabric = tables.template.fabric
@@ -143,10 +150,19 @@ class SarPlus:
 
 
 def _from_templates(fabric: Fabric, mix: JobMix, options: Options) -> ExceptedTables:
+    """Tables with exceptions for these jobs, with channels' own limits if jobs are faster so."""
+    made = _best_made(fabric, mix, options, False)
+    if mix.jobs and options.objective == "load" and not made.large:
+        own = _best_made(fabric, mix, options, True)
+        return own if own.faster_than(made) else made
+    return made
+
+
+def _best_made(fabric: Fabric, mix: JobMix, options: Options, own_limits: bool) -> ExceptedTables:
     """Each template with exceptions for these jobs; of those that load no channel more than the
     best template itself, the tables on which jobs take least time."""
     templates = templates_of(fabric) if mix.jobs else (template_of(fabric),)
-    made = [_plain(template, mix, options) for template in templates]
+    made = [replace(_plain(each, mix, options), own_limits=own_limits) for each in templates]
     ceiling = min(tables.peak() for tables in made)
     phased = bool(mix.jobs) and options.objective == "load"
     usual = _least_contention(made[0], templates) if phased else np.empty(0)

@@ -92,7 +92,7 @@ def _made(fabric: Fabric) -> tuple[Template, ...]:
             return spread
         loads = [loads_on(each, everyone, "load", each.egress) for each in spread]
         load = [each.peak() for each in loads]
-        if load[0] <= EVEN * loads[0].least_peak():
+        if load[0] <= EVEN * float(loads[0].least_loads().max()):
             return spread
     trees = dfsssp_trees(fabric, graph)
     even = Template(fabric, graph, *trees, choice_may_loop(fabric, graph, *trees))

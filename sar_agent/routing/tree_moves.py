@@ -5,6 +5,7 @@ others are free, so the cheapest path is found by a dynamic program over the tre
 hop. The price of a path is the sum over its channels of
 
     HOT times the growth of the square of the load above `most`
+    + WARM times that of the square above the channel's own `limit`
     + how often its messages meet others of the same job, phase by phase
     + how many messages of other jobs they meet on average
     + `theta` for each entry that differs from the template.
@@ -25,6 +26,9 @@ from sar_agent.util.kernels import kernel_part
 
 HOT = 1e9
 """The price of load above `most`, in messages: it decides, and the rest breaks ties."""
+WARM = 30.0
+"""The price of load above a channel's own limit, in messages: jobs that could do with less load
+than others then have less. From 3 to 300, results are much the same."""
 COOL = 1e3
 """A path that costs less crosses no channel that is clearly above `most`."""
 EPSILON = 1e-9
@@ -108,6 +112,8 @@ class Move(NamedTuple):
     """… and that job's messages, whose phases are in `phase`."""
     size: Number
     """That job's terminals; 0: no phases are looked at."""
+    limit: F64
+    """float64[C]: the load of each channel up to which it has no price."""
     most: float
     theta: float
 
@@ -220,7 +226,8 @@ def cheapest(
     needed, flow, cost, at = scratch.needed, scratch.flow, scratch.cost, scratch.at
     queue, pick, row, own = scratch.queue, scratch.pick, scratch.row, scratch.own
     meets, phase = scratch.meets, scratch.phase
-    v, root, most, amount, one = move.v, move.root, move.most, move.amount, np.uint32(1)
+    v, root, amount, one = move.v, move.root, move.amount, np.uint32(1)
+    limit, most = move.limit, move.most
     queue[0] = v
     needed[v] = True
     found, done = one, np.uint32(0)
@@ -257,9 +264,9 @@ def cheapest(
             price = cost[target[c]]
             if price >= least:
                 continue
-            more, over = load[c] + amount * share[c] - most, max(0.0, load[c] - most)
-            if more > 0:
-                price += HOT * (more * more - over * over)
+            more = load[c] + amount * share[c]
+            price += WARM * (_square(more - limit[c]) - _square(load[c] - limit[c]))
+            price += HOT * (_square(more - most) - _square(load[c] - most))
             if move.size:
                 if row[c] >= 0:
                     base = row[c] * move.size
@@ -279,6 +286,11 @@ def cheapest(
                 pick[w] = c
         cost[w] = least
     return float(cost[v])
+
+
+@kernel_part
+def _square(over: float) -> float:  # pragma: no cover
+    return over * over if over > 0.0 else 0.0
 
 
 @kernel_part

@@ -21,23 +21,26 @@ from tests.bench import (
     second_start,
 )
 from tests.bench.machine import machine
-from tests.bench.stored_results import StoredResults
+from tests.bench.stored_results import StoredResults, other_day
 from tests.bench.table import Table
 
 PAGE = Path("docs/performance.md")
 
 HEAD = """# Performance
 
-[All pages](../README.md) · [Glossary](../glossary.md)
+[All pages](README.md) · [Glossary](glossary.md)
 
 The time to compute routes, their quality, and how much of them changes.
-Quality is a ratio to a proved bound: no minimal-hop routing is better than 1.
+Quality is a ratio to a proved bound: no minimal-hop routing is better than 1. `sar-plus` stops at a
+load of 1, which slows nobody: where the bound is below 1, its ratio is above 1.
 
-Measured on {date} at commit {commit} by `python -m tests.bench.page{full}`. OpenSM is Debian's, on
-a fabric simulated by ibsim, with its own log as the clock; nothing here has run on real switches.
+Where a table names no other day, it was measured on {date} at commit {commit} by
+`python -m tests.bench.page{full}`. OpenSM is Debian's, on a fabric simulated by ibsim, with its own
+log as the clock; nothing here has run on real switches.
 Job mixes are synthetic and seeded (`mix:1` …): 85 % of the hosts busy with jobs of 2 to 64 hosts,
 scattered at random, which is the worst case of fat-tree routes. Other benchmarks, and what the
-times below were on other machines: [benchmarks](benchmarks.md).
+times below were on other machines: [benchmarks](../sar_lab/research/pages/benchmarks.md). Times
+of commands depend on what else the machine does.
 
 | | |
 |---|---|
@@ -45,8 +48,9 @@ times below were on other machines: [benchmarks](benchmarks.md).
 SECTIONS = {
     "performance": """## Time and quality, beside OpenSM
 
-- *Seconds*: for our engines, whole calls after a first one, median (least … most); for OpenSM, the
-  routing step according to its log.
+- *Seconds*: for our engines, CPU time of whole calls after a first one, median (least … most), as
+  other programs may run and an engine uses one processor; for OpenSM, the routing step according
+  to its log.
 - *Peak memory*: of a separate process, with interpreter, libraries and fabric.
 - *Throughput*: mean (worst) of the jobs' shares of full speed while all of them do all-to-all at
   once. [Load is time](load-is-time.md) has the effect on programs.
@@ -56,7 +60,7 @@ SECTIONS = {
   times. OpenSM's engines ignore jobs, so for them nothing changes.
 
 `minhop` and `dfsssp` of sar-agent are for comparison: they follow OpenSM's rules, except for
-[ties between ports](../engines.md#minhop), with our kernels.
+[ties between ports](engines.md#minhop), with our kernels.
 """,
     "assess": """## Commands, from their start to their end
 """,
@@ -70,7 +74,8 @@ FIXED: dict[str, Callable[[bool], Iterator[Table]]] = {
 
 def _stored(name: str, full: bool, kept: StoredResults) -> Iterator[Table]:
     found = kept(name, lambda: [asdict(table) for table in FIXED[name](False)])
-    return (Table(**table) for table in found)
+    for table in found:
+        yield Table(**table | {"note": table["note"] + other_day(kept, {"": (name,)})})
 
 
 TABLES: dict[str, Callable[[bool, StoredResults], Iterator[Table]]] = {

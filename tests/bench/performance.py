@@ -11,7 +11,7 @@ from tests.bench.bench_fabrics import LARGEST, MIDDLE, SMALL, available, fabric_
 from tests.bench.opensm_engines import OpenSMRun
 from tests.bench.our_engines import EngineRun
 from tests.bench.quality import COLUMNS, Quality
-from tests.bench.stored_results import StoredResults
+from tests.bench.stored_results import StoredResults, other_day
 from tests.bench.table import Table
 
 OURS = {
@@ -47,10 +47,15 @@ def compare(name: str, engines: tuple[str, ...], kept: StoredResults) -> Table:
     fabric = fabric_of(name)
     ours = {row: measured(name, row, kept) for row in OURS}
     theirs = {engine: measured_theirs(name, fabric, engine, kept) for engine in engines}
+    results = {
+        "OpenSM's rows ": [f"performance {name} OpenSM {engine}" for engine in engines],
+        **{f"{row} ": [f"performance {name} {row}"] for row in OURS},
+    }
     table = Table(
         f"Engines on {name}: {size_of(fabric)}",
         ("engine", "seconds", "peak memory", *COLUMNS, "lanes", "entries changed"),
-        f"Job mix `mix:1`: {_bounds(ours['sar'].quality)}. OpenSM: {_sweeps(name)}.",
+        f"Job mix `mix:1`: {_bounds(ours['sar'].quality)}. OpenSM: {_sweeps(name)}."
+        + other_day(kept, results),
     )
     for row, found in ours.items():
         table.add(f"sar-agent {row}", *_cells_of_ours(found))

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.live, pytest.mark.long]
 
 START = [sys.executable, "-c", "from sar_lab.cli import main; main()"]
 REPLAY = (
-    "replay --fabric standin:taurus --history synthetic:taurus,days=1 --every 10 --chunk 4 "
+    "replay --fabric standin:taurus --history synthetic:taurus,days=1 --every 10m --chunk 4 "
     "--engine dfsssp --engine sar-plus --json"
 )
 WORDS = REPLAY.split()
