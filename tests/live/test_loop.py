@@ -185,21 +185,6 @@ def test_a_reboot_of_the_only_host_changes_no_entry(site: LoopSite) -> None:
     assert "the same 1 multi-switch job" in "".join(site.ask("once")[1:])
 
 
-def test_slurm_away_and_back(site: LoopSite) -> None:
-    site.slurm.salloc("n[001,005]")
-    site.start()
-    first = site.wait_installed()
-    site.slurm.stop_controller()
-    try:
-        assert wait_until(lambda: site.metrics()["sar_agent_slurm_reachable",] == 0, 60)
-        assert site.bridge.status().generation_in_force == first.generation_in_force
-    finally:
-        site.slurm.start_controller()
-    assert wait_until(lambda: site.metrics()["sar_agent_slurm_reachable",] == 1, 60)
-    assert "going on with what was read" in site.log()
-    assert site.bridge.status().generation_in_force == first.generation_in_force
-
-
 def test_observing_touches_nothing(site: LoopSite) -> None:
     site.slurm.salloc("n[001,005,009]")
     before = readback.installed(site.fabric)

@@ -33,8 +33,8 @@ MEASURE_KEYS = {
     "lower_bounds",
 }  # fmt: skip
 BAD = (
-    "no file", "no spec", "bad tree", "folder", "cut", "empty", "noise", "two pieces", "job line",
-    "seed", "placed", "blocks", "engine", "export", "no option", "no command",
+    "no spec", "bad tree", "folder", "cut", "empty", "noise", "two pieces", "job line",
+    "seed", "placed", "blocks", "engine", "export", "no option",
     "not a number", "no routes",
 )  # fmt: skip
 ENGINES = (
@@ -188,7 +188,6 @@ def bad(tmp_path: Path) -> dict[str, tuple[list[str | Path], str]]:
     )
     jobs: list[str | Path] = ["--jobs", "mix:1"]
     return {
-        "no file": (["route", "--fabric", tmp_path / "none", *jobs], "none"),
         "no spec": (["route", "--fabric", "ring:5", *jobs], "xgft"),
         "bad tree": (["route", "--fabric", "xgft:3;4,4;1,2", *jobs], "height"),
         "folder": (["route", "--fabric", tmp_path, *jobs], str(tmp_path)),
@@ -206,7 +205,6 @@ def bad(tmp_path: Path) -> dict[str, tuple[list[str | Path], str]]:
             "lfts, ibdm, ibsim",
         ),
         "no option": (["route", "--fabric", TREE], "--jobs"),
-        "no command": (["fly"], "fly"),
         "not a number": (["route", "--fabric", TREE, *jobs, "--seed", "x"], "--seed"),
         "no routes": (["check", "--fabric", TREE, "--routes", tmp_path], "routes.sar"),
     }  # fmt: skip

@@ -165,16 +165,6 @@ def test_a_plugin_that_knows_no_notices(world: World) -> None:
     assert world.phase is Phase.IDLE
 
 
-def test_without_lids_to_spare_it_is_said(tmp_path: Path) -> None:
-    world = World(tmp_path, lmc=0)
-    world.once()
-    Subscriber(world)
-    world.fewer_jobs()
-    report = world.once()
-    assert report.result is Result.FAILED
-    assert "no five-phase update" in report.sentence and "set lmc 1" in report.sentence
-
-
 def test_without_saved_subscribers_their_leases_are_awaited(world: World) -> None:
     for name in ("update.json", "subscribers.jsonl"):
         (world.folder / "state" / name).unlink(missing_ok=True)
