@@ -227,34 +227,6 @@ def test_an_opensm_without_the_plugin_survives(tmp_path: Path, slurm: SlurmClust
         assert site.metrics()["sar_agent_effective_efi_max", "in_force"] > 0
 
 
-def test_a_link_that_dies_between_plan_and_load(site: LoopSite) -> None:
-    """The agent's own code, in this process, so that the moment can be chosen."""
-    from sar_agent.agent.build import build_agent
-    from sar_agent.config.model import load_config
-
-    agent = build_agent(load_config(site.config(metrics_address="")))
-    agent.observer.source.command = ("env", f"SLURM_CONF={site.slurm.conf}", "squeue")
-    site.slurm.salloc("n[001,005,009]")
-    engine, changes = agent.planner.engine, site.bridge.status().topology_changes
-
-    class UnlinkAfterRouting:
-        name, summary, tries = engine.name, engine.summary, 0
-
-        def route(self, *arguments):
-            routes = engine.route(*arguments)
-            self.tries += 1
-            if self.tries == 1:
-                site.fabric.unlink("S1-0", 5)
-                assert wait_until(lambda: site.bridge.status().topology_changes > changes, 30)
-            return routes
-
-    agent.planner.engine = UnlinkAfterRouting()
-    report = agent.pass_once()
-    assert report.result == "installed", report
-    assert agent.planner.engine.tries == 2
-    site.assert_plan_installed()
-
-
 def test_every_query_of_dashboard_and_alerts_finds_its_series(site: LoopSite) -> None:
     site.slurm.salloc("n[001,005,009]")
     site.start()

@@ -19,13 +19,6 @@ def row(job="7", nodes="n[1-2]", comment="(null)"):
     return f"{job}|RUNNING|{nodes}|batch|root|x|2|5|{comment}|1000|1{job}\n"
 
 
-def test_a_good_answer(tmp_path):
-    source = SqueueSource([fake_squeue(tmp_path, [{"%i": "7", "%N": "n[1-2]"}, {"%i": "8_1"}])])
-    poll = source.poll()
-    assert [(job.id, job.hosts) for job in poll.records] == [("7", ("n1", "n2")), ("8_1", ("n1",))]
-    assert poll.skipped == 0
-
-
 def test_no_shell_and_no_foreign_settings(tmp_path, monkeypatch):
     monkeypatch.setenv("SQUEUE_PARTITION", "debug")
     spy = script(
@@ -39,14 +32,6 @@ def test_no_shell_and_no_foreign_settings(tmp_path, monkeypatch):
     # Any account can read arguments while squeue runs, and could write the mark into a comment.
     mark = environment["SQUEUE_FORMAT"].partition("|")[0]
     assert len(mark) == 16 and not any(mark in argument for argument in arguments)
-
-
-def test_a_comment_cannot_pose_as_a_job():
-    evil = row(comment="sar:ring\n999|RUNNING|n[1-1000]|batch|root|x|1|5|(null)|0|999")
-    poll = parse_poll(M + evil + M + row("8"), "mark")
-    assert [job.id for job in poll.records] == ["7", "8"]
-    assert (poll.skipped, poll.records[0].traffic) == (0, "ring")
-    assert (poll.records[0].uid, poll.records[0].numbers) == (1000, ("17",))
 
 
 @pytest.mark.parametrize(
