@@ -68,6 +68,9 @@ static void older_entries(void)
 	CHECK(k.sw[0].older[5] == ENTRY_UNKNOWN, "by either");
 	known_forget_older(&k);
 	CHECK(!k.ages && known_all_settled(&k) && k.sw[0].older[5] == ENTRY_NO_ROUTE, "they are gone");
+	sent(2);
+	known_confirmed(&k, &k.sw[0], 5, entry + 2, 1);
+	CHECK(k.sw[0].older[5] == 2, "what it kept is not older: %u", k.sw[0].older[5]);
 }
 
 static void sizes_change(void)

@@ -63,9 +63,37 @@ static void nothing_confirmed(void)
 	known_free(&known);
 }
 
+/* Channels of one number may wait for each other in a circle. Switch 1 sends to the host on switch 0 by switch 2, and is to send
+ * directly; all channels of the file have the number 1. */
+static void equal_numbers_prove_nothing(void)
+{
+	const uint64_t guids[] = {0x100, 0x101, 0x102};
+	const uint32_t lid = 10;
+	struct routes *r = small_numbered(1, 1);
+	struct own_task task = {.live = &fabric.live, .assumed = true, .lids = LIDS};
+	struct reason why, unrepaired;
+	struct tables tables;
+	const char *told;
+
+	small_fabric(&fabric);
+	CHECK(known_resize(&known, guids, SMALL_SWITCHES, LIDS), "memory");
+	CHECK(own_choose(&tables, &task, r, &unrepaired, &why), "%s", why.text);
+	for (uint32_t s = 0; s < SMALL_SWITCHES; s++)
+		known_confirmed(&known, &known.sw[s], 0, tables.entry + (size_t)s * LIDS, LIDS);
+	known.end[lid] = 0x100;
+	CHECK(!verdict(&known, false), "nothing changes");
+	known.sw[1].sent[lid] = known.sw[1].had[lid] = 3;
+	told = verdict(&known, false);
+	CHECK(told && strstr(told, "nothing proves that packets to LID 10"), "%s", told ? told : "put in force");
+	own_free(&tables);
+	routes_drop(r);
+	known_free(&known);
+}
+
 int main(void)
 {
 	nothing_known_is_not_proved();
 	nothing_confirmed();
+	equal_numbers_prove_nothing();
 	return checked("own");
 }

@@ -41,7 +41,7 @@ static void valid_and_invalid_arguments(void)
 				      "env_file=/e/%j", "allow=A:B", "agent_user=root", "debug=1", "key_timeout=0"};
 	struct arguments a;
 	struct reason why = {.text = ""};
-	char deep[700] = "state=/";
+	char deep[700] = "state=/", agent[6 + 108 + 1] = "agent=/";
 
 	arguments_default(&a);
 	CHECK(!*a.agent && a.timeout == 50 && !strcmp(a.state, "/run/sar-spank") && !a.debug, "defaults");
@@ -62,6 +62,10 @@ static void valid_and_invalid_arguments(void)
 	refused("agent=nowhere", "neither HOST:PORT nor a path");
 	refused("agent=:7777", "neither HOST:PORT nor a path");
 	refused("agent=host:", "neither HOST:PORT nor a path");
+	memset(agent + 7, 'x', 107);
+	refused(agent, "a path shorter than 108 characters");
+	agent[6 + 107] = '\0';
+	CHECK(arguments_take(&a, agent, &why), "107 characters: %s", why.text);
 	refused("timeout=9", "10 to 100");
 	refused("timeout=101", "10 to 100");
 	refused("timeout=50ms", "10 to 100");

@@ -13,7 +13,6 @@ MIDDLE = "xgft:3;12,12,12;1,12,12"
 SLIMMED = "xgft:3;24,12,8;1,12,6"
 LARGE = "xgft:3;18,18,16;1,18,18"
 LARGEST = "xgft:3;18,18,36;1,18,18"
-FULL_BISECTION = (SMALL, MIDDLE)
 
 
 def available(names: Iterable[str]) -> Iterator[str]:

@@ -133,20 +133,6 @@ def test_lanes_that_a_switch_does_not_confirm_make_the_load_fail(here: Site) -> 
     here.assert_in_force(routes)
 
 
-def test_lanes_without_qos_are_refused() -> None:
-    with site(options={"qos": "FALSE"}) as here:
-        with pytest.raises(SarError, match="qos TRUE"):
-            here.load(here.tree.routes(5, lanes=2))
-        assert here.bridge.status().engine_in_force == "dfsssp"
-        here.load(here.tree.routes(6))
-
-
-def test_more_lanes_than_the_links_carry_are_refused() -> None:
-    refused = pytest.raises(SarError, match=r"need 2 virtual lanes, .* carries only 1")
-    with site(options={"max_op_vls": "1"}) as here, refused:
-        here.load(here.tree.routes(5, lanes=2))
-
-
 def test_a_corrupt_file_changes_nothing(here: Site) -> None:
     good = here.tree.routes(5)
     here.load(good)

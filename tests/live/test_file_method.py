@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from sar_agent.opensm.file_lfts import read_lfts_file
-from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import wait_until
 from sar_lab.live.slurm import SlurmCluster
 from tests.worlds.live import readback
@@ -146,22 +145,3 @@ def test_an_opensm_that_ignores_the_file_is_noticed(tmp_path: Path, slurm: Slurm
         assert done.returncode == 1
         assert "OpenSM has not loaded it: it needs routing_engine file" in done.stderr
         assert not (tmp_path / "lfts").exists() and readback.installed(site.fabric) == before
-
-
-def test_a_plan_of_two_lanes_is_refused(tmp_path: Path, slurm: SlurmCluster) -> None:
-    with file_site(tmp_path, slurm, spec="torus:4x4") as site:
-        slurm.salloc("n[001,005,009]")
-        done = site.cli("once", engine="dfsssp")
-        assert done.returncode == 1, done.stderr
-        assert 'virtual lanes, and opensm.method = "file" installs one only' in done.stderr
-        assert not (tmp_path / "lfts").exists()
-
-
-def test_a_dead_opensm_is_said_and_nothing_is_written(tmp_path: Path, slurm: SlurmCluster) -> None:
-    with file_site(tmp_path, slurm) as site:
-        slurm.salloc("n[001,005,009]")
-        site.sm.kill()
-        assert isinstance(site.sm, OpenSM)
-        done = site.cli("once")
-        assert done.returncode == 1 and "OpenSM is not running" in done.stderr + done.stdout
-        assert not (tmp_path / "lfts").exists()

@@ -185,21 +185,6 @@ def test_a_reboot_of_the_only_host_changes_no_entry(site: LoopSite) -> None:
     assert "the same 1 multi-switch job" in "".join(site.ask("once")[1:])
 
 
-def test_slurm_away_and_back(site: LoopSite) -> None:
-    site.slurm.salloc("n[001,005]")
-    site.start()
-    first = site.wait_installed()
-    site.slurm.stop_controller()
-    try:
-        assert wait_until(lambda: site.metrics()["sar_agent_slurm_reachable",] == 0, 60)
-        assert site.bridge.status().generation_in_force == first.generation_in_force
-    finally:
-        site.slurm.start_controller()
-    assert wait_until(lambda: site.metrics()["sar_agent_slurm_reachable",] == 1, 60)
-    assert "going on with what was read" in site.log()
-    assert site.bridge.status().generation_in_force == first.generation_in_force
-
-
 def test_observing_touches_nothing(site: LoopSite) -> None:
     site.slurm.salloc("n[001,005,009]")
     before = readback.installed(site.fabric)
@@ -240,34 +225,6 @@ def test_an_opensm_without_the_plugin_survives(tmp_path: Path, slurm: SlurmClust
         site.start(mode="observe")
         assert wait_until(lambda: "planned, not installed" in site.log(), 60), site.log()
         assert site.metrics()["sar_agent_effective_efi_max", "in_force"] > 0
-
-
-def test_a_link_that_dies_between_plan_and_load(site: LoopSite) -> None:
-    """The agent's own code, in this process, so that the moment can be chosen."""
-    from sar_agent.agent.build import build_agent
-    from sar_agent.config.model import load_config
-
-    agent = build_agent(load_config(site.config(metrics_address="")))
-    agent.observer.source.command = ("env", f"SLURM_CONF={site.slurm.conf}", "squeue")
-    site.slurm.salloc("n[001,005,009]")
-    engine, changes = agent.planner.engine, site.bridge.status().topology_changes
-
-    class UnlinkAfterRouting:
-        name, summary, tries = engine.name, engine.summary, 0
-
-        def route(self, *arguments):
-            routes = engine.route(*arguments)
-            self.tries += 1
-            if self.tries == 1:
-                site.fabric.unlink("S1-0", 5)
-                assert wait_until(lambda: site.bridge.status().topology_changes > changes, 30)
-            return routes
-
-    agent.planner.engine = UnlinkAfterRouting()
-    report = agent.pass_once()
-    assert report.result == "installed", report
-    assert agent.planner.engine.tries == 2
-    site.assert_plan_installed()
 
 
 def test_every_query_of_dashboard_and_alerts_finds_its_series(site: LoopSite) -> None:

@@ -94,7 +94,7 @@ def test_a_few_broken_inputs(all_readers: dict[str, Reader], name: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_many_broken_inputs(all_readers: dict[str, Reader], name: str) -> None:
-    """A million over all is `SAR_EXAMPLES=16`, or python -m tests.property.mutated."""
+    """A million over all is `SAR_EXAMPLES=16`."""
     figures = try_all(all_readers[name], 0, share(2000))
     sound(figures)
     assert figures.taken

@@ -20,3 +20,12 @@ def secret(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def sides(tmp_path: Path, secret: Path) -> Iterator[tuple[Side, Side]]:
     with two_sides(tmp_path, secret) as made:
         yield made
+
+
+@pytest.fixture
+def led(sides: tuple[Side, Side]) -> tuple[Side, Side]:
+    """The first leads, with generation 4 in force."""
+    a, _ = sides
+    a.lead()
+    a.put(4)
+    return sides

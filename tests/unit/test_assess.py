@@ -4,9 +4,6 @@ not be used is named."""
 from __future__ import annotations
 
 import json
-import os
-import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,10 +17,9 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.quality.channel_traffic import traffic_of
 from sar_agent.routing import Options, load_engine
-from sar_lab.assess import compile_ahead
 from sar_lab.assess.judgement import judge
 from sar_lab.assess.over_time import MomentRating, RatingsOverTime
-from sar_lab.assess.rate import Ratings, rate_all, workers
+from sar_lab.assess.rate import Ratings, rate_all
 from sar_lab.assess.site_data import SiteData, read_site_data
 from sar_lab.assess.traffic_classes import traffic_classes
 from sar_lab.history.leonardo import leonardo_stand_in
@@ -114,17 +110,6 @@ def test_today_is_the_dump_that_was_given(tmp_path: Path) -> None:
     page = Strict((tmp_path / "o/index.html").read_text())
     assert "You gave no forwarding tables" not in page.text
     assert "The traffic was not simulated" in page.text
-
-
-def test_tables_of_another_fabric_are_refused(tmp_path: Path) -> None:
-    """They were asked for, so a verdict about others would be a wrong one."""
-    other = ("--fabric", "xgft:2;4,4;1,2", "--jobs", "mix:1")
-    said("route", *other, "--engine", "minhop", "--out", tmp_path, "--export", "lfts", "--json")
-    given = (*QUICK, "--routes", tmp_path / "lfts.dump")
-    done = sar_agent("assess", *SAME, *given, "--out", tmp_path / "o", "--json")
-    assert done.returncode == 2
-    assert "take the fabric and its tables at the same time" in done.stderr
-    assert not (tmp_path / "o").exists()
 
 
 def given_of(fabric: Fabric, jobs: dict[str, list[str]], tmp_path: Path) -> SiteData:
@@ -347,25 +332,6 @@ def test_topology_that_differs_is_told(tmp_path: Path) -> None:
     assert any('"a" is 2 switches' in line for line in found["topology"])  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "word"),
-    [
-        (("--fabric", SPEC), "give --jobs FILE"),
-        (("--fabric", SPEC, "--jobs", "none"), "none"),
-        (("--fabric", SPEC, "--history", "none"), "none"),
-        ((*SAME, "--routes", "none"), "the file does not exist"),
-        ((*SAME, "--topology-conf", "none"), "the file does not exist"),
-        ((*SAME, "--engine", "magic"), "no engine is called"),
-        (("--fabric", SPEC, "--jobs", "mix:x"), "seed"),
-    ],
-)
-def test_bad_input_is_one_sentence(arguments: tuple[str, ...], word: str, tmp_path: Path) -> None:
-    done = sar_agent("assess", *arguments, "--out", tmp_path / "o")
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert word in done.stderr
-    assert not (tmp_path / "o").exists()
-
-
 def one_switch() -> Fabric:
     builder = FabricBuilder("one")
     switch = builder.add_switch(1, "s", 4)
@@ -426,43 +392,3 @@ def test_counters_give_the_measured_load_of_links(tmp_path: Path) -> None:
         run = sar_agent(*command, *files)
         assert run.returncode in (1, 2)
         assert why in run.stderr
-
-
-def test_workers_begin_in_order_and_drop_what_has_not_begun() -> None:
-    begun, go = list[int](), threading.Event()
-
-    def work(number: int) -> None:
-        begun.append(number)
-        go.wait(60)
-
-    count = len(os.sched_getaffinity(0))
-    with pytest.raises(KeyError), workers() as pool:
-        works = [pool.submit(work, number) for number in range(count + 6)]
-        while len(begun) < count:
-            time.sleep(0.001)
-        works[-1].add_done_callback(lambda _: go.set())  # called where it is dropped
-        raise KeyError
-    assert sorted(begun[:count]) == list(range(count))
-    assert works[-1].cancelled()
-
-
-def test_one_process_at_a_time_compiles_a_part(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(compile_ahead, "kernels_folder", lambda: tmp_path / "kernels")
-    inside = threading.Event()
-
-    def other() -> None:
-        with compile_ahead.alone("sar"):
-            inside.set()
-
-    with compile_ahead.alone("sar"), compile_ahead.alone("updn"):
-        thread = threading.Thread(target=other)
-        thread.start()
-        assert not inside.wait(0.1)
-    thread.join()
-    assert inside.is_set()
-    (tmp_path / "file").touch()
-    monkeypatch.setattr(compile_ahead, "kernels_folder", lambda: tmp_path / "file")
-    with compile_ahead.alone("sar"), compile_ahead.alone("sar"):
-        pass  # no folder, so nothing to wait for

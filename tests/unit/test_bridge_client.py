@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sar_agent.errors import SarError, Unavailable
-from sar_agent.opensm.plugin_client import PluginClient, PluginRefused, PluginStatus
+from sar_agent.opensm.plugin_client import PluginClient, PluginStatus
 from tests.worlds.fake_opensm import STATUS
 
 
@@ -50,12 +50,6 @@ def plugin(tmp_path: Path) -> Iterator[StandIn]:
     stand_in.close()
 
 
-def test_status(plugin: StandIn) -> None:
-    status = PluginClient(plugin.path).status()
-    assert (status.engine_in_force, status.generation_in_force) == ("sar", 7)
-    assert plugin.requests == ["status\n"]
-
-
 def test_status_is_asked_again_after_a_cut_answer(plugin: StandIn) -> None:
     plugin.answers = [b'{"protocol":2', *plugin.answers]
     assert PluginClient(plugin.path).status().switches == 6
@@ -86,19 +80,6 @@ def test_a_load_is_sent_once_even_when_the_answer_is_cut(plugin: StandIn) -> Non
     with pytest.raises(Unavailable):
         PluginClient(plugin.path).load(7, "0123456789abcdef")
     assert plugin.requests == ["load 7 0123456789abcdef\n"]
-
-
-def test_a_refused_load_is_an_error_with_the_plugins_sentence(plugin: StandIn) -> None:
-    plugin.answers = [b'{"ok":false,"code":"stale","error":"engine dfsssp is in force"}\n']
-    with pytest.raises(PluginRefused, match=r"bridge\.sock: engine dfsssp is in force") as refused:
-        PluginClient(plugin.path).load(7, None)
-    assert refused.value.code == "stale"
-
-
-def test_dump(plugin: StandIn) -> None:
-    plugin.answers = [b'{"ok":true,"path":"/run/in_force.sar","digest":"00ff"}\n']
-    dumped = PluginClient(plugin.path).dump()
-    assert (dumped.path, dumped.digest) == (Path("/run/in_force.sar"), "00ff")
 
 
 def test_settled_is_built_and_confirmed(plugin: StandIn) -> None:
@@ -142,10 +123,3 @@ def test_the_signal_reaches_the_process_that_answered(
     plugin.answers = [json.dumps({**STATUS, "pid": sleeper.pid}).encode() + b"\n"]
     PluginClient(plugin.path).signal_reload(sleeper.pid)
     assert sleeper.wait(10) == -signal.SIGUSR2
-
-
-def test_no_process(plugin: StandIn, sleeper: subprocess.Popen[bytes]) -> None:
-    sleeper.kill()
-    sleeper.wait()
-    with pytest.raises(Unavailable, match="no process"):
-        PluginClient(plugin.path).signal_reload(sleeper.pid)

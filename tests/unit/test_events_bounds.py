@@ -12,8 +12,9 @@ from pydantic import ValidationError
 
 from sar_agent.errors import Unavailable
 from sar_agent.events.answers import decode_answer
-from sar_agent.events.authority import KnownJob
+from sar_agent.events.authority import Authority, KnownJob
 from sar_agent.events.dispatch import Dispatcher
+from sar_agent.events.message import Event, MessageRefused
 from sar_agent.events.rate import TokenBuckets
 from sar_agent.events.server import listen_unix
 from sar_agent.keys.requests import KeyRequest, KeyRequests
@@ -73,6 +74,18 @@ def test_one_uid_s_jobs_leave_room_for_others_and_for_root() -> None:
     ear = Ear()
     assert sum(hints(ALICE, 4500, 1000)) == 4096
     assert all(hints(BOB, 50, 9000)) and ear.refused("too_many") == 404
+
+
+def test_a_message_is_not_believed_again_after_many_others() -> None:
+    """Ids are kept in two generations, and the older one counts until it is dropped whole."""
+    authority = Authority(frozenset({ROOT}), remembered=2)
+    said = [Event.model_validate(message(id=f"{n:016x}")) for n in range(4)]
+    for one in said[:3]:
+        authority.check_event(one, ROOT)
+    for again in said[:3]:
+        with pytest.raises(MessageRefused, match="received before"):
+            authority.check_event(again, ROOT)
+    authority.check_event(said[3], ROOT)
 
 
 def test_too_often(ear: Ear) -> None:

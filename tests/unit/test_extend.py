@@ -51,9 +51,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     metadata.mkdir(parents=True)
     for name, content in files.items():
         (package / name).write_text(content)
-    points = tomllib.loads(files["pyproject.toml"])["project"]["entry-points"]
+    project = tomllib.loads(files["pyproject.toml"])
+    points = project["project"]["entry-points"]
     modules = {value.split(":")[0] for names in points.values() for value in names.values()}
     assert {f"{module}.py" for module in modules} | {"pyproject.toml"} == set(files)
+    assert set(project["tool"]["setuptools"]["py-modules"]) == modules
     assert len(points) == len(modules) == 5
     (metadata / "METADATA").write_text(
         "Metadata-Version: 2.1\nName: site-extensions\nVersion: 0.1\n"
@@ -112,6 +114,37 @@ def test_a_pass_uses_all_five(site: Path) -> None:
     assert "least-ports, 2 jobs" in printed
     history = sar_agent(site, "history", "--json", "--config", "settings.toml")
     assert '"least-ports"' in history and '"installed"' in history
+
+
+@pytest.mark.parametrize(
+    ("kind", "known"),
+    [
+        ('engine = "least-ports"', "no engine is called 'ours'"),
+        ('source = "job-file"', "there are job-file, pyslurm, squeue"),
+        ('method = "in-memory"', "file, in-memory, plugin"),
+    ],
+)
+def test_a_name_that_no_package_has_is_refused_with_all_known_ones(
+    kind: str, known: str, site: Path
+) -> None:
+    text = SETTINGS.format(folder=site)
+    (site / "wrong.toml").write_text(text.replace(kind, f'{kind.split(" =")[0]} = "ours"'))
+    assert known in sar_agent(site, "config", "check", "--config", "wrong.toml", fails=True)
+
+
+def test_a_file_that_no_format_recognises_is_refused_with_all_known_ones(site: Path) -> None:
+    (site / "passwd").write_text("root:x:0:0\n")
+    printed = sar_agent(site, "topology", "generate", "--fabric", "passwd", fails=True)
+    assert "known formats are cable-list, db_csv, ibnetdiscover, net, ports, subnet.lst" in printed
+
+
+def test_commands_work_on_the_manager_of_a_package(site: Path) -> None:
+    """It forgets its tables with its process, so they are those of another engine each time."""
+    for _ in range(2):
+        assert "in force" in sar_agent(site, "once", "--config", "settings.toml")
+    assert "minhop" in sar_agent(site, "status", "--config", "settings.toml")
+    printed = sar_agent(site, "rollback", "--to", "1", "--config", "settings.toml")
+    assert "generation 1 are in force again" in printed
 
 
 def test_a_broken_package_of_commands_stops_no_command(tmp_path: Path) -> None:

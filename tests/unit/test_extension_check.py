@@ -92,17 +92,3 @@ def test_a_check_that_fails_itself_proves_nothing(body: str, problem: str, tmp_p
             verdict.require()
         assert type(caught.value) is CheckFailed
     assert (ROUTES.egress == table).all()
-
-
-def test_a_check_that_raises_a_failed_check_is_a_finding_of_that_class(tmp_path: Path) -> None:
-    source = """
-        from sar_agent.errors import CreditLoop
-
-        class Loops:
-            def findings(self, fabric, routes):
-                raise CreditLoop("with the storage network")
-    """
-    with check_installed(tmp_path, source, "Loops"), pytest.raises(CreditLoop, match="storage"):
-        verdict = check_routes(FABRIC, ROUTES)
-        assert verdict.problems == ("with the storage network",)
-        verdict.require()

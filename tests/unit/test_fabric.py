@@ -2,57 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-
 import numpy as np
 import pytest
-from hypothesis import given
 
 from sar_agent.errors import InputError
-from sar_agent.fabric import Fabric
 from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.components import require_connected
 from sar_agent.fabric.xgft import xgft_fabric
-from tests.examples import examples
-from tests.worlds.networks import fabrics
 
 TREE = xgft_fabric("xgft:2;4,4;1,2")
-
-
-def by_lexsort(fabric: Fabric) -> bytes:
-    """The digest as it was first written; it stands in files."""
-    ends = np.stack(
-        [
-            fabric.switch_guid[fabric.channel_source],
-            fabric.channel_port.astype(np.uint64),
-            fabric.switch_guid[fabric.channel_target],
-            fabric.channel_up.astype(np.uint64),
-        ],
-        axis=1,
-    )
-    hosts = np.stack(
-        [
-            fabric.terminal_guid,
-            fabric.switch_guid[fabric.terminal_switch],
-            fabric.terminal_switch_port.astype(np.uint64),
-            fabric.terminal_up.astype(np.uint64),
-        ],
-        axis=1,
-    )
-    state = hashlib.blake2b(digest_size=32)
-    for rows in (np.sort(fabric.switch_guid)[:, None], ends, hosts):
-        order = np.lexsort(rows.T[::-1])
-        state.update(len(rows).to_bytes(8, "little"))
-        state.update(np.ascontiguousarray(rows[order], dtype="<u8").tobytes())
-    return state.digest()
-
-
-@examples(60)
-@given(fabric=fabrics())
-def test_the_digest_is_what_it_always_was(fabric: Fabric) -> None:
-    assert fabric.digest == by_lexsort(fabric)
-    cut = fabric.with_links_down([0], [1])
-    assert cut.digest == by_lexsort(cut) != fabric.digest
 
 
 def test_the_digest_of_a_known_tree() -> None:

@@ -12,12 +12,6 @@ def job(identity: str, hosts: str, start: float | None = None) -> JobRecord:
     return JobRecord(identity, tuple(hosts.split()), "RUNNING", start=start)
 
 
-def test_two_leaves_make_a_multi_switch_job():
-    result = multi_switch([job("1", "n1 n2"), job("2", "n2 n3"), job("3", "n4")], LEAVES.get)
-    assert [one.id for one in result.jobs] == ["2"]
-    assert result.unknown_hosts == frozenset()
-
-
 def test_an_unknown_host_is_left_out_and_the_rest_goes_on():
     result = multi_switch([job("1", "n1 x n3"), job("2", "n5 x"), job("3", "y z")], LEAVES.get)
     assert [(one.id, one.hosts) for one in result.jobs] == [("1", ("n1", "n3"))]
@@ -36,10 +30,6 @@ def test_a_start_and_an_end_are_changes():
     assert change
     assert change.started == {frozenset({"n4", "n6"})}
     assert change.ended == {frozenset({"n2", "n5"})}
-
-
-def test_another_job_on_the_same_nodes_is_none():
-    assert not job_change(host_sets([job("1", "n1 n3")]), [job("2", "n3 n1")])
 
 
 def test_young_jobs_do_not_trigger():

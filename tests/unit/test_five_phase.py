@@ -3,7 +3,6 @@ tests/property/test_five_phase.py, the real parties in tests/live/test_five_phas
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,16 +11,11 @@ import pytest
 from sar_agent.agent.decide import Reason
 from sar_agent.agent.outcome import Result
 from sar_agent.agent.rollback import rollback
-from sar_agent.errors import SarError, Unavailable, Unserved
+from sar_agent.errors import SarError, Unserved
 from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.five_phase.messages import (
-    Acknowledge,
-    BeginUpdate,
     Phase,
-    TablesInstalled,
-    Tick,
 )
-from sar_agent.formats.routes_file import write_routes_file
 from tests.worlds.fake_opensm import job
 from tests.worlds.five_phase_agent import JOBS, NAME, Subscriber, World
 
@@ -60,23 +54,6 @@ def test_subscribers_are_on_offset_1_while_tables_change_and_only_those_of_offse
     assert "five-phase" in report.sentence
 
 
-@pytest.mark.long
-def test_a_silent_subscriber_ends_the_update_without_an_install(world: World) -> None:
-    world.update |= {"deadline_seconds": 3}
-    world.restart()
-    one, deaf = Subscriber(world), Subscriber(world, "00000000000000bb", "1")
-    deaf.deaf = True
-    before, loads = world.tables(), list(world.bridge.loads)
-    world.fewer_jobs()
-    report = world.once()
-    assert report.result is Result.FAILED
-    assert "1 of 2 subscribers did not leave LID offset 0" in report.sentence
-    assert "of jobs 1" in report.sentence
-    assert world.bridge.loads == loads and world.tables() is before
-    assert one.offset == 0 and world.phase is Phase.IDLE
-    assert world.agent.committer.decisions.history.last(1)[0].phases is not None
-
-
 def test_a_silent_subscriber_of_an_ended_job_is_released(world: World) -> None:
     Subscriber(world)
     deaf = Subscriber(world, "00000000000000bb", "2")
@@ -84,59 +61,6 @@ def test_a_silent_subscriber_of_an_ended_job_is_released(world: World) -> None:
     world.fewer_jobs()  # job 2 is over, as the queue tells at the look
     assert world.once().result is Result.INSTALLED
     assert set(world.agent.updates.coordinator.state.members) == {NAME}
-
-
-@pytest.mark.parametrize("phase", [Phase.UNPATH, Phase.INSTALL, Phase.REPATH])
-@pytest.mark.parametrize("loaded", [False, True])
-def test_a_restart_in_every_phase_ends_the_run(world: World, phase: Phase, loaded: bool) -> None:
-    """The agent is gone in the middle, as after kill -9; the load may have gone through."""
-    Subscriber(world)
-    coordinator = world.agent.updates.coordinator
-    coordinator.drive(BeginUpdate(7, 1))
-    if phase is not Phase.UNPATH:
-        coordinator.hear(Acknowledge(NAME, Phase.UNPATH, coordinator.state.update))
-        coordinator.drive(Tick())
-    if phase is Phase.REPATH:
-        coordinator.drive(TablesInstalled())
-    assert coordinator.state.phase is phase
-    if loaded:
-        write_routes_file(world.folder / "run/routes.next", replace(world.tables(), generation=7))
-        world.bridge.tables, world.bridge.generation = replace(world.tables(), generation=7), 7
-    world.bridge.on_notice.clear()
-    update = coordinator.state.update
-    world.update |= {"deadline_seconds": 3}
-    world.restart()
-    assert world.phase is (Phase.INSTALL if phase is Phase.INSTALL else Phase.REPATH)
-    told: list[tuple[str, int]] = []
-    world.bridge.on_notice.append(lambda kind, number: told.append((kind, number)))
-    world.once()
-    assert world.phase is Phase.IDLE
-    assert ("repath", update) in told
-    again = world.agent.updates.coordinator.drive(BeginUpdate(8, 0))
-    assert world.agent.updates.coordinator.state.update > update, again
-
-
-def test_an_opensm_that_goes_away_in_the_load_leaves_everybody_sheltered(world: World) -> None:
-    one = Subscriber(world)
-
-    def gone() -> None:
-        world.bridge.away = True
-        raise Unavailable("OpenSM was killed (test)")
-
-    world.bridge.on_load.append(gone)
-    world.fewer_jobs()
-    report = world.once()
-    assert report.result is Result.FAILED
-    assert (one.offset, world.phase) == (1, Phase.INSTALL)
-    report = world.once()
-    assert "is not over" in report.sentence or not report.ok
-    assert (one.offset, world.phase) == (1, Phase.INSTALL)
-    world.bridge.away = False
-    world.bridge.on_load.clear()
-    for _ in range(3):
-        world.once()
-    assert (one.offset, world.phase) == (0, Phase.IDLE)
-    assert world.once().result is Result.NOTHING
 
 
 def test_a_load_that_is_refused_brings_everybody_back(world: World) -> None:
@@ -163,16 +87,6 @@ def test_a_plugin_that_knows_no_notices(world: World) -> None:
     assert report.result is Result.FAILED
     assert "sends no notice" in report.sentence and "same release" in report.sentence
     assert world.phase is Phase.IDLE
-
-
-def test_without_lids_to_spare_it_is_said(tmp_path: Path) -> None:
-    world = World(tmp_path, lmc=0)
-    world.once()
-    Subscriber(world)
-    world.fewer_jobs()
-    report = world.once()
-    assert report.result is Result.FAILED
-    assert "no five-phase update" in report.sentence and "set lmc 1" in report.sentence
 
 
 def test_without_saved_subscribers_their_leases_are_awaited(world: World) -> None:

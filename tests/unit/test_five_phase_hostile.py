@@ -4,8 +4,6 @@ machine and the server's messages as they are, with a clock of the test's."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from contextlib import suppress
 from itertools import count
 from typing import Any
 
@@ -15,39 +13,30 @@ from sar_agent.events.authority import Authority, KnownJob
 from sar_agent.events.message import MessageRefused, parse
 from sar_agent.five_phase.coordinator import Coordinator
 from sar_agent.five_phase.messages import (
-    Acknowledge,
-    AskQueue,
     BeginUpdate,
-    InstallTables,
     Phase,
-    RunEnded,
     RunningJobs,
     Subscribe,
-    TablesInstalled,
     Tick,
 )
 from sar_agent.five_phase.protocol import LeaseRules
 from sar_agent.five_phase.subscribers import MODELS, Subscribers
 
-HONEST, BAD, JOBLESS = 1001, 1666, 1777
+HONEST, BAD = 1001, 1666
 QUEUE: dict[str, int | None] = {"1": HONEST, "2": BAD}
 GOOD = "a" * 16
-Attack = Callable[["Site"], None]
 
 
 class Site:
     """A coordinator, its message server, and one subscriber that does as it should."""
 
-    def __init__(self, folder: Any, **rules: float) -> None:
+    def __init__(self, folder: Any) -> None:
         self.now = 100.0
         self.coordinator = Coordinator(folder, LeaseRules(lease=30, deadline=15), lambda: self.now)
         self.authority = Authority(frozenset({0}))
         self.authority.known = {job: KnownJob(uid, None) for job, uid in QUEUE.items()}
         self.family = Subscribers(self.coordinator, self.authority)
         self.ids = count(1)
-        self.queue = dict(QUEUE)
-        self.installs, self.why = 0, list[str]()
-        self.pause = 30.0
 
     def say(self, event: str, uid: int, **keys: Any) -> dict[str, Any]:
         """Raises `MessageRefused`."""
@@ -57,36 +46,9 @@ class Site:
     def subscribe(self, uid: int, job: str, name: str) -> None:
         self.say("subscribe", uid, job=job, subscriber=name, offset=0)
 
-    def look(self, jobs: dict[str, int | None] | None = None) -> None:
+    def look(self, jobs: dict[str, int | None]) -> None:
         at, self.now = self.now, self.now + 0.05
-        self.coordinator.drive(RunningJobs(self.queue if jobs is None else jobs, at))
-
-    def update(self, attack: Attack) -> None:
-        """A run, its looks at the queue, and the time until a pass tries again."""
-        self.coordinator.drive(BeginUpdate(1, 0))
-        acked = False
-        while True:
-            attack(self)
-            self.subscribe(HONEST, "1", GOOD)
-            state = self.coordinator.state
-            if not acked and state.phase is Phase.UNPATH:
-                self.coordinator.hear(Acknowledge(GOOD, Phase.UNPATH, state.update))
-                acked = True
-            for action in self.coordinator.drive(Tick()):
-                match action:
-                    case AskQueue():
-                        attack(self)
-                        self.look()
-                    case InstallTables():
-                        self.installs += 1
-                        self.coordinator.drive(TablesInstalled())
-                    case RunEnded():
-                        self.why.append(action.why)
-                        self.now += self.pause
-                        self.subscribe(HONEST, "1", GOOD)
-                        self.look()
-                        return
-            self.now += 0.25
+        self.coordinator.drive(RunningJobs(jobs, at))
 
 
 @pytest.fixture
@@ -94,25 +56,6 @@ def site(tmp_path: Any) -> Site:
     here = Site(tmp_path)
     here.subscribe(HONEST, "1", GOOD)
     return here
-
-
-def own_job(site: Site) -> None:
-    """One process of a job subscribes, renews, and never acknowledges."""
-    with suppress(MessageRefused):
-        site.subscribe(BAD, "2", "b" * 16)
-
-
-def test_a_job_that_held_up_three_is_told_and_gets_no_lease_until_it_ends(site: Site) -> None:
-    for _ in range(3):
-        site.update(own_job)
-    assert all("of jobs 2" in why for why in site.why)
-    with pytest.raises(MessageRefused, match="job 2 has prevented 3 updates"):
-        site.subscribe(BAD, "2", "b" * 16)
-    with pytest.raises(MessageRefused, match="job 2 has prevented 3 updates"):
-        site.subscribe(BAD, "2", "c" * 16)
-    del site.queue["2"]
-    site.look()
-    assert not site.coordinator.state.strikes
 
 
 def test_quotas(site: Site) -> None:

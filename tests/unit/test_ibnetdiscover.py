@@ -38,15 +38,6 @@ def test_small_fabric() -> None:
     assert fabric.notes == ()
 
 
-def test_cut_file_names_line_and_remedy() -> None:
-    text = SMALL[: SMALL.index('Ca\t2 "H-00000000000a0030"') + 20]
-    with pytest.raises(InputError) as caught:
-        read_ibnetdiscover(text, name="fabric.txt")
-    line = text.count("\n") + 1
-    assert str(caught.value).startswith(f"fabric.txt:{line}: ")
-    assert str(caught.value).endswith("; run ibnetdiscover again")
-
-
 def test_one_sided_cable_is_believed_and_noted() -> None:
     line = SMALL.split("\n")[12]
     assert line.startswith("[3]")

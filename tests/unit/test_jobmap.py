@@ -37,11 +37,6 @@ def test_the_original_s_parser_can_read_every_line():
     assert len({line.split()[1] for line in lines}) == 3
 
 
-def test_read_back(tmp_path):
-    write_jobmap(tmp_path / "map", JOBS)
-    assert parse_jobmap((tmp_path / "map").read_text()) == JOBS
-
-
 @pytest.mark.parametrize("bad", ["n1", "n1 2 3", "n1 x", "n[1-2] 3", "n1 3_", "n1|2 3", "12 n1"])
 def test_a_broken_line_is_named(bad):
     with pytest.raises(

@@ -17,11 +17,9 @@ from sar_agent.agent.state import State
 from sar_agent.config.model import Config
 from sar_agent.errors import CheckFailed, Unserved
 from sar_agent.events.message import MessageRefused
-from sar_agent.formats.conversion import file_to_routes
 from sar_agent.formats.routes_file import read_routes_file
 from sar_agent.keys import leases
 from sar_agent.keys import pool as manager
-from sar_agent.keys.description import keys_of
 from tests.worlds.fake_opensm import job
 from tests.worlds.key_site import ALICE, BOB, JOBS, ROOT, TORUS_HOSTS, Site
 
@@ -254,23 +252,6 @@ def test_a_job_that_names_its_traffic_has_a_key_to_its_end(site: Site) -> None:
     site.agent.serve_keys()
     assert site.say("hint", ROOT, **two)["env"] == {"UCX_IB_LID_PATH_BITS": "2"}
     assert [one.tasks for one in site.agent.keys.pool.leases] == ["2(x4)"]
-
-
-def test_a_job_s_keys_in_words(site: Site) -> None:
-    site.ask(traffic="shift:2", lease=100)
-    site.say("start", ROOT, traffic="ring")
-    site.agent.serve_keys()
-    assert site.bridge.tables is not None
-    routes = file_to_routes(site.fabric, site.bridge.tables)
-    halo, whole = keys_of(site.fabric, routes, site.agent.keys.pool.leases, ["1"])
-    assert halo.words().startswith(
-        "key for phase x at LID offset 2 (shift:2): 4 flows in 1 phases over "
-    )
-    assert "of a phase on a link, 1 with other keys'; leased until" in halo.words()
-    assert whole.words().endswith("with other keys'; leased until the job ends")
-    assert keys_of(site.fabric, routes, site.agent.keys.pool.leases, ["2"]) == []
-    lost = keys_of(site.fabric, None, site.agent.keys.pool.leases, ["1"])[0]
-    assert "lost, the routes in force are not known" in lost.words()
 
 
 def test_a_plan_that_fails_with_keys_is_made_without(

@@ -12,21 +12,17 @@ import numpy as np
 import pytest
 
 from sar_agent.agent.outcome import Result
-from sar_agent.errors import InputError, TooMany, Unserved
+from sar_agent.errors import TooMany, Unserved
 from sar_agent.events.authority import Authority, KnownJob
 from sar_agent.events.message import MessageRefused, RefusalReason, parse
-from sar_agent.jobs.record import JobRecord
 from sar_agent.keys import flows, tickets
 from sar_agent.keys import pool as manager
-from sar_agent.keys.flows import hosts_of, phases_of_wish, rank_hosts
+from sar_agent.keys.flows import phases_of_wish, rank_hosts
 from sar_agent.keys.leases import Lease
 from sar_agent.keys.requests import KeyRequests
 from sar_agent.keys.tickets import TrafficWish
-from sar_agent.slurm import hostlist
 from sar_agent.util import store
 from tests.worlds.key_site import ALICE, BOB, ROOT, Site
-
-RECORD = JobRecord("1", ("n1", "n2"), "RUNNING", uid=ALICE, raw=("1",))
 
 
 @pytest.fixture
@@ -34,26 +30,6 @@ def site(tmp_path: Path) -> Site:
     site = Site(tmp_path)
     assert site.pass_().result is Result.INSTALLED
     return site
-
-
-@pytest.mark.parametrize(
-    "nodes",
-    [
-        "n[0-" + "9" * 400 + "]",
-        "n[" + "9" * 5000 + "]",
-        "n[3-1]",
-        "n[1-2",
-        "@all",
-        "n1,,n2",
-        "[" * 9000,
-    ],
-    ids=range(7),
-)
-def test_malformed_host_lists_are_refused(nodes: str) -> None:
-    with pytest.raises(InputError):
-        hosts_of(RECORD, nodes)
-    with pytest.raises(InputError):
-        hostlist.expand(nodes)
 
 
 def test_ranks_and_flows_are_counted_before_they_are_made(

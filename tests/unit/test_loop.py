@@ -116,16 +116,6 @@ def test_kept_generations_are_looked_at_when_the_agent_starts(
     assert len(told) == 1 and "generations/1.sar" in told[0]
 
 
-def test_a_crash_between_load_and_save_is_mended(world: World) -> None:
-    world.once()
-    old = (world.folder / "state/state.json").read_bytes()
-    world.source.records = JOBS[:1]
-    world.once()
-    (world.folder / "state/state.json").write_bytes(old)
-    report = world.restart().pass_once()
-    assert (report.result, report.reason) == (Result.INSTALLED, Reason.GENERATION)
-
-
 def test_fallback_is_mended_with_the_new_fabric(world: World) -> None:
     world.once()
     world.cut()
@@ -251,17 +241,6 @@ def test_a_standby_is_left_alone(world: World) -> None:
     report = world.once()
     assert report.result is Result.FAILED and "not the master but standby" in report.sentence
     assert world.bridge.loads == []
-
-
-def test_observing_installs_nothing(tmp_path: Path) -> None:
-    world = World(tmp_path, mode="observe")
-    assert world.once().result is Result.PLANNED
-    assert world.once().result is Result.NOTHING
-    world.source.records = JOBS[:1]
-    assert world.once().reason is Reason.JOBS
-    assert world.bridge.loads == [] and world.agent.installed.store.load() is None
-    assert not (tmp_path / "run/routes.sar").exists()
-    assert world.value("sar_agent_dark_fiber_ratio", routes="in_force") is not None
 
 
 @pytest.mark.parametrize("socket", ["none", "that nobody answers"])

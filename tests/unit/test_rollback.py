@@ -26,7 +26,7 @@ def world(tmp_path: Path) -> World:
     return world
 
 
-def roll_back(world: World, generation: int = 1, hold: float | None = None) -> str:
+def roll_back(world: World, generation: int | None = 1, hold: float | None = None) -> str:
     config = world.agent.config
     return rollback(
         config, generation, hold, build_site(config, world.bridge.manager, world.source)
@@ -100,6 +100,14 @@ def test_a_refused_rollback_changes_nothing(world: World) -> None:
         roll_back(world)
     assert sorted(path.name for path in (world.folder / "state").glob("state.*")) == ["state.json"]
     assert world.restart().pass_once().result is Result.NOTHING
+
+
+def test_without_a_number_it_is_the_generation_before_the_last(world: World) -> None:
+    assert "the tables of generation 1 are in force again" in roll_back(world, None)
+    world.agent.installed.generations.path(1).unlink()
+    world.agent.installed.generations.path(2).unlink()
+    with pytest.raises(InputError, match="no generation before the last; kept are: 3"):
+        roll_back(world, None)
 
 
 def test_a_generation_that_is_not_kept(world: World) -> None:

@@ -27,27 +27,6 @@ JOBS = EXAMPLES / "squeue.txt"
 BOTH = ("--fabric", FABRIC, "--jobs", JOBS)
 
 
-def test_config_check_finds_what_the_model_cannot(tmp_path: Path) -> None:
-    file = tmp_path / "agent.toml"
-    file.write_text("[agent]\nengine = 'sarplus'\n[fabric]\nfile = '/nowhere/fabric'\n")
-    done = sar_agent("config", "check", "--config", file)
-    assert done.returncode == 2
-    assert "agent.engine: " in done.stderr and "sar-plus" in done.stderr
-    assert "fabric.file = '/nowhere/fabric': no such file" in done.stderr
-    # Those that the model finds are told at the same time.
-    file.write_text(
-        "[agent]\nengine = 'sarplus'\nmode = 'x'\n[slurm]\nsqueue = ['/nope/squeue']\n"
-        "sours = 1\n[fabric]\nfile = 3\n"
-    )
-    done = sar_agent("config", "check", "--config", file)
-    assert done.returncode == 2
-    for problem in (
-        "5 problems\n", "agent.engine: ", "agent.mode = 'x': ", "slurm.sours: no such key",
-        "slurm.squeue = ['/nope/squeue']: no such command; give its path", "fabric.file = 3: ",
-    ):  # fmt: skip
-        assert problem in done.stderr
-
-
 def test_config_check_says_what_answers_and_what_has_no_effect(tmp_path: Path) -> None:
     file = tmp_path / "agent.toml"
     squeue = fake_squeue(tmp_path, [{"%i": "7"}, {"%i": "8"}])
@@ -246,30 +225,3 @@ def test_a_program_s_stderr_is_shown_whole_and_once(no_plugin: Path) -> None:
 def test_status_names_the_dump_that_observe_mode_reads(no_plugin: Path) -> None:
     done = sar_agent("status", "--config", no_plugin)
     assert f"in observe mode the agent reads {EXAMPLES}/opensm-lfts.dump instead" in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (("--engine", "sarplus"), "no engine is called 'sarplus'; did you mean sar-plus? Or use"),
-        (
-            ("--engine", "dfsssp", "--out", "{}/file"),
-            "is a file. See sar-agent route --help",
-        ),
-        (("--jobs", "{}/history.csv"), "this is a job history, not the running jobs; give it as"),
-    ],
-)
-def test_mistakes_and_their_remedies(words: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    (tmp_path / "history.csv").write_text("job,start,end,nodelist\n1,0,1,n001\n")
-    done = sar_agent("route", *BOTH, *(word.replace("{}", str(tmp_path)) for word in words))
-    assert done.returncode == 2
-    assert sentence in done.stderr
-
-
-def test_a_topology_file_that_is_not_there() -> None:
-    done = sar_agent("topology", "check", "--fabric", FABRIC, "--topology-conf", "/nowhere.conf")
-    assert done.returncode == 2
-    assert (
-        "/nowhere.conf: cannot be read (No such file or directory); check the path" in done.stderr
-    )

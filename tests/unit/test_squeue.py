@@ -19,13 +19,6 @@ def row(job="7", nodes="n[1-2]", comment="(null)"):
     return f"{job}|RUNNING|{nodes}|batch|root|x|2|5|{comment}|1000|1{job}|\n"
 
 
-def test_a_good_answer(tmp_path):
-    source = SqueueSource([fake_squeue(tmp_path, [{"%i": "7", "%N": "n[1-2]"}, {"%i": "8_1"}])])
-    poll = source.poll()
-    assert [(job.id, job.hosts) for job in poll.records] == [("7", ("n1", "n2")), ("8_1", ("n1",))]
-    assert poll.skipped == 0
-
-
 def test_no_shell_and_no_foreign_settings(tmp_path, monkeypatch):
     monkeypatch.setenv("SQUEUE_PARTITION", "debug")
     spy = script(
@@ -52,14 +45,6 @@ def test_pending_jobs_are_not_running_and_have_the_nodes_that_slurm_plans():
     assert [(job.id, job.hosts, job.start) for job in poll.planned] == [
         ("9", ("n3", "n4"), 1795221989.0), ("12", ("n5", "n6"), 1795221989.0)
     ]  # fmt: skip
-
-
-def test_a_comment_cannot_pose_as_a_job():
-    evil = row(comment="sar:ring\n999|RUNNING|n[1-1000]|batch|root|x|1|5|(null)|0|999|")
-    poll = parse_poll(M + evil + M + row("8"), "mark")
-    assert [job.id for job in poll.records] == ["7", "8"]
-    assert (poll.skipped, poll.records[0].traffic) == (0, "ring")
-    assert (poll.records[0].uid, poll.records[0].numbers) == (1000, ("17",))
 
 
 @pytest.mark.parametrize(

@@ -156,14 +156,12 @@ def _no_list(a: Side) -> None:
     ],
 )
 def test_a_state_that_cannot_be_used_is_refused_whole(
-    sides: tuple[Side, Side],
+    led: tuple[Side, Side],
     caplog: pytest.LogCaptureFixture,
     spoil: Callable[[Side], None],
     sentence: str,
 ) -> None:
-    a, b = sides
-    a.lead()
-    a.put(4)
+    a, b = led
     assert b.link.exchange()
     before = {p: p.read_bytes() for p in (*b.state.rglob("*.sar"), b.run / "routes.sar",
                                           b.state / "state.json")}  # fmt: skip
@@ -177,10 +175,8 @@ def test_a_state_that_cannot_be_used_is_refused_whole(
     assert b.link.report.refused == 2
 
 
-def test_a_lower_generation_of_the_same_term_is_refused(sides: tuple[Side, Side]) -> None:
-    a, b = sides
-    a.lead()
-    a.put(4)
+def test_a_lower_generation_of_the_same_term_is_refused(led: tuple[Side, Side]) -> None:
+    a, b = led
     assert b.link.exchange()
     a.write_state(3)
     assert not b.link.exchange()
@@ -189,11 +185,9 @@ def test_a_lower_generation_of_the_same_term_is_refused(sides: tuple[Side, Side]
 
 
 def test_messages_of_the_peer_are_bounded(
-    sides: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch
+    led: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    a, _ = sides
-    a.lead()
-    a.put(4)
+    a, _ = led
     good = {"name": "state.json", "size": 1, "digest": "0" * 64}
     names = {"name": "../../etc/passwd"}, {"name": "state.json", "size": 2**26 + 1}
     lists = [[good | wrong] for wrong in (*names, {"name": "generations/01.sar"}, {"digest": "x"})]
@@ -206,11 +200,9 @@ def test_messages_of_the_peer_are_bounded(
 
 
 def test_files_that_change_while_they_are_copied_are_copied_again(
-    sides: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch
+    led: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    a, b = sides
-    a.lead()
-    a.put(4)
+    a, b = led
     look, looks = b.link.client.look, []
 
     def look_before_a_change() -> PeerState:
@@ -255,11 +247,9 @@ def levels_file(**arrays: Any) -> bytes:
     ids=range(9),
 )
 def test_levels_of_the_peer_are_looked_at_before_they_are_taken(
-    sides: tuple[Side, Side], image: bytes, why: str
+    led: tuple[Side, Side], image: bytes, why: str
 ) -> None:
-    a, b = sides
-    a.lead()
-    a.put(4)
+    a, b = led
     (a.state / "levels.bin").write_bytes(image)
     assert b.link.exchange() == (not why), b.link.report.problem
     assert why in b.link.report.problem

@@ -29,11 +29,9 @@ from tests.worlds.standby_sides import Side
 
 
 def test_nobody_without_the_certificate_gets_anything(
-    sides: tuple[Side, Side], tmp_path: Path, caplog: pytest.LogCaptureFixture
+    led: tuple[Side, Side], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    a, b = sides
-    a.lead()
-    a.put(4)
+    a, b = led
     address = a.config.standby.listen_host_port
     other = certificate(tmp_path / "other.pem")
     stranger = PeerClient(address, tls_context(other, server=False))
@@ -160,11 +158,9 @@ def test_a_broken_record_names_its_remedy(tmp_path: Path) -> None:
 
 
 def test_silent_strangers_take_few_places_for_a_short_time(
-    sides: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch
+    led: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    a, b = sides
-    a.lead()
-    a.put(4)
+    a, b = led
     assert b.link.exchange()
     monkeypatch.setattr("sar_agent.standby.peer_server.HANDSHAKE_SECONDS", 0.5)
     threads = threading.active_count()
@@ -180,12 +176,10 @@ def test_silent_strangers_take_few_places_for_a_short_time(
 
 
 def test_strangers_on_two_addresses_keep_no_peer_away(
-    sides: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch
+    led: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """peer_places.py: 24 strangers on two addresses had all eight places."""
-    a, b = sides
-    a.lead()
-    a.put(4)
+    a, b = led
     monkeypatch.setattr("sar_agent.standby.peer_server.HANDSHAKE_SECONDS", 600.0)
     port, taken = a.config.standby.listen_host_port[1], a.server._places.of
     strangers = [
@@ -200,12 +194,10 @@ def test_strangers_on_two_addresses_keep_no_peer_away(
 
 
 def test_who_has_shown_the_certificate_is_the_peer_wherever_it_is(
-    sides: tuple[Side, Side], secret: Path
+    led: tuple[Side, Side], secret: Path
 ) -> None:
     """A peer with several addresses, or one whose name was not known when the agent began."""
-    a, _ = sides
-    a.lead()
-    a.put(4)
+    a, _ = led
     port = a.config.standby.listen_host_port[1]
     context = tls_context(secret, server=False)
     with socket.create_connection(("127.0.0.1", port), 60, ("127.0.0.9", 0)) as raw:

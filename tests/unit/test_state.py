@@ -21,16 +21,6 @@ def test_there_and_back(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["state.json"], "no temporary is left"
 
 
-def test_every_cut_is_none_and_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    store = StateStore(tmp_path)
-    store.save(STATE)
-    text = store.path.read_text().rstrip()
-    for length in range(len(text)):
-        store.path.write_text(text[:length])
-        assert store.load() is None, text[:length]
-    assert caplog.text.count("cannot be used") == 1
-
-
 def test_a_disk_that_does_not_take_it(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     store = StateStore(tmp_path / "none")
     for generation in (8, 9):

@@ -95,13 +95,6 @@ def test_malformed_messages_are_refused(desk: Desk, keys: dict[str, Any]) -> Non
     assert desk.coordinator.state is before
 
 
-def test_there_is_an_end_to_one_job_s_subscribers(desk: Desk) -> None:
-    desk.coordinator.of_job.of_one = 2
-    for n in range(3):
-        answer = desk.tell(ALICE, "subscribe", offset=0, subscriber=f"{n:016x}")
-    assert not answer["ok"] and "job 7 has 2 subscribers already" in answer["error"]
-
-
 def test_an_unsaved_subscriber_is_not_confirmed(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
