@@ -152,7 +152,7 @@ def test_another_replay_s_folder_is_refused(tmp_path):
 
 def _command(out, workers):
     words = (
-        f"replay --fabric standin:tsubame --history synthetic:tsubame,days=1 --every 10 "
+        f"replay --fabric standin:tsubame --history synthetic:tsubame,days=1 --every 10m "
         f"--until 2024-01-01T06:00 --engine sar --engine sar-plus --chunk 2 --workers {workers}"
     )
     start = [sys.executable, "-c", "from sar_lab.cli import main; main()"]
