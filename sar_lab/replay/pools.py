@@ -37,9 +37,12 @@ def on_cores(workers: int) -> Pool:
 
     def run(work: ReplayPlan, pieces: Sequence[ReplayPiece]) -> PieceResults:
         # Processes are spawned, not forked: numba and pyarrow already have threads.
-        with ProcessPoolExecutor(
-            workers, get_context("spawn"), _take_up, (work.packed(),)
-        ) as processes:
+        with (
+            workers_alive(),
+            ProcessPoolExecutor(
+                workers, get_context("spawn"), _take_up, (work.packed(),)
+            ) as processes,
+        ):
             todo = iter(pieces)
             waiting: dict[Future[list[StateRow]], ReplayPiece] = {}
             for piece in todo:
@@ -56,12 +59,16 @@ def on_cores(workers: int) -> Pool:
 def _some_of(waiting: dict[Future[list[StateRow]], ReplayPiece]) -> PieceResults:
     done, _ = wait(waiting, return_when=FIRST_COMPLETED)
     for future in done:
-        try:
-            yield waiting.pop(future), future.result()
-        except BrokenProcessPool as error:
-            raise Unavailable(
-                f"a worker process died, perhaps for lack of memory; {AGAIN}"
-            ) from error
+        yield waiting.pop(future), future.result()
+
+
+@contextmanager
+def workers_alive() -> Iterator[None]:
+    """Raises `Unavailable` where a process of a pool that is used inside has died."""
+    try:
+        yield
+    except BrokenProcessPool as error:
+        raise Unavailable(f"a worker process died, perhaps for lack of memory; {AGAIN}") from error
 
 
 _work: ReplayPlan | None = None

@@ -19,7 +19,7 @@ from sar_lab.cli import app
 from sar_lab.research.papers import routing_keys_fig4 as fig4
 from sar_lab.research.papers.claims import Claim, verdict
 from sar_lab.research.papers.measured import begin, measured
-from sar_lab.research.papers.outcome import Outcome
+from sar_lab.research.papers.outcome import Outcome, ResultTable
 from sar_lab.research.papers.registry import (
     CLASSES,
     Experiment,
@@ -29,7 +29,7 @@ from sar_lab.research.papers.registry import (
     peer_studies,
 )
 from sar_lab.research.papers.reproduction_page import write_page
-from sar_lab.research.papers.result_store import run_row, stored_result
+from sar_lab.research.papers.result_store import PAGES, run_row, stored_result
 from tests.worlds.command_line import lab_said, sar_lab
 
 
@@ -71,7 +71,9 @@ def test_one_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "--seeds 2" in page and "Not run: " in page and row["verdict"] in page
 
 
-def test_all_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_goes_on_where_it_was_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A row that is kept is not run again, unless asked for, or asked for by name."""
     ran: list[str] = []
 
@@ -93,6 +95,9 @@ def test_all_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.Mo
         run_here(*command)
     run_here(*command)
     assert ran == ["a", "b", "b", "c"]
+    done = re.sub(r"[\d.]+ s", "0 s", capsys.readouterr().out).splitlines()
+    assert done[:2] == ["1 of 3: a, 0 s: an input, no claim", "2 of 3: b, 0 s: an input, no claim"]
+    assert done[3] == "3 rows: 0 s of processors, 0 s now"
     kept = json.loads((tmp_path / "reproduction" / "c.json").read_text())
     assert kept["ours"]["how"] == "drawn: [0, 1]", (
         "a quick run has two seeds, and studies are of all"
@@ -152,6 +157,21 @@ def test_the_page_is_made_of_the_stored_rows_and_verdicts_follow_from_their_clai
             assert f"| {claim.answer} |" in row["table"]
 
 
+def test_tables_of_pages_are_the_stored_ones() -> None:
+    rows = [stored_result(PAGES, name) for name in experiments() | peer_studies()]
+    stored: dict[str, list[list[str]]] = {}
+    for table in (each for row in rows if row for each in row["ours"]["tables"]):
+        head, *lines = ResultTable(table["head"], table["rows"]).lines()
+        stored.setdefault(head, []).append(lines)
+    found = 0
+    for page in sorted(PAGES.glob("*.md")):
+        for text in re.findall(r"^\|.*\n(?:\|.*\n)*", page.read_text(), re.MULTILINE):
+            head, *lines = text.splitlines()
+            found += head in stored
+            assert head not in stored or lines in stored[head], f"{page.name}: {head}"
+    assert found > 50
+
+
 def test_a_text_of_a_row_names_what_its_module_or_its_outcome_has() -> None:
     for name, row in (experiments() | peer_studies()).items():
         text = "".join(_records()[name].get(key, "") for key in ("how", "because", "qualified"))
@@ -176,6 +196,9 @@ def test_a_row_is_judged_again_from_its_draws_alone(
     monkeypatch.setattr(fig4, "largest", None)
     rows.append(run_row(experiment("routing-keys-fig4"), [0, 1], tmp_path, judge=True))
     assert rows[0] == rows[1]
+    monkeypatch.setattr("sar_lab.research.papers.result_store.PAGES", tmp_path)
+    clone = run_row(experiment("routing-keys-fig4"), [0, 1], tmp_path / "clone", judge=True)
+    assert clone["ours"] == rows[0]["ours"], "the repository's draws serve where OUT has none"
 
 
 class Nested(NamedTuple):

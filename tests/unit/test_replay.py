@@ -7,22 +7,25 @@ import signal
 import subprocess
 import sys
 import time
+from multiprocessing import active_children
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from sar_agent.errors import InputError
+from sar_agent.errors import InputError, Unavailable
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs.model import JobMix
 from sar_agent.quality import measure
 from sar_agent.routing import Options, load_engine
 from sar_lab.history import HistoryBuilder, place_history
-from sar_lab.replay.pools import here
+from sar_lab.replay.pools import AHEAD, here, on_cores
 from sar_lab.replay.replay_plan import ReplayPlan
 from sar_lab.replay.replay_run import run_replay
 from sar_lab.replay.samples import samples_of
 from sar_lab.replay.table1 import column, table1
+from sar_lab.research.papers.registry import experiment
+from sar_lab.research.papers.result_store import run_rows
 
 FABRIC = "xgft:2;4,6;1,3"
 RESULT = ("replay.parquet", "replay.json")
@@ -189,6 +192,18 @@ def test_workers_do_not_outlive_a_killed_replay(tmp_path):
     while any(_alive(child) for child in children):
         assert time.monotonic() < deadline, "a worker outlived its parent"
         time.sleep(0.1)
+
+
+def test_a_worker_that_dies_ends_the_run_with_a_sentence(tmp_path):
+    work = work_of(churn(), chunk=1)
+    pieces = work.pieces()
+    assert len(pieces) > 2 * AHEAD + 2, "some are submitted later"
+    rows = [(experiment(name), (0,)) for name in ("pftree-table3", *["sar-fig7"] * 3)]
+    for ran in (on_cores(2)(work, pieces), run_rows(rows, tmp_path, judge=False, processes=2)):
+        next(ran)
+        active_children()[0].kill()
+        with pytest.raises(Unavailable, match="a worker process died, perhaps for lack of memory"):
+            list(ran)
 
 
 def _children(pid):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -70,7 +71,8 @@ def run(
         bool,
         typer.Option(
             "--judge",
-            help="judge and draw the stored raw draws of OUT again; measure what they lack",
+            help="judge and draw kept raw draws again, those of OUT or else of the repository; "
+            "measure what they lack",
         ),
     ] = False,
     processes: Annotated[
@@ -85,11 +87,10 @@ def run(
     """
     from sar_agent.errors import InputError
     from sar_lab.research.papers.registry import experiment, experiments, peer_studies
-    from sar_lab.research.papers.reproduction_page import write_page
+    from sar_lab.research.papers.reproduction_page import short_verdict, write_page
     from sar_lab.research.papers.result_store import (
         PAGES,
         differences,
-        run_row,
         run_rows,
         seeds_of,
         stored_result,
@@ -108,16 +109,14 @@ def run(
             results.append(earlier)
         else:
             todo.append((each, drawn))
-    named = [(each.name, drawn) for each, drawn in todo]
-    ran = (
-        run_rows(named, out, judge, processes)
-        if processes > 1
-        else (run_row(each, drawn, out, judge) for each, drawn in todo)
-    )
-    for result in ran:
+    began = time.monotonic()
+    for result in run_rows(todo, out, judge, processes):
         results.append(result)
         write_page(out)
-        if not as_json:
+        if run_all:
+            how = f"{len(results)} of {len(chosen)}: {result['name']}, {result['seconds']} s"
+            typer.echo(f"{how}: {short_verdict(result)}", err=as_json)
+        elif not as_json:
             typer.echo(f"{result['where']}\npublished: {result['published']}\n{result['table']}")
             typer.echo(f"verdict: {result['verdict']} ({result['seconds']} s)\n")
     page = write_page(out)
@@ -128,6 +127,11 @@ def run(
         rows = [{k: v for k, v in each.items() if k != "table"} for each in results]
         print_json({"page": str(page), "rows": rows})
     else:
+        if run_all:
+            core, wall = sum(row["seconds"] for row in results), time.monotonic() - began
+            typer.echo(f"{len(results)} rows: {core:.0f} s of processors, {wall:.0f} s now")
+        if check and not apart:
+            typer.echo("every claim is judged as in the repository")
         typer.echo(f"Open {page.resolve()}")
     if apart:
         raise typer.Exit(1)

@@ -8,23 +8,29 @@ keeps ten digits, whether it was measured or read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 Given = TypeVar("Given")
+Key = TypeVar("Key")
 Draws = dict[str, Any]
 """Call → what it gave, as JSON."""
+SAVED_EVERY = 30.0
+"""Seconds."""
 _kept: Draws = {}
+_save: Callable[[], object] = int
+_saved = 0.0
 
 
-def begin(draws: Draws) -> Draws:
-    """What the row that runs next keeps its draws in; those that are there are not measured
-    again."""
-    global _kept
-    _kept = draws
+def begin(draws: Draws, save: Callable[[], object] = int) -> Draws:
+    """What the row that runs next keeps its draws in; those that are there are not measured again.
+    `save` is called now and then, so that a killed row does not lose what it measured."""
+    global _kept, _save, _saved
+    _kept, _save, _saved = draws, save, time.monotonic()
     return draws
 
 
@@ -36,11 +42,28 @@ def measured(function: Callable[..., Given]) -> Callable[..., Given]:
         words = [*map(repr, args), *(f"{name}={each!r}" for name, each in named.items())]
         call = f"{function.__name__}({', '.join(words)})"
         if call not in _kept:
-            _kept[call] = _plain(function(*args, **named))
+            _keep(call, _plain(function(*args, **named)))
         found: Given = _typed(_kept[call], get_type_hints(function)["return"])
         return found
 
     return once
+
+
+def by_key(draws: Iterable[Mapping[Key, Given]]) -> dict[Key, list[Given]]:
+    """What every draw has of a key, by key, in the order of the draws."""
+    found: dict[Key, list[Given]] = {}
+    for draw in draws:
+        for key, each in draw.items():
+            found.setdefault(key, []).append(each)
+    return found
+
+
+def _keep(call: str, found: Any) -> None:
+    global _saved
+    _kept[call] = found
+    if time.monotonic() > _saved + SAVED_EVERY:
+        _save()
+        _saved = time.monotonic()
 
 
 def _plain(value: Any) -> Any:

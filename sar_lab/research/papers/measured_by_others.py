@@ -25,8 +25,8 @@ from sar_lab.research.packets.adaptive_model import adaptive_times
 from sar_lab.research.papers.claims import NEAR, Claim, value
 from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Outcome, ResultTable
-from sar_lab.research.papers.pftree_fig5 import EXAMPLE
 from sar_lab.research.papers.pftree_fig7 import STEPS, victims_share
+from sar_lab.research.papers.pftree_worked import THREE
 from sar_lab.research.papers.published import Quote, quotes
 from sar_lab.research.papers.sar_fig8 import scattered_job
 
@@ -99,7 +99,7 @@ def _mean(draws: Sequence[dict[tuple[str, str], float]], routes: str) -> Models:
 
 def victim(step: int) -> Models:
     """The share that the victim of pftree-fig7 keeps beside one or two flows."""
-    routes = EXAMPLE.routed("pftree")
+    routes = THREE.routed("pftree")
     return {
         FLUID: victims_share(routes, STEPS[step]),
         PACKETS: victims_share(routes, STEPS[step], packets=True),

@@ -1,27 +1,29 @@
 """Oblivious-XGFT, Fig. 2: WRF-256 and CG.D-128 on 16-ary 2-trees whose roots are removed one by
-one."""
+one, in a fluid and in packets."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sar_lab.research.packets import PacketModel
 from sar_lab.research.papers.claims import NEAR, Claim, value
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable, median_table
 from sar_lab.research.papers.pictures import LABELS
 from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.slimmed_trees import ROOTS, Slowdowns, curves, slowdowns
 from sar_lab.research.papers.worded_claims import MEDIANS, PLAIN, Draws, Judge, judged
+from sar_lab.research.papers.xgft_slowdown import RATE
 from sar_lab.research.statistics import median_of
 
 SAID = quotes("oblivious-fig2")
 ENGINES = ("smodk", "dmodk", "random", "colored")
+WORKLOADS = ("WRF-256", "CG.D-128", "CG.D-128, phase 5")
+MODEL = PacketModel()
 
 
 def oblivious_fig2(seeds: Sequence[int]) -> Outcome:
-    """Slowdowns compared with a crossbar."""
-    wrf = slowdowns("WRF-256", ENGINES, seeds)
-    cg = slowdowns("CG.D-128", ENGINES, seeds)
-    phase = slowdowns("CG.D-128, phase 5", ENGINES, seeds)
+    """Slowdowns compared with a crossbar, in a fluid."""
+    wrf, cg, phase = (slowdowns(each, ENGINES, seeds) for each in WORKLOADS)
     same = [r for r in ROOTS if wrf["colored"][r][0] < wrf["dmodk"][r][0]]
     curve: dict[str, list[Draws]] = {"⌈16/w2⌉": [[-(-16 // roots)] for roots in ROOTS]}
     curve |= by_label(wrf)
@@ -32,11 +34,26 @@ def oblivious_fig2(seeds: Sequence[int]) -> Outcome:
                ours=no_roots(same), said=SAID["same-as-aware"]),
         *common_claims(wrf, cg, phase, MEDIANS),
     ]  # fmt: skip
-    return Outcome(
-        claims,
-        tables=[slowdown_table(wrf, "WRF-256"), slowdown_table(cg, "CG.D-128")],
-        draw=lambda figure: draw_curves(figure, wrf, cg),
-    )
+    return _outcome(claims, wrf, cg)
+
+
+def oblivious_fig2_packets(seeds: Sequence[int]) -> Outcome:
+    """The same in packets: the paper's own kind of simulator with its parameters."""
+    wrf, cg, phase = (slowdowns(each, ENGINES, seeds, MODEL) for each in WORKLOADS)
+    near = "WRF-256: D-mod-k within 20 % of pattern-aware at every w2"
+    first = judged(near, by_label(wrf), said=SAID["same-as-aware"])
+    return _outcome([first, *common_claims(wrf, cg, phase, None)], wrf, cg)
+
+
+def _outcome(claims: Sequence[Claim], wrf: Slowdowns, cg: Slowdowns) -> Outcome:
+    both = {"WRF-256": wrf, "CG.D-128": cg}
+
+    def draw(figure: Figure) -> None:
+        for axes, (title, each) in zip(figure.subplots(1, 2), both.items(), strict=True):
+            curves(axes, each, title)
+
+    tables = [slowdown_table(each, title) for title, each in both.items()]
+    return Outcome(claims, tables, draw, words={"RATE": RATE})
 
 
 def common_claims(
@@ -80,10 +97,3 @@ def slowdown_table(by_engine: Slowdowns, title: str) -> ResultTable:
     """A row for each engine, a column for some w2."""
     shown = {str(roots): roots for roots in (16, 12, 10, 8, 4, 2, 1)}
     return median_table(f"{title}, w2 =", shown, by_engine, lambda of, roots: of[roots])
-
-
-def draw_curves(figure: Figure, wrf: Slowdowns, cg: Slowdowns) -> None:
-    """Both programs beside each other."""
-    left, right = figure.subplots(1, 2)
-    curves(left, wrf, "WRF-256")
-    curves(right, cg, "CG.D-128")

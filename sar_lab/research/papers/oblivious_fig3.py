@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from sar_lab.research.papers.claims import value
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
-from sar_lab.research.papers.pictures import COLOURS, LABELS
+from sar_lab.research.papers.pictures import COLOURS, LABELS, grouped_bars
 from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.worded_claims import PLAIN, judged
 from sar_lab.research.papers.xgft_slowdown import program, slimmed, times
@@ -47,8 +47,7 @@ def oblivious_fig3(seeds: Sequence[int]) -> Outcome:
 
 def _draw(figure: Figure, by_engine: dict[str, list[float]]) -> None:
     axes = figure.subplots()
-    for place, (name, each) in enumerate(by_engine.items()):
-        at = [phase + 0.25 * (place - 1) for phase in range(1, 6)]
-        axes.bar(at, each, 0.22, label=LABELS[name], color=COLOURS[name])
-    axes.set(xlabel="phase of CG.D-128", ylabel="slowdown against a crossbar", xticks=range(1, 6))
+    rows = {LABELS[name]: each for name, each in by_engine.items()}
+    grouped_bars(axes, [str(n) for n in range(1, 6)], rows, [COLOURS[name] for name in by_engine])
+    axes.set(xlabel="phase of CG.D-128", ylabel="slowdown against a crossbar")
     axes.legend()

@@ -22,7 +22,7 @@ from sar_agent.routing.path_routes import PathRoutes
 from sar_lab.research.papers.claims import value
 from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
-from sar_lab.research.papers.pictures import COLOURS, LABELS
+from sar_lab.research.papers.pictures import COLOURS, LABELS, grouped_bars
 from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.xgft_slowdown import choice_of
 
@@ -113,8 +113,8 @@ def _draw(figure: Figure, small: Counts, large: Counts) -> None:
     for axes, counts, title in zip(
         figure.subplots(1, 2), (small, large), (SMALL, LARGE), strict=True
     ):
-        for place, name in enumerate(("smodk", "dmodk")):
-            at = np.arange(len(counts[name])) + 0.4 * (place - 0.5)
-            axes.bar(at, counts[name], 0.38, color=COLOURS[name], label=LABELS[name])
+        some = [str(n) for n in range(len(counts["smodk"]))]
+        rows = {LABELS[name]: each for name, each in counts.items()}
+        grouped_bars(axes, some, rows, [COLOURS[name] for name in counts])
         axes.set(title=title, xlabel="contention", ylabel="permutations")
         axes.legend()

@@ -13,7 +13,7 @@ from sar_lab.fluid.flow_steps import Flows
 from sar_lab.research.packets import packet_times
 from sar_lab.research.papers.claims import NEAR, Claim, value
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
-from sar_lab.research.papers.pftree_fig5 import EXAMPLE
+from sar_lab.research.papers.pftree_worked import THREE
 from sar_lab.research.papers.pictures import LABELS
 from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.worded_claims import PLAIN, judged
@@ -37,8 +37,8 @@ def victims_share(routes: Routes, flows: Sequence[str], *, packets: bool = False
 
 
 def _victims_time(routes: Routes, flows: Sequence[str], packets: bool) -> float:
-    fabric = EXAMPLE.fabric
-    ends = np.array([EXAMPLE.terminals(each) for each in flows], np.uint32)
+    fabric = THREE.fabric
+    ends = np.array([THREE.terminals(each) for each in flows], np.uint32)
     size = np.full(len(flows), OTHERS_GBIT)
     size[0] = VICTIM_GBIT
     zeros = np.zeros(len(flows), np.uint32)
@@ -52,7 +52,7 @@ def _victims_time(routes: Routes, flows: Sequence[str], packets: bool) -> float:
 def pftree_fig7(seeds: Sequence[int]) -> Outcome:
     """The flows of the figure under both engines, as a fluid and as packets."""
     tables = {
-        e: (EXAMPLE.with_isolated("1") if e == "pftree-ext" else EXAMPLE).routed(e) for e in ENGINES
+        e: (THREE.with_isolated("1") if e == "pftree-ext" else THREE).routed(e) for e in ENGINES
     }
     fluid = {e: [1.0, *(victims_share(tables[e], flows) for flows in STEPS)] for e in ENGINES}
     packets = {

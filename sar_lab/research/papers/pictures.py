@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -66,6 +66,25 @@ def bars(axes: Axes, x: ArrayLike, found: Sequence[Estimate], width: float, **st
     """Bars with their intervals."""
     height = [e.value for e in found]
     axes.bar(np.asarray(x), height, width, yerr=spans(found), error_kw={"lw": 0.8}, **style)
+
+
+def grouped_bars(
+    axes: Axes,
+    groups: Sequence[str],
+    rows: Mapping[str, Sequence[Estimate] | Sequence[float]],
+    colours: Iterable[str],
+    **ticks: Any,
+) -> None:
+    """A bar of each row at each group, with its interval where it has one."""
+    at, step = np.arange(len(groups)), 0.8 / len(rows)
+    for i, ((row, found), colour) in enumerate(zip(rows.items(), colours, strict=True)):
+        some = [each for each in found if isinstance(each, Estimate)]
+        place = at + step * (i - (len(rows) - 1) / 2)
+        if some:
+            bars(axes, place, some, 0.95 * step, label=row, color=colour)
+        else:
+            axes.bar(place, np.asarray(found, float), 0.95 * step, label=row, color=colour)
+    axes.set_xticks(at, groups, **ticks)
 
 
 def legend(figure: Figure, loc: Place = "outside upper center", **style: Any) -> None:

@@ -8,6 +8,7 @@ partitions pass of the flows (pairs inside one partition) on the link.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -165,17 +166,17 @@ def panels_outcome(
 
 
 def _ranges(axes: Axes, values: Spreads, title: str, printed: Printed) -> None:
-    """The mean, least and most of every engine over the trees, as lines on a logarithmic axis; what
-    is 0 on all experiments stands below it, in a row of its own."""
+    """The mean, least and most of every engine over the trees, as lines on a logarithmic axis; 0
+    stands below it, in a row of its own."""
     nodes = [tree.nodes for tree in TREES]
-    shown = [each for each in values.values() if each.mean > 0]
-    floor = min([max(each.least, 0.1) for each in shown] or [1.0]) / 4
+    floor = min([1.0, *(each.mean for each in values.values() if each.mean)]) / 4
+    largest = max(1.0, *(each.most for each in values.values()))
     for place, engine in enumerate(ENGINES):
         for at, tree in enumerate(TREES):
             found, x = values[engine, tree.nodes], at + 0.27 * (place - 1)
             style: dict[str, Any] = {"color": COLOURS[engine], "label": LABELS[engine]}
             if found.mean:
-                axes.vlines(x, max(found.least, floor * 2), found.most, color=COLOURS[engine])
+                axes.vlines(x, found.least or floor, found.most, color=COLOURS[engine])
                 axes.plot(x, found.mean, "os^"[place], ms=4, **style)
             else:
                 axes.plot(x, floor, "os^"[place], ms=4, mfc="white", **style)
@@ -184,9 +185,11 @@ def _ranges(axes: Axes, values: Spreads, title: str, printed: Printed) -> None:
         axes.plot(where, mean or floor, "D", ms=9, mfc="none", color=COLOURS[engine],
                   label=f"published, {LABELS[engine]}")  # fmt: skip
     axes.axhspan(floor / 1.5, floor * 1.5, color="#888888", alpha=0.15, lw=0)
-    axes.text(-0.6, floor, "0", ha="right", va="center", fontsize="small")
     axes.set_xticks(range(len(TREES)), [f"{t.nodes}\n{t.oversubscription}:1" for t in TREES])
     axes.set(title=title, xlabel="nodes, oversubscription", yscale="log", xlim=(-0.6, None))
+    ticks = [10.0**n for n in range(int(math.log10(largest)) + 1)]
+    axes.set_yticks([floor, *ticks], ["0", *(f"{tick:,.0f}" for tick in ticks)])
+    axes.minorticks_off()
 
 
 def _table(title: str, values: Spreads) -> ResultTable:

@@ -25,7 +25,9 @@ def write_page(folder: Path) -> Path:
 
 def _lines(rows: Sequence[StoredResult], missing: Sequence[str]) -> Iterable[str]:
     yield INTRODUCTION.read_text()
-    summary = [[f"[{r['name']}](#{r['name']})", r["where"], r["class"], _short(r)] for r in rows]
+    summary = [
+        [f"[{r['name']}](#{r['name']})", r["where"], r["class"], short_verdict(r)] for r in rows
+    ]
     yield from ResultTable(["row", "where", "class", "verdict"], summary).lines()
     yield ""
     if missing:
@@ -37,7 +39,7 @@ def _lines(rows: Sequence[StoredResult], missing: Sequence[str]) -> Iterable[str
     yield f"All rows together took {minutes:.0f} minutes of one process."
 
 
-def _short(row: StoredResult) -> str:
+def short_verdict(row: StoredResult) -> str:
     """The verdict without its reasons."""
     return str(row["verdict"]).partition(";")[0].partition(":")[0]
 

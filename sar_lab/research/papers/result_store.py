@@ -4,7 +4,7 @@ next row, and a row that runs again replaces its files."""
 from __future__ import annotations
 
 import json
-import time
+import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from importlib.resources import files
@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from sar_agent.errors import InputError
+from sar_lab.replay.pools import workers_alive
 from sar_lab.research.papers.claims import RULES
-from sar_lab.research.papers.measured import begin
+from sar_lab.research.papers.measured import Draws, begin
 from sar_lab.research.papers.pictures import save
 from sar_lab.research.papers.registry import Experiment, experiment
 
@@ -48,20 +49,30 @@ def command(experiment: Experiment, seeds: Sequence[int]) -> str:
 def run_row(
     row_of: Experiment, seeds: Sequence[int], folder: Path, judge: bool = False
 ) -> StoredResult:
-    """Runs a row and stores its result in `folder`. To judge it again, its stored draws are taken,
-    and only what they do not have is measured."""
-    began, before = time.perf_counter(), stored_result(folder, row_of.name)
-    draws = begin(_read(_file(folder, row_of.name, DRAWS)) or {} if judge else {})
+    """Runs a row and stores its result in `folder`. To judge it again, its draws are taken that
+    `folder` or else the repository keeps, and only what they do not have is measured. `seconds` of
+    the result are those of processors (which other work does not lengthen)."""
+    began, before = sum(os.times()[:4]), stored_result(folder, row_of.name)
+    draws: Draws = {}
+    if judge:
+        known = (_read(_file(each, row_of.name, DRAWS)) for each in (folder, PAGES))
+        draws = next((each for each in known if each), draws)
+    had = len(draws)
+
+    def keep() -> None:
+        if draws:
+            _write(_file(folder, row_of.name, DRAWS), json.dumps(draws, separators=(",", ":")))
+
+    begin(draws, keep)
     try:
         result = row_of.run(seeds)
     finally:
-        if draws:
-            _write(_file(folder, row_of.name, DRAWS), json.dumps(draws, separators=(",", ":")))
+        keep()
     ours, picture = result.json(), PICTURES / f"{row_of.name}.svg"
     drawn = result.draw is not None and save(result.draw, folder / picture, result.size)
     if result.draw and not drawn:
         ours["how"] += " The picture needs `pip install 'sar-lab[papers]'`."
-    seconds = round(time.perf_counter() - began, 1)
+    seconds = round(sum(os.times()[:4]) - began, 1)
     row: StoredResult = {
         "name": row_of.name,
         "where": row_of.where,
@@ -74,7 +85,7 @@ def run_row(
         "picture": picture.as_posix() if drawn else "",
         "seeds": list(seeds),
         "command": command(row_of, seeds),
-        "seconds": before["seconds"] if judge and before else seconds,
+        "seconds": before["seconds"] if before and len(draws) == had > 0 else seconds,
     }
     _write(_file(folder, row_of.name), json.dumps(row, indent=1, ensure_ascii=False))
     return row
@@ -86,11 +97,14 @@ def stored_result(folder: Path, name: str) -> StoredResult | None:
 
 
 def run_rows(
-    rows: Sequence[tuple[str, Sequence[int]]], folder: Path, judge: bool, processes: int
+    rows: Sequence[tuple[Experiment, Sequence[int]]], folder: Path, judge: bool, processes: int
 ) -> Iterator[StoredResult]:
     """Runs rows in so many processes at a time, and gives them in the order in which they end."""
-    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
-        found = [pool.submit(_run_named, name, seeds, folder, judge) for name, seeds in rows]
+    if processes == 1:
+        yield from (run_row(row_of, seeds, folder, judge) for row_of, seeds in rows)
+        return
+    with workers_alive(), ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+        found = [pool.submit(_run_named, each.name, seeds, folder, judge) for each, seeds in rows]
         yield from (each.result() for each in as_completed(found))
 
 
@@ -103,13 +117,20 @@ def differences(row: StoredResult, folder: Path) -> list[str]:
     stored = stored_result(folder, row["name"])
     if stored is None:
         return [f"{row['name']}: {folder} has no result"]
-    before = {claim["says"]: claim["holds"] for claim in stored["ours"]["claims"]}
-    now = {claim["says"]: claim["holds"] for claim in row["ours"]["claims"]}
+    before, now = _answers(stored), _answers(row)
     return [
         f"{row['name']}: {says}: {before.get(says, 'no such claim')} is stored, now {now.get(says)}"
         for says in sorted(before.keys() | now.keys())
         if before.get(says, "") != now.get(says, "")
     ]
+
+
+def _answers(row: StoredResult) -> dict[str, bool | None]:
+    """Sentence → whether it holds, also of the mechanisms as printed."""
+    found = {claim["says"]: claim["holds"] for claim in row["ours"]["claims"]}
+    for reading, claims in row["ours"]["as_printed"].items():
+        found |= {f"{claim['says']} ({reading})": claim["holds"] for claim in claims}
+    return found
 
 
 def _file(folder: Path, name: str, kind: str = "reproduction") -> Path:

@@ -28,13 +28,20 @@ EVERY = 3600.0
 
 
 def month(
-    system: str, seed: int, largest: int | None = None, engines: Sequence[str] = tuple(LABELS)
+    system: str,
+    seed: int,
+    largest: int | None = None,
+    engines: Sequence[str] = tuple(LABELS),
+    from_scratch: bool = True,
 ) -> pa.Table:
-    """`replay.parquet` of a month, computed on all cores; `largest` limits the nodes of a job."""
+    """`replay.parquet` of a month, computed on all cores; `largest` limits the nodes of a job. Each
+    state is computed from scratch, as in the paper, or else from the one before, as the agent does.
+    """
     fabric = load_fabric(f"standin:{system}")
     spec = f"synthetic:{system},seed={seed}" + (f",largest={largest}" if largest else "")
     history = synthetic_history(spec)
-    work = ReplayPlan(fabric, samples_of(fabric, history, EVERY), tuple(engines), from_scratch=True)
+    samples = samples_of(fabric, history, EVERY)
+    work = ReplayPlan(fabric, samples, tuple(engines), from_scratch=from_scratch)
     with tempfile.TemporaryDirectory(prefix="sar-replay-") as folder:
         run_replay(history, work, Path(folder), pool_for(None), "")
         return read_result(Path(folder))

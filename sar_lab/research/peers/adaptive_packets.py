@@ -23,9 +23,9 @@ from sar_lab.research.packets.adaptive_events import PortGroups
 from sar_lab.research.packets.adaptive_groups import job_groups, minimal_groups, table_groups
 from sar_lab.research.packets.adaptive_model import Choice, adaptive_times
 from sar_lab.research.papers.claims import Claim, more
-from sar_lab.research.papers.measured import measured
+from sar_lab.research.papers.measured import by_key, measured
 from sar_lab.research.papers.outcome import Figure, Outcome, median_table
-from sar_lab.research.papers.pictures import bars, legend
+from sar_lab.research.papers.pictures import grouped_bars, legend
 from sar_lab.research.statistics import median_of
 
 SPECS = ("xgft:2;12,24;1,12", "xgft:3;6,6,8;1,6,6")
@@ -49,13 +49,12 @@ Slowdowns = dict[str, dict[str, list[float]]]
 def adaptive_packets(seeds: Sequence[int]) -> Outcome:
     """All routes and patterns on all fabrics."""
     cases = [f"{spec}, {pattern}" for spec in SPECS for pattern in PATTERNS]
-    mean: Slowdowns = {case: {row: [] for row in ROWS} for case in cases}
-    worst: Slowdowns = {case: {row: [] for row in ROWS} for case in cases}
+    mean: Slowdowns = {case: {} for case in cases}
+    worst: Slowdowns = {case: {} for case in cases}
     for spec in SPECS:
-        for seed in seeds:
-            for (pattern, row), jobs in slowdowns(spec, seed).items():
-                mean[f"{spec}, {pattern}"][row].append(float(np.mean(jobs)))
-                worst[f"{spec}, {pattern}"][row].append(max(jobs))
+        for (pattern, row), each in by_key(slowdowns(spec, seed) for seed in seeds).items():
+            mean[f"{spec}, {pattern}"][row] = [float(np.mean(jobs)) for jobs in each]
+            worst[f"{spec}, {pattern}"][row] = [max(jobs) for jobs in each]
     flow, packet, in_groups = ROWS[3], ROWS[4], ROWS[6]
     once, phases = ([f"{spec}, {p}" for spec in SPECS] for p in PATTERNS)
     claims = [
@@ -65,16 +64,13 @@ def adaptive_packets(seeds: Sequence[int]) -> Outcome:
     ]
 
     def draw(figure: Figure) -> None:
-        places = np.arange(len(cases))
-        for axes, (title, of_case) in zip(
-            figure.subplots(1, 2), (("mean job", mean), ("slowest job", worst)), strict=True
-        ):
-            for i, (row, colour) in enumerate(zip(ROWS, COLOURS, strict=True)):
-                found = [median_of(of_case[case][row]) for case in cases]
-                bars(axes, places + (i - 3) * 0.12, found, 0.11, label=row, color=colour)
+        panels = {"mean job": mean, "slowest job": worst}
+        names = [case.replace(", ", "\n") for case in cases]
+        for axes, (title, of_case) in zip(figure.subplots(1, 2), panels.items(), strict=True):
+            found = {row: [median_of(of_case[case][row]) for case in cases] for row in ROWS}
+            grouped_bars(axes, names, found, COLOURS, fontsize=7)
             axes.axhline(1, color="black", linewidth=0.8)
             axes.set(title=title, ylabel="slowdown against a crossbar")
-            axes.set_xticks(places, [case.replace(", ", "\n") for case in cases], fontsize=7)
         legend(figure, "outside lower center", ncols=4, fontsize=8)
         figure.suptitle(
             f"n = {len(seeds)} mixes of jobs; bars are medians, whiskers their 95 % intervals",

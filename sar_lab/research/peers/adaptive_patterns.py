@@ -36,7 +36,7 @@ from sar_lab.research.packets.adaptive_events import PortGroups
 from sar_lab.research.packets.adaptive_groups import job_groups, minimal_groups, table_groups
 from sar_lab.research.packets.adaptive_model import AdaptiveRun, Choice, adaptive_times
 from sar_lab.research.papers.claims import Claim, times_as_much
-from sar_lab.research.papers.measured import measured
+from sar_lab.research.papers.measured import by_key, measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import band, bars
 from sar_lab.research.papers.worded_claims import PLAIN, judged
@@ -55,14 +55,8 @@ WINDOW = 480
 """Segment times in which messages begin."""
 LOADS = (0.2, 0.4, 0.6, 0.8)
 """What a host sends, as a share of its link."""
-FTREE, PLUS, FLOW, PACKET, WITHIN, KEYS = (
-    "ftree",
-    "sar-plus",
-    "adaptive per flow",
-    "adaptive per packet",
-    "adaptive in sar-plus's ports",
-    "routing keys",
-)
+FTREE, PLUS, FLOW, PACKET = "ftree", "sar-plus", "adaptive per flow", "adaptive per packet"
+WITHIN, KEYS = "adaptive in sar-plus's ports", "routing keys"
 ROWS: tuple[tuple[str, Choice], ...] = (
     (FTREE, "packet"), (PLUS, "packet"), (FLOW, "flow"), (PACKET, "packet"), (WITHIN, "packet"),
 )  # fmt: skip
@@ -92,6 +86,14 @@ Rows = dict[str, list[list[float]]]
 """Row → one place with its draws."""
 
 
+TITLES = {
+    "typical": "slowdown: mean job, median message",
+    "worst": "slowdown: slowest job, 99th percentile",
+    "down": "share of waiting for links down",
+    "overtaken": "share of segments overtaken",
+}
+
+
 def load_name(load: float) -> str:
     return f"load {load:g}"
 
@@ -102,27 +104,14 @@ PATTERNS = (INCAST, GRID, *map(load_name, LOADS))
 def adaptive_patterns(seeds: Sequence[int]) -> Outcome:
     """All patterns and rows on the mixes of the seeds."""
     results: Results = {pattern: {} for pattern in PATTERNS}
-    for seed in seeds:
-        for (pattern, row), found in patterns_of(SPEC, seed).items():
-            results[pattern].setdefault(row, []).append(found)
-    tables = [
-        ResultTable(
-            [title, *PATTERNS],
-            [
-                [
-                    row,
-                    *(_words([getattr(r, of) for r in results[p].get(row, [])]) for p in PATTERNS),
-                ]
-                for row in COLOURS
-            ],
-        )
-        for of, title in (
-            ("typical", "slowdown: mean job, median message"),
-            ("worst", "slowdown: slowest job, 99th percentile"),
-            ("down", "share of waiting for links down"),
-            ("overtaken", "share of segments overtaken"),
-        )
-    ]
+    for (pattern, row), draws in by_key(patterns_of(SPEC, seed) for seed in seeds).items():
+        results[pattern][row] = draws
+    tables = []
+    for of, title in TITLES.items():
+        cells = {row: [[getattr(r, of) for r in results[p].get(row, [])] for p in PATTERNS]
+                 for row in COLOURS}  # fmt: skip
+        rows = [[row, *map(_words, each)] for row, each in cells.items()]
+        tables.append(ResultTable([title, *PATTERNS], rows))
     return Outcome(claims_of(results), tables=tables, draw=lambda figure: _draw(figure, results))
 
 

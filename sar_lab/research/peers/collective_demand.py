@@ -34,7 +34,7 @@ from sar_lab.research.packets import packet_times
 from sar_lab.research.packets.adaptive_groups import minimal_groups, table_groups
 from sar_lab.research.packets.adaptive_model import adaptive_times
 from sar_lab.research.papers.claims import more, times_as_much
-from sar_lab.research.papers.measured import measured
+from sar_lab.research.papers.measured import by_key, measured
 from sar_lab.research.papers.outcome import Outcome, ResultTable
 from sar_lab.research.peers.adaptive_patterns import (
     MODEL,
@@ -198,11 +198,11 @@ def _mean_job(fabric: Fabric, flows: Flows, end: np.ndarray, owner: Sequence[str
 
 def collective_demand(seeds: Sequence[int]) -> Outcome:
     """All collectives and rows on all fabrics."""
-    found: dict[tuple[str, str, str], list[float]] = {}
-    for title in fabrics():
-        for seed in seeds:
-            for (collective, row), value in times(title, seed).items():
-                found.setdefault((title, collective, row), []).append(value)
+    found = {
+        (title, *key): each
+        for title in fabrics()
+        for key, each in by_key(times(title, seed) for seed in seeds).items()
+    }
     on_rails = [title for title in fabrics() if title.startswith("rails")]
     claims = [
         more(f"{title}, {name}: for pairs of a rail faster than for all pairs",

@@ -23,7 +23,7 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.quality import measure
 from sar_lab.mixes.lublin import SubmittedJobs
 from sar_lab.research.papers.claims import Claim, more, order
-from sar_lab.research.papers.measured import measured
+from sar_lab.research.papers.measured import by_key, measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import legend, spans
 from sar_lab.research.peers.isolating_placement import isolated_routes, space_of
@@ -73,11 +73,7 @@ Results = dict[str, list[Traded]]
 
 def isolation_pareto(seeds: Sequence[int]) -> Outcome:
     """All rows on the queues of all seeds."""
-    results: Results = {row: [] for row in ROWS}
-    for seed in seeds:
-        for row, each in traded(seed).items():
-            results[row].append(each)
-
+    results: Results = by_key(traded(seed) for seed in seeds)
     table = ResultTable(
         ["placement, routes", "utilisation, %", "all-to-all keeps", "phases: interference",
          "phases: slowdown"],
@@ -181,16 +177,9 @@ def _draw(figure: Figure, results: Results, queues: int) -> None:
             x = median_of([100 * each.utilisation for each in results[row]])
             y = median_of([getattr(each, name) for each in results[row]])
             axes.errorbar(
-                x.value,
-                y.value,
-                xerr=spans([x]),
-                yerr=spans([y]),
-                color=colour,
-                marker=marker,
-                linestyle="",
-                elinewidth=0.8,
-                label=row,
-            )
+                x.value, y.value, xerr=spans([x]), yerr=spans([y]), color=colour, marker=marker,
+                linestyle="", elinewidth=0.8, label=row,
+            )  # fmt: skip
             if row in ISOLATED:
                 line.append((x.value, y.value))
         axes.plot(*zip(*line, strict=True), color=COLOURS[0], linewidth=0.8)

@@ -24,7 +24,7 @@ from sar_agent.routing import Options, Routes, load_engine
 from sar_lab.mixes.lublin import SubmittedJobs, Workload, submit_jobs
 from sar_lab.mixes.node_selection import first_fit, pieces
 from sar_lab.research.papers.claims import Claim, more, order, value
-from sar_lab.research.papers.measured import measured
+from sar_lab.research.papers.measured import by_key, measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import legend
 from sar_lab.research.peers.isolating_placement import hosts_of, isolated_routes, space_of
@@ -38,13 +38,8 @@ LARGEST = 96
 """Nodes of the largest job: a third of the machine."""
 CLOSE = 0.05
 """The share by which the utilisation may differ from 95.5 %."""
-ROWS = (
-    "scattered, ftree",
-    "scattered, sar-plus",
-    "first fit, ftree",
-    "first fit, sar-plus",
-    "isolated",
-)
+ROWS = ("scattered, ftree", "scattered, sar-plus", "first fit, ftree", "first fit, sar-plus",
+        "isolated")  # fmt: skip
 COLOURS = ("#999999", "#4477aa", "#ccbb44", "#66ccee", "#ee6677")
 Schedule = Sequence[PlacedJob[Any]]
 Cases = Sequence[tuple[JobMix, Routes]]
@@ -65,9 +60,9 @@ class Kept:
 def jigsaw_isolation(seeds: Sequence[int]) -> Outcome:
     """All placements on the queues of all seeds."""
     fabric = load_fabric(SPEC)
-    found = [outcome_of(seed) for seed in seeds]
+    found = by_key(outcome_of(seed) for seed in seeds)
     part = {
-        name: {row: [getattr(each[row], name) for each in found] for row in ROWS}
+        name: {row: [getattr(each, name) for each in found[row]] for row in ROWS}
         for name in ("utilisation", "mean", "worst")
     }
     isolated = median_of(part["utilisation"]["isolated"]).value
@@ -83,21 +78,13 @@ def jigsaw_isolation(seeds: Sequence[int]) -> Outcome:
     ]
 
     def draw(figure: Figure) -> None:
-        for axes, name, title in zip(
-            figure.subplots(1, 2),
-            ("mean", "worst"),
-            ("mean job", "slowest job at each moment"),
-            strict=True,
-        ):
+        panels = {"mean": "mean job", "worst": "slowest job at each moment"}
+        for axes, (name, title) in zip(figure.subplots(1, 2), panels.items(), strict=True):
             for row, colour in zip(ROWS, COLOURS, strict=True):
                 use = 100 * np.array(part["utilisation"][row])
                 axes.plot(use, part[name][row], "o", label=row, color=colour, alpha=0.8)
-            axes.set(
-                title=title,
-                xlabel="utilisation (%)",
-                ylabel="share of its bandwidth that a job keeps",
-                ylim=(0, 1.05),
-            )
+            axes.set(title=title, xlabel="utilisation (%)", ylim=(0, 1.05),
+                     ylabel="share of its bandwidth that a job keeps")  # fmt: skip
         legend(figure, "outside lower center", ncols=5)
         figure.suptitle(
             f"{SPEC}: {fabric.terminals} hosts; a point for each of n = {len(seeds)} queues",

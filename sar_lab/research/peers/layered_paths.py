@@ -30,21 +30,15 @@ from sar_lab.fluid.flow_steps import Flows
 from sar_lab.fluid.job_patterns import all_to_all
 from sar_lab.research.engines.lnmp import LONGEST
 from sar_lab.research.packets.adaptive_model import crossbar_seconds
-from sar_lab.research.papers.measured import measured
+from sar_lab.research.papers.measured import by_key, measured
 from sar_lab.research.papers.outcome import Figure, Outcome, median_table
-from sar_lab.research.papers.pictures import bars
+from sar_lab.research.papers.pictures import grouped_bars
 from sar_lab.research.papers.worded_claims import judged
 from sar_lab.research.statistics import median_of
 
 SPEC = "slimfly:5,hosts=4"
-DFSSSP, PLUS, TWO, FOUR, EIGHT = (
-    "dfsssp",
-    "sar-plus",
-    "lnmp, 2 LIDs",
-    "lnmp, 4 LIDs",
-    "lnmp, 8 LIDs",
-)
-ROWS = {DFSSSP: 0, PLUS: 0, TWO: 1, FOUR: 2, EIGHT: 3}
+DFSSSP, PLUS, TWO, FOUR = "dfsssp", "sar-plus", "lnmp, 2 LIDs", "lnmp, 4 LIDs"
+ROWS = {DFSSSP: 0, PLUS: 0, TWO: 1, FOUR: 2, "lnmp, 8 LIDs": 3}
 """Row → LMC."""
 COLOURS = ("#999999", "#4477aa", "#ccbb44", "#ee6677", "#aa3377")
 SWITCHES, HOSTS, JOBS = "switch to switch", "host to host", "jobs, all to all"
@@ -55,24 +49,22 @@ Slowdowns = dict[str, dict[str, list[float]]]
 
 def layered_paths(seeds: Sequence[int]) -> Outcome:
     """All rows and patterns."""
-    found: Slowdowns = {pattern: {row: [] for row in ROWS} for pattern in PATTERNS}
-    for seed in seeds:
-        for (pattern, row), slowdown in slowdowns(SPEC, seed).items():
-            found[pattern][row].append(slowdown)
+    found: Slowdowns = {pattern: {} for pattern in PATTERNS}
+    for (pattern, row), each in by_key(slowdowns(SPEC, seed) for seed in seeds).items():
+        found[pattern][row] = each
     numbers = {p: {row: [draws] for row, draws in rows.items()} for p, rows in found.items()}
-    return Outcome(
-        [
-            judged(f"{SWITCHES}: {FOUR} faster than {DFSSSP}", numbers[SWITCHES]),
-            judged(f"{SWITCHES}: {FOUR} faster than {TWO}", numbers[SWITCHES]),
-            judged(f"{HOSTS}: {FOUR} faster than {DFSSSP}", numbers[HOSTS]),
-            judged(f"{JOBS}: {FOUR} slower than {DFSSSP}", numbers[JOBS]),
-            judged(f"{JOBS}: {FOUR} slower than {PLUS}", numbers[JOBS]),
-        ],
-        tables=[
-            median_table("mean slowdown", found, {row: row for row in ROWS}, lambda r, of: of[r])
-        ],
-        draw=lambda figure: _draw(figure, found),
-    )
+    claims = [
+        judged(f"{pattern}: {FOUR} {relation} {other}", numbers[pattern])
+        for pattern, relation, other in (
+            (SWITCHES, "faster than", DFSSSP),
+            (SWITCHES, "faster than", TWO),
+            (HOSTS, "faster than", DFSSSP),
+            (JOBS, "slower than", DFSSSP),
+            (JOBS, "slower than", PLUS),
+        )
+    ]
+    table = median_table("mean slowdown", found, {row: row for row in ROWS}, lambda r, of: of[r])
+    return Outcome(claims, [table], lambda figure: _draw(figure, found))
 
 
 @measured
@@ -162,12 +154,9 @@ def _of_job(flows: Flows, job: int) -> Flows:
 
 def _draw(figure: Figure, found: Slowdowns) -> None:
     axes = figure.subplots()
-    places = np.arange(len(PATTERNS))
-    for i, (row, colour) in enumerate(zip(ROWS, COLOURS, strict=True)):
-        each = [median_of(found[pattern][row]) for pattern in PATTERNS]
-        bars(axes, places + (i - 2) * 0.16, each, 0.15, label=row, color=colour)
+    rows = {row: [median_of(found[pattern][row]) for pattern in PATTERNS] for row in ROWS}
+    grouped_bars(axes, PATTERNS, rows, COLOURS)
     axes.axhline(1, color="black", lw=0.8)
-    axes.set_xticks(places, PATTERNS)
     axes.set_ylabel("mean slowdown against a crossbar")
     figure.legend(loc="outside upper center", ncols=len(ROWS), fontsize="small")
     draws = len(found[SWITCHES][DFSSSP])

@@ -28,7 +28,7 @@ from sar_lab.research.packets.adaptive_model import adaptive_times
 from sar_lab.research.papers.claims import Claim, more
 from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
-from sar_lab.research.papers.pictures import legend
+from sar_lab.research.papers.pictures import grouped_bars, legend
 from sar_lab.research.peers.adaptive_packets import MODEL, PATTERNS, scaled, unit
 from sar_lab.research.peers.slurm_choices import FREE, NODES, QUEUES, RECORDED, SPEC, moment
 from sar_lab.research.statistics import median_of
@@ -60,13 +60,14 @@ def proposed_placement(seeds: Sequence[int]) -> Outcome:
     def draw(figure: Figure) -> None:
         for axes, pattern in zip(figure.subplots(1, len(PATTERNS)), PATTERNS, strict=True):
             rows = [case for case in cases if case[2] == pattern]
-            places = np.arange(len(rows))
-            for i, (rule, colour) in enumerate(zip(RULES, COLOURS, strict=True)):
-                medians = [median_of([f[row][rule][0] for f in found]).value for row in rows]
-                axes.bar(places + (i - 1.5) * 0.2, medians, 0.19, label=rule, color=colour)
+            names = [f"{row[0]}\n{row[1]}" for row in rows]
+            medians = {
+                rule: [median_of([each[row][rule][0] for each in found]).value for row in rows]
+                for rule in RULES
+            }
+            grouped_bars(axes, names, medians, COLOURS, fontsize=6)
             axes.axhline(1, color="black", linewidth=0.8)
             axes.set(title=pattern, ylabel=f"slowdown of the job of {NODES} nodes, median")
-            axes.set_xticks(places, [f"{row[0]}\n{row[1]}" for row in rows], fontsize=6)
         legend(figure, "outside lower center", ncols=4, fontsize=8)
 
     return Outcome(claims, tables=tables, draw=draw)
