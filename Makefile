@@ -8,7 +8,7 @@ ALL_CORES := --numprocesses auto --dist worksteal
 # their own folders. They wait more than they compute, so there are six processes on two cores, too.
 BY_DAEMON := --numprocesses 6 --dist loadgroup
 
-.PHONY: venv setup system-packages browser bridge spank deb rpm dist test-packages demo demo-live test test-live test-long test-fast fuzz bench site lint check-c clean release
+.PHONY: venv setup system-packages browser bridge spank deb rpm dist pyz test-packages demo demo-live test test-live test-long test-fast fuzz bench site lint check-c clean release
 .DEFAULT_GOAL := help
 
 help:
@@ -17,7 +17,7 @@ help:
 	@echo "make test       install Debian packages, build the C parts, run unit, property and live tests (as root)"
 	@echo "make test-long  the same tests with more examples and larger runs"
 	@echo "make fuzz       the C parts' readers under libFuzzer (clang); FUZZ_SECONDS for each, 600"
-	@echo "make deb        Debian packages in out/packages; make rpm; make dist (wheels and sdists); make release TAG=v0.2.0"
+	@echo "make deb        Debian packages in out/packages; make rpm; make dist (wheels and sdists); make pyz (one file); make release TAG=v0.2.0"
 	@echo "make test-fast  unit and property tests only; make bench; make lint; make site; make venv (the commands only); make setup"
 
 # The stamps depend on the two pyproject.toml alone, so a second `make demo` does not touch the network.
@@ -106,7 +106,7 @@ bench: setup system-packages
 	$(BIN)/python -m tests.bench
 
 # Packages of this commit, for this machine's distribution, in out/packages (deploy/packages/README.md).
-deb rpm dist:
+deb rpm dist pyz:
 	deploy/packages/build $@ out/packages
 # All that is published of a tag, from a clean clone: make release TAG=v0.2.0 [SUITES="bookworm trixie"] (docs/release.md).
 release:
@@ -114,6 +114,7 @@ release:
 # Installs, runs, upgrades and removes them in fresh roots of Debian 12 and 13 (as root).
 test-packages:
 	tests/distros/packages bookworm trixie
+	tests/distros/single-file bookworm
 
 # The pages as a static site: out/site/site/index.html. A broken link is an error.
 site: setup

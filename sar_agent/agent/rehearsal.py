@@ -12,8 +12,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from time import perf_counter
 
-from numba.core import event
-
 from sar_agent.agent.current import Measured
 from sar_agent.agent.planner import Planner
 from sar_agent.agent.publish import measured
@@ -33,6 +31,7 @@ from sar_agent.jobs.mapping import mix_of_host_sets
 from sar_agent.keys.make_key import warm
 from sar_agent.routing import Routes, load_engine
 from sar_agent.routing.lanes.hop_tables import other_tables
+from sar_agent.util.kernels import compile_listeners
 
 log = logging.getLogger(__name__)
 FABRICS = ("xgft:3;2,2,2;1,2,2", "torus:4x4,hosts=1")
@@ -108,19 +107,16 @@ def _situations(fabric: Fabric, cut: Fabric) -> Iterator[tuple[Fabric, JobMix]]:
 
 @contextmanager
 def _compiling(first: Callable[[], None]) -> Iterator[set[object]]:
-    """The kernels of sar-agent that are compiled inside the context."""
+    """The kernels that are compiled inside the context."""
     seen: set[object] = set()
 
-    class Listener(event.Listener):
-        def on_start(self, event: event.Event) -> None:
-            kernel = event.data["dispatcher"].py_func
-            if kernel.__module__.startswith("sar_agent."):
-                if not seen:
-                    first()
-                seen.add(kernel)
+    def listener(kernel: object) -> None:
+        if not seen:
+            first()
+        seen.add(kernel)
 
-        def on_end(self, event: event.Event) -> None:
-            pass
-
-    with event.install_listener("numba:compile", Listener()):
+    compile_listeners.append(listener)
+    try:
         yield seen
+    finally:
+        compile_listeners.remove(listener)

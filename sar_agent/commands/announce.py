@@ -22,27 +22,14 @@ def note(sentence: str) -> None:
 @cache
 def announce_compiling() -> None:
     """From now on, the first kernel that this process compiles is announced on stderr."""
-    from numba.core import event
+    from sar_agent.util.kernels import collect_seldom, compile_listeners
 
-    from sar_agent.util.kernels import collect_seldom
+    def first(function: object) -> None:
+        compile_listeners.remove(first)
+        collect_seldom()
+        note("compiling kernels, up to two minutes; only the first run on a machine does")
 
-    class First(event.Listener):
-        seen = False
-
-        def on_start(self, event: event.Event) -> None:
-            if not First.seen and _is_ours(event.data["dispatcher"].py_func):
-                First.seen = True
-                collect_seldom()
-                note("compiling kernels, up to two minutes; only the first run on a machine does")
-
-        def on_end(self, event: event.Event) -> None:
-            pass
-
-    event.register("numba:compile", First())  # type: ignore[no-untyped-call]
-
-
-def _is_ours(function: object) -> bool:
-    return getattr(function, "__module__", "").startswith(("sar_agent.", "sar_lab."))
+    compile_listeners.append(first)
 
 
 def progress(step: str) -> None:

@@ -23,6 +23,8 @@ from typing import Any, TypeVar, cast
 Function = TypeVar("Function", bound=Callable[..., Any])
 _parts: list[Callable[..., Any]] = []
 _lock = threading.RLock()
+compile_listeners: list[Callable[[Callable[..., Any]], None]] = []
+"""Each is called with every function of ours that this process begins to compile."""
 
 
 class Kernel:
@@ -49,8 +51,20 @@ def kernels_folder() -> Path | None:
 
     folder = use_cache()  # before numba is imported
     import numba
+    from numba.core import event
     from numba.extending import typeof_impl
 
+    class Listener(event.Listener):
+        def on_start(self, event: event.Event) -> None:
+            function = event.data["dispatcher"].py_func
+            if function.__module__.startswith(("sar_agent.", "sar_lab.")):
+                for listener in tuple(compile_listeners):
+                    listener(function)
+
+        def on_end(self, event: event.Event) -> None:
+            pass
+
+    event.register("numba:compile", Listener())  # type: ignore[no-untyped-call]
     config: Any = numba.config
     config.CACHE_DIR = str(folder or "")  # where numba was imported before
     typeof_impl.register(Kernel, lambda kernel, _: kernel.compiled._numba_type_)

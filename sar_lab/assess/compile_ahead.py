@@ -16,7 +16,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 
 import numpy as np
-from numba.core import event
 
 from sar_agent.check import check_routes
 from sar_agent.errors import SarError
@@ -34,7 +33,7 @@ from sar_agent.routing.minhop import leaf_by_leaf
 from sar_agent.routing.phase_contention import phase_contention
 from sar_agent.routing.routes import Routes
 from sar_agent.routing.updn import legal_rows, tree_order
-from sar_agent.util.kernels import kernels_folder
+from sar_agent.util.kernels import compile_listeners, kernels_folder
 from sar_agent.util.lock_file import Lock
 from sar_lab.fluid import PATTERNS
 from sar_lab.fluid.flow_events import end_times
@@ -55,7 +54,13 @@ SWITCH = "xgft:1;4;1"
 def compile_ahead(parts: Sequence[tuple[str, ...]] = PARTS) -> None:
     """From now on, the first kernel that this process compiles starts the others. They end with
     it."""
-    event.register("numba:compile", _Starter(parts))  # type: ignore[no-untyped-call]
+
+    def first(function: object) -> None:
+        compile_listeners.remove(first)
+        for each in parts[: len(os.sched_getaffinity(0)) - 1]:
+            _start(each)
+
+    compile_listeners.append(first)
 
 
 def compile_parts(parts: tuple[str, ...]) -> None:
@@ -131,18 +136,3 @@ def _start(parts: tuple[str, ...]) -> None:
             stderr=subprocess.DEVNULL,
         )
     )
-
-
-class _Starter(event.Listener):
-    def __init__(self, parts: Sequence[tuple[str, ...]]) -> None:
-        self.parts = parts
-        self.started = False
-
-    def on_start(self, event: event.Event) -> None:
-        if not self.started:
-            self.started = True
-            for parts in self.parts[: len(os.sched_getaffinity(0)) - 1]:
-                _start(parts)
-
-    def on_end(self, event: event.Event) -> None:
-        pass

@@ -21,6 +21,8 @@ def reaches(plan: RoutesFile, failure: Failure, table: np.ndarray) -> bool:
     ends = plan.far_ends.copy()
     for s, port in failure.cables:
         far = int(ends[s, port])
+        if far == NO_SWITCH:
+            continue  # named from its other end, too
         ends[s, port] = ends[far >> 8, far & 255] = NO_SWITCH
     bears = set(plan.terminal_leaf.tolist()) - failure.switches
     for column, leaf in enumerate(plan.terminal_leaf.tolist()):
