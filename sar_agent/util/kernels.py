@@ -18,10 +18,10 @@ import threading
 from collections.abc import Callable
 from functools import cache, cached_property, update_wrapper
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-_parts: list[Callable[..., Any]] = []
+_templates: list[Callable[..., Any]] = []
 _lock = threading.RLock()
 compile_listeners: list[Callable[[Callable[..., Any]], None]] = []
 """Each is called with every function of ours that this process begins to compile."""
@@ -29,6 +29,8 @@ compile_listeners: list[Callable[[Callable[..., Any]], None]] = []
 
 class Kernel:
     """A function that numba compiles at its first call, for each signature."""
+
+    options: ClassVar = {"nogil": True}
 
     def __init__(self, function: Callable[..., Any]) -> None:
         update_wrapper(self, function)
@@ -41,7 +43,16 @@ class Kernel:
     def compiled(self) -> Any:
         """numba's dispatcher."""
         with _lock:
-            return vars(self).get("compiled") or _make(self._function)
+            return vars(self).get("compiled") or _make(self._function, self.options)
+
+
+class KernelPart(Kernel):
+    """One that only kernels call. Called from Python, it is Python."""
+
+    options: ClassVar = {"no_cpython_wrapper": True}
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._function(*arguments)
 
 
 @cache
@@ -66,20 +77,21 @@ def kernels_folder() -> Path | None:
 
     event.register("numba:compile", Listener())  # type: ignore[no-untyped-call]
     config: Any = numba.config
+    typeof: Any = numba.typeof
     config.CACHE_DIR = str(folder or "")  # where numba was imported before
-    typeof_impl.register(Kernel, lambda kernel, _: kernel.compiled._numba_type_)
+    typeof_impl.register(Kernel, lambda kernel, _: typeof(kernel.compiled))
     return folder
 
 
-def _make(function: Callable[..., Any]) -> Any:
+def _make(function: Callable[..., Any], options: dict[str, bool]) -> Any:
     folder = kernels_folder()
     from numba import njit
     from numba.extending import register_jitable
 
-    while _parts:
-        register_jitable(no_cfunc_wrapper=True)(_parts.pop())
-    compile_: Any = njit  # its stubs lack an option
-    return compile_(cache=folder is not None, no_cfunc_wrapper=True, nogil=True)(function)
+    while _templates:
+        register_jitable(no_cfunc_wrapper=True)(_templates.pop())
+    compile_: Any = njit  # its stubs lack two options
+    return compile_(cache=folder is not None, no_cfunc_wrapper=True, **options)(function)
 
 
 def collect_seldom() -> None:
@@ -94,7 +106,12 @@ def kernel(function: Function) -> Function:
 
 
 def kernel_part(function: Function) -> Function:
-    """A function that only kernels call. It is compiled with them; called from Python, it is
-    Python."""
-    _parts.append(function)
+    """A function that only kernels call."""
+    return cast(Function, KernelPart(function))
+
+
+def kernel_template(function: Function) -> Function:
+    """A function that only kernels call, for parts that take functions as arguments, and for these
+    functions: numba keeps none of them, and compiles them anew into each kernel."""
+    _templates.append(function)
     return function

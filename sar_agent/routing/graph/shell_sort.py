@@ -7,10 +7,10 @@ takes ten seconds to compile, this one next to nothing.
 from __future__ import annotations
 
 from sar_agent.fabric.model import I32, I64, U32
-from sar_agent.util.kernels import kernel_part
+from sar_agent.util.kernels import kernel_template
 
 
-@kernel_part
+@kernel_template
 def sort_by(nodes: U32, key: I32 | I64) -> None:
     """Sorts `nodes` uint32[n] in place by their `key`, no two alike. O(n^1.5).
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sar_agent.fabric.model import I32, U8, U32
-from sar_agent.util.kernels import kernel_part
+from sar_agent.util.kernels import kernel_template
 
 Successors = Callable[[Any, np.uint32, U32], np.uint32]
 PRESENT = 1
@@ -37,7 +37,7 @@ class ChannelDependencies(NamedTuple):
     """uint8[C, W], W the most channels that leave a switch: `PRESENT` where there is an edge."""
 
 
-@kernel_part
+@kernel_template
 def waited_for(graph: ChannelDependencies, node: np.uint32, into: U32) -> np.uint32:
     """Successors in `ChannelDependencies`: the channels that channel `node` waits for.
 
@@ -64,7 +64,7 @@ class ParentGraph(NamedTuple):
     """int32[N]: the node that each leads to; -1 where there is none."""
 
 
-@kernel_part
+@kernel_template
 def parent_of(graph: ParentGraph, node: np.uint32, into: U32) -> np.uint32:
     """Successors in a `ParentGraph`.
 

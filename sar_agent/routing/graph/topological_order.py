@@ -14,10 +14,10 @@ import numpy as np
 from sar_agent.fabric.model import I32, U8, U32
 from sar_agent.routing.graph.csr import ChannelGraph
 from sar_agent.routing.graph.successors import ChannelDependencies, Successors, waited_for
-from sar_agent.util.kernels import kernel, kernel_part
+from sar_agent.util.kernels import kernel, kernel_template
 
 
-@kernel_part
+@kernel_template
 def kahn_order(
     graph: Any, successors: Successors, into: U32, waiting: I32, order: U32
 ) -> np.uint32:
@@ -50,7 +50,7 @@ def kahn_order(
     return _take_free(graph, successors, into, waiting, order, np.uint32(0), taken)
 
 
-@kernel_part
+@kernel_template
 def _take_free(
     graph: Any,
     successors: Successors,

@@ -24,7 +24,7 @@ from sar_agent.fabric.model import I32, I64, U8, U32
 from sar_agent.routing.graph.csr import ChannelGraph
 from sar_agent.routing.graph.shell_sort import sort_by
 from sar_agent.routing.graph.successors import PRESENT, Successors, waited_for
-from sar_agent.util.kernels import kernel_part
+from sar_agent.util.kernels import kernel_part, kernel_template
 
 FORBIDDEN = 2
 """The value of a dependency that would close a cycle."""
@@ -66,7 +66,7 @@ def new_order(order: I32 | I64 | U32, degree: int) -> Order:
     return Order(label, after, before, found, seen, np.zeros(1, np.int64), into)
 
 
-@kernel_part
+@kernel_template
 def admits(
     graph: Any,
     successors: Successors,
@@ -143,7 +143,7 @@ def admits(
     return True
 
 
-@kernel_part
+@kernel_template
 def _move(order: Order, moved: U32, place: np.uint32) -> None:
     """Sorts the nodes `moved` by label and puts them behind `place`, which is not among them."""
     label, after, before = order.label, order.after, order.before
@@ -209,7 +209,7 @@ def empty_lane(net: ChannelGraph, order: I32, width: int) -> LaneOrder:
     return lane_of(net, order, np.zeros((len(net.target), width), np.uint8))
 
 
-@kernel_part
+@kernel_template
 def _waiting_for(lane: LaneOrder, node: np.uint32, into: U32) -> np.uint32:
     """Predecessors: the channels that wait for channel `node`."""
     source = lane.source[node]

@@ -17,7 +17,7 @@ from sar_agent.routing.graph.csr import ChannelGraph
 from sar_agent.routing.graph.successors import ParentGraph, parent_of
 from sar_agent.routing.graph.topological_order import kahn_order
 from sar_agent.routing.routes import Routes
-from sar_agent.util.kernels import kernel, kernel_part
+from sar_agent.util.kernels import kernel, kernel_template
 
 NOBODY, HOSTS, OTHERS = 0, 1, 2
 UNUSED, CYCLE = -1, -2
@@ -43,20 +43,20 @@ class PairGraph(NamedTuple):
     """uint64[C · P, W], as `Triples.follows`."""
 
 
-@kernel_part
+@kernel_template
 def has_bit(sets: U64, row: np.uint32, bit: np.uint32) -> bool:  # pragma: no cover
     """Whether the set in a row of `sets` uint64[·, W] holds the bit."""
     word = sets[row, bit >> np.uint32(6)]
     return bool(word >> np.uint64(bit & np.uint32(63)) & np.uint64(1))
 
 
-@kernel_part
+@kernel_template
 def set_bit(sets: U64, row: np.uint32, bit: np.uint32) -> None:  # pragma: no cover
     """Adds the bit to the set in a row of `sets` uint64[·, W]."""
     sets[row, bit >> np.uint32(6)] |= np.uint64(1) << np.uint64(bit & np.uint32(63))
 
 
-@kernel_part
+@kernel_template
 def pairs_after(graph: PairGraph, pair: np.uint32, into: U32) -> np.uint32:  # pragma: no cover
     """Successors in a `PairGraph`: pairs that packets pass after this one. O(P)."""
     ports = np.uint32(graph.net.channel.shape[1] - 1)
@@ -75,7 +75,7 @@ def pairs_after(graph: PairGraph, pair: np.uint32, into: U32) -> np.uint32:  # p
     return count
 
 
-@kernel_part
+@kernel_template
 def pairs_before(graph: PairGraph, pair: np.uint32, into: U32) -> np.uint32:  # pragma: no cover
     """Predecessors in a `PairGraph`: pairs that packets pass before this one. O(P)."""
     net, ports = graph.net, np.uint32(graph.net.channel.shape[1] - 1)

@@ -18,7 +18,7 @@ from sar_agent.routing.graph.csr import ChannelGraph
 from sar_agent.routing.graph.two_way_search import Order, admits, new_order
 from sar_agent.routing.lanes.channel_pairs import CYCLE, Triples, has_bit, pair_levels
 from sar_agent.routing.lanes.place_paths import UNPLACED
-from sar_agent.util.kernels import kernel, kernel_part
+from sar_agent.util.kernels import kernel, kernel_template
 
 PATIENCE, EFFORT = 300, 100_000_000
 """Nodes that the search for one edge may visit, and those of all edges together where there are few
@@ -37,7 +37,7 @@ class _PlacedPairs(NamedTuple):
     lane l, and the edge is in the order."""
 
 
-@kernel_part
+@kernel_template
 def _after(graph: _PlacedPairs, node: np.uint32, into: U32) -> np.uint32:  # pragma: no cover
     """Successors: the (channel, lane) that packets in a (channel, lane) wait for. O(P)."""
     net = graph.net
@@ -54,7 +54,7 @@ def _after(graph: _PlacedPairs, node: np.uint32, into: U32) -> np.uint32:  # pra
     return count
 
 
-@kernel_part
+@kernel_template
 def _before(graph: _PlacedPairs, node: np.uint32, into: U32) -> np.uint32:  # pragma: no cover
     """Predecessors: the (channel, lane) from which packets wait for this one. O(P lanes)."""
     net = graph.net
