@@ -55,7 +55,7 @@ def use_cache() -> Path | None:
     log.warning(
         "%s: compiled kernels cannot be kept (%s); the next start compiles them again",
         getattr(problem, "filename", None) or "no folder",
-        getattr(problem, "strerror", None) or "this user has no home",
+        (problem and (problem.strerror or problem)) or "this user has no home",
     )
     try:
         parent = Path(tempfile.mkdtemp(prefix="sar-agent-kernels-"))
@@ -113,7 +113,10 @@ def _make(folder: Path, seed: Path | None) -> None:
     new = Path(tempfile.mkdtemp(prefix="new-", dir=folder.parent))
     try:
         if seed and seed.is_dir():
-            shutil.copytree(seed, new, dirs_exist_ok=True, copy_function=shutil.copyfile)
+            locks = shutil.ignore_patterns("*.lock")  # which their owner alone may read
+            shutil.copytree(
+                seed, new, ignore=locks, dirs_exist_ok=True, copy_function=shutil.copyfile
+            )
         new.chmod(0o755)
         new.rename(folder)
     except OSError:

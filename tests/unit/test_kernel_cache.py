@@ -90,6 +90,7 @@ def test_kernels_of_the_package_serve_every_user(kernels: Path, tmp_path: Path) 
     shared, home = kernels / "cache", {"HOME": str(tmp_path), "XDG_CACHE_HOME": ""}
     shared.chmod(0o755)
     own = tmp_path / ".cache/sar-agent" / NAME
+    (shared / NAME / "sar.lock").symlink_to("away")  # root's, which others cannot read
     told = {"SAR_AGENT_KERNELS": str(shared), "NUMBA_CACHE_DIR": ""} | home
     done = run(kernels, **told)
     assert (done.stdout, done.stderr) == ("42 1 0\n", ""), "nothing was compiled"
