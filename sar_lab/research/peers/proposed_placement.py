@@ -60,7 +60,7 @@ def proposed_placement(seeds: Sequence[int]) -> Outcome:
     def draw(figure: Figure) -> None:
         for axes, pattern in zip(figure.subplots(1, len(PATTERNS)), PATTERNS, strict=True):
             rows = [case for case in cases if case[2] == pattern]
-            names = [f"{row[0]}\n{row[1]}" for row in rows]
+            names = [f"{row[0]}\n{row[1]}".replace("adaptive ", "adaptive\n") for row in rows]
             medians = {
                 rule: [median_of([each[row][rule][0] for each in found]).value for row in rows]
                 for rule in RULES
