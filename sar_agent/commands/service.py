@@ -145,7 +145,7 @@ def fetch_state(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False)
 
 def for_writing(config: Path, command: str) -> Config:
     """The configuration. Raises `SarError` if this user may not write the files that `command`
-    writes. Comes before the import of kernels, which makes their folder."""
+    writes."""
     from sar_agent.agent.rights import require_cache, require_owner
     from sar_agent.config.model import load_config
 

@@ -111,7 +111,7 @@ def kernel_part(function: Function) -> Function:
 
 
 def kernel_template(function: Function) -> Function:
-    """A function that only kernels call, for parts that take functions as arguments, and for these
-    functions: numba keeps none of them, and compiles them anew into each kernel."""
+    """A part of kernels that takes functions as arguments, or one of these functions. numba cannot
+    keep such a part by itself, so it is compiled into each kernel that calls it."""
     _templates.append(function)
     return function

@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from sar_agent.agent.build import build_agent
 from sar_agent.agent.loop import Agent
@@ -29,7 +29,7 @@ from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import free_port, wait_for
 from sar_lab.mixes.replay_inputs import fabric_of, history_of
 from tests.bench.shadow_dashboard import WeekOfMetrics
-from tests.bench.shadow_week import EXAMPLES
+from tests.bench.shadow_week import EXAMPLES, JumpingClock
 from tests.worlds.live.agent_process import write_config
 
 DAY = 86400.0
@@ -43,22 +43,6 @@ USERS = ("ada", "edsger", "grace", "john", "kathleen")
 """Histories name no users, so jobs get made-up ones."""
 WIDTHS = (1280, 400)
 _open = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
-
-
-class Clock(Protocol):
-    """A clock that can skip time."""
-
-    def time(self) -> float:
-        """Unix seconds."""
-        ...
-
-    def go_to(self, moment: float) -> None:
-        """Skip to `moment` (Unix seconds)."""
-        ...
-
-    def catch_up(self) -> None:
-        """Skip to the machine's own time."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -96,7 +80,9 @@ def queue_of(history: JobHistory, begin: float, hours: float) -> list[QueueJob]:
     return jobs
 
 
-def run_week(clock: Clock, hours: float, fabric: str, history: str, engine: str, out: Path) -> str:
+def run_week(
+    clock: JumpingClock, hours: float, fabric: str, history: str, engine: str, out: Path
+) -> str:
     """Run the agent for `hours` and write its pages into `out`, which is emptied; returns the
     address of its live page."""
     began, took = clock.time(), time.perf_counter()
@@ -162,7 +148,7 @@ def _site(out: Path, spec: str, engine: str, began: float) -> Iterator[tuple[Age
 
 
 def _passes(
-    clock: Clock,
+    clock: JumpingClock,
     agent: Agent,
     week: WeekOfMetrics,
     queue: Path,
