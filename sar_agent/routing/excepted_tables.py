@@ -175,7 +175,7 @@ class ExceptedTables:
         at a time more."""
         now, then = self.contention(), other.contention()
         ratio = self.loads.slowdown(self.egress) / other.loads.slowdown(other.egress)
-        return ratio <= 1 and _loss(now, then) <= 1 and ratio * now.mean() < then.mean()
+        return bool(ratio <= 1 and _loss(now, then) <= 1 and ratio * now.mean() < then.mean())
 
     def contention(self, egress: U8 | None = None) -> F64:
         """float64[J]: the phase contention of each job, on these tables or on others."""

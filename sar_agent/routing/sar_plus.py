@@ -186,7 +186,7 @@ def _plain(template: Template, mix: JobMix, options: Options) -> ExceptedTables:
 
 def _least_contention(tables: ExceptedTables, templates: tuple[Template, ...]) -> F64:
     """float64[J]: the phase contention of each job on the best template for it."""
-    least: F64 = np.min([tables.contention(each.egress) for each in templates], axis=0)
+    least: F64 = np.stack([tables.contention(each.egress) for each in templates]).min(axis=0)
     return least
 
 
