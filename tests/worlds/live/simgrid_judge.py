@@ -76,14 +76,13 @@ def main():
         file.write("\n".join(platform(given)))
         file.flush()
         engine.load_platform(file.name)
-    add_actor = getattr(engine, "add_actor", Actor.create)  # the latter in 3.x
     end = [0.0] * len(given["paths"])
     steps = []
     for p, last in enumerate(given["last"]):
         flows = [f for f, step in enumerate(given["step"]) if step == p]
         steps.append((given["wait"][p], flows))
         if last:
-            add_actor(f"a{p}", Host.by_name("s0"), play, given, steps, end)
+            Actor.create(f"a{p}", Host.by_name("s0"), play, given, steps, end)
             steps = []
     engine.run()
     print(json.dumps(end))
