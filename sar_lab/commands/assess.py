@@ -54,7 +54,11 @@ def assess(
     ] = None,
     topology: Annotated[
         Path | None,
-        typer.Option("--topology-conf", help="Slurm's topology.conf or topology.yaml"),
+        typer.Option(
+            "--topology-conf",
+            callback=present,
+            help="Slurm's topology.conf or topology.yaml",
+        ),
     ] = None,
     counters: Annotated[
         list[Path] | None,
