@@ -117,12 +117,14 @@ class Publisher:
         return replace(current, measured=now or last, measures=now.measures if now else None)
 
     def planned(self, current: Current, fabric: Fabric, mix: JobMix) -> Current:
-        """With measures of the last plan, if it is for this fabric, under the jobs of now."""
+        """With measures of the last plan, if it is for this fabric, under the jobs of now. Where it
+        is in force, it has been measured."""
         plan = current.planned
         if plan is None or plan.fabric_digest != fabric.digest:
             self.metrics.show_measures("planned", None)
             return current
-        now = self._measure("planned", plan.measured, fabric, mix, plan.routes)
+        last = plan.measured or current.measured
+        now = self._measure("planned", last, fabric, mix, plan.routes)
         return replace(current, planned=replace(plan, measured=now or plan.measured))
 
     def new_plan(self, plan: Plan) -> None:

@@ -16,7 +16,8 @@ import numpy as np
 
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import U8, U16, U32, Bool, Kind
+from sar_agent.fabric.hostnames import Kind
+from sar_agent.fabric.model import U8, U16, U32, Bool
 
 NOBODY, HOSTS, OTHERS = 0, 1, 2
 """Class of a destination: `HOSTS` carry job traffic; `OTHERS` (switch LIDs, aggregation units) do

@@ -19,7 +19,7 @@ import typer
 
 from sar_agent.commands.announce import note
 from sar_agent.commands.host_options import load_given, with_host_options
-from sar_agent.commands.inputs import FabricOption, JsonOption, print_answer
+from sar_agent.commands.inputs import FabricOption, JsonOption, present, print_answer
 
 if TYPE_CHECKING:
     from sar_agent.fabric import Fabric
@@ -49,10 +49,12 @@ def anonymize(
     fabric: FabricOption,
     out: Annotated[Path, typer.Option("--out", file_okay=False, help="folder for the copies")],
     jobs: Annotated[
-        Path | None, typer.Option("--jobs", help="the running jobs, as for `route`")
+        Path | None,
+        typer.Option("--jobs", callback=present, help="the running jobs, as for `route`"),
     ] = None,
     routes: Annotated[
-        Path | None, typer.Option("--routes", help="forwarding tables, as for `measure`")
+        Path | None,
+        typer.Option("--routes", callback=present, help="forwarding tables, as for `measure`"),
     ] = None,
     topology: Annotated[
         Path | None, typer.Option("--topology-conf", help="Slurm's topology.conf or topology.yaml")

@@ -28,12 +28,13 @@ def status(
     as_json: JsonOption = False,
 ) -> None:
     """Show the routes that the agent installed and the routes that OpenSM really has in force."""
-    from sar_agent.agent.status import read_agent_status
     from sar_agent.config.model import load_config
 
     if check:
         _check(config)
     settings = load_config(config)
+    from sar_agent.agent.status import read_agent_status
+
     report, peer = read_agent_status(settings), None
     if settings.standby.enabled:
         from sar_agent.standby.report import peer_json, peer_words
@@ -65,10 +66,12 @@ def history(
     as_json: JsonOption = False,
 ) -> None:
     """List when routes were changed, why, and what the change achieved."""
-    from sar_agent.agent.history import History
     from sar_agent.config.model import load_config
 
-    rows = History(load_config(config).agent.state_dir).last(count)
+    settings = load_config(config)
+    from sar_agent.agent.history import History
+
+    rows = History(settings.agent.state_dir).last(count)
     words = "\n".join(map(_line, rows)) or "the agent has not made a decision yet"
     print_answer({"decisions": [asdict(row) for row in rows]}, words, as_json=as_json)
 
@@ -90,10 +93,12 @@ def explain(
 
     A job that has ended is described from the agent's history of the last 30 days.
     """
-    from sar_agent.agent.explain import explain as explain_job
     from sar_agent.config.model import load_config
 
-    report = explain_job(load_config(config), job)
+    settings = load_config(config)
+    from sar_agent.agent.explain import explain as explain_job
+
+    report = explain_job(settings, job)
     if page:
         from sar_agent.agent.user_page import user_page
         from sar_agent.util.text_files import write_text
@@ -158,11 +163,12 @@ def _gain(before: dict[str, Any] | None, after: dict[str, Any] | None) -> str:
 
 def counters(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> None:
     """Compare the bytes that links carried with the predicted loads, over the last window."""
-    from sar_agent.agent.build import build_site
-    from sar_agent.agent.counted_now import counted_now
     from sar_agent.config.model import load_config
-    from sar_agent.counters.last_window import comparison_words
 
     settings = load_config(config)
+    from sar_agent.agent.build import build_site
+    from sar_agent.agent.counted_now import counted_now
+    from sar_agent.counters.last_window import comparison_words
+
     comparison, _ = counted_now(settings, build_site(settings).observer.observe())
     print_answer(comparison.json(), comparison_words(comparison), as_json=as_json)

@@ -18,6 +18,7 @@ from sar_agent.commands.host_options import with_host_options
 from sar_agent.commands.inputs import (
     FabricOption,
     JsonOption,
+    present,
     print_answer,
     print_json,
     read_fabric,
@@ -35,7 +36,11 @@ def cables(
     counters: CountersOption = None,
     before: Annotated[
         str | None,
-        typer.Option("--before", help="an earlier dump of the fabric: list what has changed since"),
+        typer.Option(
+            "--before",
+            callback=present,
+            help="an earlier dump of the fabric: list what has changed since",
+        ),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="print all findings")] = False,
     as_json: JsonOption = False,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sar_agent.commands.announce import note
-from sar_agent.commands.inputs import JobsOption, read_fabric, read_jobs, read_routes
+from sar_agent.commands.inputs import JobsOption, present, read_fabric, read_jobs, read_routes
 
 if TYPE_CHECKING:
     from sar_agent.reports.site_dumps import SiteDumps
@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 OptionalJobs = Annotated[str | None, JobsOption.__metadata__[0]]
 TodayOption = Annotated[
     Path | None,
-    typer.Option("--routes", help="the tables in force: opensm-lfts.dump, as for `measure`"),
+    typer.Option(
+        "--routes",
+        callback=present,
+        help="the tables in force: opensm-lfts.dump, as for `measure`",
+    ),
 ]
 AssumedOption = Annotated[
     str, typer.Option("--engine", help="without --routes: the engine whose routes are assumed")
@@ -27,6 +31,7 @@ CountersOption = Annotated[
     list[str] | None,
     typer.Option(
         "--counters",
+        callback=present,
         help="what ports counted: a dump of perfquery or ibdiagnet2, ibdiagnet2.db_csv, or a "
         "Prometheus server (http://host:9090, of an earlier time with ?time=2026-11-20T08:00); "
         "give it twice, the earlier one first, for what was added and carried between them",

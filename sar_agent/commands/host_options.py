@@ -81,13 +81,13 @@ class HostOptions:
         return replace(mapper, **given)
 
 
+_HINTS = get_type_hints(HostOptions, include_extras=True)
 _CHOSEN = ContextVar("_CHOSEN", default=HostOptions())  # noqa: B039 - it is frozen
 
 
 def with_host_options(command: Callable[..., None]) -> Callable[..., None]:
     """Gives `command` the options that it does not have itself; `load_given` heeds them."""
     own = inspect.signature(command).parameters
-    hints = get_type_hints(HostOptions, include_extras=True)
     offered = [field.name for field in fields(HostOptions) if field.name not in own]
 
     @wraps(command)
@@ -99,7 +99,7 @@ def with_host_options(command: Callable[..., None]) -> Callable[..., None]:
         finally:
             _CHOSEN.reset(token)
 
-    return with_parameters(call, command, [(name, None, hints[name]) for name in offered])
+    return with_parameters(call, command, [(name, None, _HINTS[name]) for name in offered])
 
 
 def load_given(spec: str) -> Fabric:
@@ -108,7 +108,7 @@ def load_given(spec: str) -> Fabric:
     Raises `InputError` if it cannot be read, or if no host has an HCA that `--hca` names.
     """
     from sar_agent.errors import InputError
-    from sar_agent.fabric.model import Kind
+    from sar_agent.fabric.hostnames import Kind
     from sar_agent.fabric.spec import GENERATORS, load_fabric
 
     chosen = _CHOSEN.get()

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sar_agent.commands.announce import announce_compiling, note
+from sar_agent.errors import InputError
+from sar_agent.fabric import FORMATS
 from sar_agent.util.extensions import extension_names
 
 if TYPE_CHECKING:
@@ -17,6 +20,21 @@ if TYPE_CHECKING:
     from sar_agent.jobs.partitions import Partitions
     from sar_agent.jobs.record import JobRecord
     from sar_agent.routing import Routes
+
+
+def present(named: Any) -> Any:
+    """The value of an option that names files to read. Raises `InputError` where one is not there,
+    before the command imports what would read it. A text with a colon may be a spec."""
+    for each in named if isinstance(named, list) else (named,):
+        if each is None or ":" in str(each):
+            continue
+        with suppress(OSError, ValueError):  # reading it says what is wrong
+            try:
+                Path(each).stat()
+            except FileNotFoundError:
+                raise InputError("no such file", file=each, remedy="check the path") from None
+    return named
+
 
 CONFIG_PATH = Path("/etc/sar-agent/sar-agent.toml")
 ConfigOption = Annotated[
@@ -31,7 +49,8 @@ FabricOption = Annotated[
     str,
     typer.Option(
         "--fabric",
-        help=f"the fabric: a file ({', '.join(extension_names('sar_agent.fabric_formats'))}) or a "
+        callback=present,
+        help=f"the fabric: a file ({', '.join(extension_names(FORMATS))}) or a "
         "generated one: xgft:3;12,12,12;1,12,12, dragonfly:a=16,p=8,h=8, torus:8x8x8,hosts=4, "
         "hyperx:8x12,hosts=7 or slimfly:5,hosts=4",
     ),
@@ -51,6 +70,7 @@ JobsOption = Annotated[
     str,
     typer.Option(
         "--jobs",
+        callback=present,
         help="the running jobs: output of squeue (JSON or pipe-separated), a job-to-terminal map, "
         "or synthetic jobs: mix:SEED (scattered at random), mix:SEED,placed=tree (placed as "
         "Slurm's topology/tree does) or blocks:30,7,50 (these sizes on consecutive hosts)",
@@ -63,6 +83,7 @@ PartitionsOption = Annotated[
     Path | None,
     typer.Option(
         "--partitions",
+        callback=present,
         help="InfiniBand partitions for the pftree engines: a policy file (TOML) or OpenSM's "
         "partitions.conf",
     ),

@@ -12,7 +12,7 @@ import typer
 from sar_agent.commands.announce import note
 from sar_agent.commands.dump_inputs import AssumedOption, TodayOption, note_assumed, read_dumps
 from sar_agent.commands.host_options import with_host_options
-from sar_agent.commands.inputs import FabricOption, JsonOption, print_json
+from sar_agent.commands.inputs import FabricOption, JsonOption, present, print_json
 from sar_agent.commands.times import seconds_of
 
 if TYPE_CHECKING:
@@ -30,12 +30,15 @@ def place(
     fabric: FabricOption,
     jobs: Annotated[
         str | None,
-        typer.Option("--jobs", help="the queue, as for `route`; without it, squeue is run"),
+        typer.Option(
+            "--jobs", callback=present, help="the queue, as for `route`; without it, squeue is run"
+        ),
     ] = None,
     nodes: Annotated[
         Path | None,
         typer.Option(
             "--nodes",
+            callback=present,
             help="which nodes are free: the output of sinfo -h -N -o '%N|%T|%P', of sinfo, or of "
             "sinfo --json; without it, sinfo is run",
         ),

@@ -9,7 +9,7 @@ import typer
 
 from sar_agent.commands.announce import note
 from sar_agent.commands.host_options import load_given, with_host_options
-from sar_agent.commands.inputs import CONFIG_PATH, ConfigOption, JsonOption, print_answer
+from sar_agent.commands.inputs import CONFIG_PATH, ConfigOption, JsonOption, present, print_answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,11 +23,19 @@ def rank_order(
     job: Annotated[str, typer.Argument(help="Slurm's job number")],
     fabric: Annotated[
         str | None,
-        typer.Option("--fabric", help="the fabric, as for `route`; without it, as configured"),
+        typer.Option(
+            "--fabric",
+            callback=present,
+            help="the fabric, as for `route`; without it, as configured",
+        ),
     ] = None,
     jobs: Annotated[
         Path | None,
-        typer.Option("--jobs", help="the running jobs, as for `route`; without it, as configured"),
+        typer.Option(
+            "--jobs",
+            callback=present,
+            help="the running jobs, as for `route`; without it, as configured",
+        ),
     ] = None,
     form: Annotated[
         Literal["hostfile", "rankfile", "list"],

@@ -19,6 +19,7 @@ from sar_agent.commands.inputs import (
     PartitionsOption,
     TrafficOption,
     peak_rss_mb,
+    present,
     print_answer,
     print_json,
     read_fabric,
@@ -39,6 +40,7 @@ RoutesOption = Annotated[
     Path,
     typer.Option(
         "--routes",
+        callback=present,
         help="the routes: a folder that `route --out` wrote, OpenSM's opensm-lfts.dump or "
         "opensm.fdbs, or the output of dump_fts or ibroute",
     ),
@@ -139,6 +141,7 @@ def measure(
         list[Path] | None,
         typer.Option(
             "--adaptive",
+            callback=present,
             help="what routes adaptively: opensm.conf of NVIDIA's subnet manager, "
             "ibdiagnet2.db_csv or ibdiagnet2.far; may be repeated",
         ),
@@ -201,6 +204,7 @@ def check(
         Path | None,
         typer.Option(
             "--from",
+            callback=present,
             help="the routes in force, in the same formats: count the entries that change, and say "
             "whether and how they can change while packets travel",
         ),

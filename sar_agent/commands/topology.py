@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from sar_agent.commands.host_options import load_given, with_host_options
-from sar_agent.commands.inputs import FabricOption, JsonOption, print_answer, print_json
+from sar_agent.commands.inputs import FabricOption, JsonOption, present, print_answer, print_json
 from sar_agent.commands.program import Program
 from sar_agent.errors import InputError
 
@@ -65,7 +65,9 @@ def check(
 def generate(
     fabric: Annotated[
         list[str],
-        typer.Option("--fabric", help="the fabric; several give a tree each (see `assess`)"),
+        typer.Option(
+            "--fabric", callback=present, help="the fabric; several give a tree each (see `assess`)"
+        ),
     ],
     form: Annotated[
         Literal["conf", "yaml", "block"],

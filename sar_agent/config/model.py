@@ -38,8 +38,8 @@ from sar_agent.config.types import (
 )
 from sar_agent.config.update import UpdateConfig
 from sar_agent.errors import InputError, SarError
+from sar_agent.fabric import FORMATS
 from sar_agent.fabric.hostnames import HOST_PATTERN, VENDOR_NAMES, HostMapper
-from sar_agent.fabric.spec import GROUP as FABRIC_FORMATS
 from sar_agent.util.extensions import extension_names
 
 DEFAULT_PATH = Path("/etc/sar-agent/sar-agent.toml")
@@ -169,7 +169,7 @@ class FabricConfig(Section, frozen=True):
     file: str = Field(
         default="",
         description="file with the fabric, read instead of running the command; a format of "
-        + ", ".join(extension_names(FABRIC_FORMATS)),
+        + ", ".join(extension_names(FORMATS)),
     )
     deadline_seconds: Deadline = Field(default=60.0, description="time for the command")
     refresh_seconds: Seconds = Field(

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sar_agent.errors import InputError
-from sar_agent.fabric.hostnames import hca_order
-from sar_agent.fabric.model import I32, I64, U64, Fabric, Kind
+from sar_agent.fabric.hostnames import Kind, hca_order
+from sar_agent.fabric.model import I32, I64, U64, Fabric
 from sar_agent.fabric.notes import twin_note
 
 _TOO_MANY_BITS = "a LID or a port's number has more than 31 bits"

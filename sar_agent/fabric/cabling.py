@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.builder import FabricBuilder, Terminal
-from sar_agent.fabric.hostnames import HostMapper, name_port
-from sar_agent.fabric.model import Fabric, Kind
+from sar_agent.fabric.hostnames import HostMapper, Kind, name_port
+from sar_agent.fabric.model import Fabric
 from sar_agent.fabric.node_records import NodeRecord, PortRecord
 from sar_agent.fabric.rates import LANE_RATE, UNREAD
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import IntEnum
 from fnmatch import translate
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from sar_agent.errors import InputError
-from sar_agent.fabric.model import Kind
 
 HOST_PATTERN = r"(?:MF0;)?(?P<host>[^\s:;]+)(?:[\s:]+(?P<hca>\S.*?))?"
 """`host`, `host HCA-1`, `host mlx5_0`, `host ibp11s0f0`, `host hfi1_0`, `MF0;host:MODEL/U1`."""
@@ -26,6 +26,15 @@ VENDOR_NAMES = (
 
 AGGREGATION_NODES = ("*Aggregation Node*",)
 """SHARP's in-switch reduction units: they have ports of their own, but are not hosts."""
+
+
+class Kind(IntEnum):
+    """The use of a terminal: SAR balances compute first, then storage, then the rest."""
+
+    COMPUTE = 0
+    STORAGE = 1
+    OTHER = 2  # routers, login and management nodes
+    IN_SWITCH = 3  # SHARP aggregation units: inside switches, not hosts
 
 
 class HostPort(NamedTuple):

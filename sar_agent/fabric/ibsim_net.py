@@ -26,8 +26,8 @@ from typing import Any
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.cabling import assemble
-from sar_agent.fabric.hostnames import HostMapper
-from sar_agent.fabric.model import Fabric, Kind
+from sar_agent.fabric.hostnames import HostMapper, Kind
+from sar_agent.fabric.model import Fabric
 from sar_agent.fabric.node_records import EXTRAS, NodeRecord, PortRecord, parse_lines
 from sar_agent.fabric.rates import parse_rate, rate_name
 from sar_agent.util.text_files import write_text

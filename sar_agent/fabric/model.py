@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from enum import IntEnum
 from functools import cached_property
 
 import numpy as np
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 
 from sar_agent.fabric.align import Nodes
 from sar_agent.fabric.by_host import ByHost
+from sar_agent.fabric.hostnames import Kind
 
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
@@ -32,15 +32,6 @@ U64 = NDArray[np.uint64]
 F32 = NDArray[np.float32]
 F64 = NDArray[np.float64]
 Bool = NDArray[np.bool_]
-
-
-class Kind(IntEnum):
-    """The use of a terminal: SAR balances compute first, then storage, then the rest."""
-
-    COMPUTE = 0
-    STORAGE = 1
-    OTHER = 2  # routers, login and management nodes
-    IN_SWITCH = 3  # SHARP aggregation units: inside switches, not hosts
 
 
 @dataclass(frozen=True, eq=False)

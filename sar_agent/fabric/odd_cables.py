@@ -17,8 +17,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sar_agent.fabric.hostnames import Kind
 from sar_agent.fabric.levels import levels_of
-from sar_agent.fabric.model import Fabric, Kind
+from sar_agent.fabric.model import Fabric
 from sar_agent.fabric.rates import speed_words
 
 ODD_SHARE = 0.25

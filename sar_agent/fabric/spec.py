@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from sar_agent.errors import InputError
+from sar_agent.fabric import FORMATS
 from sar_agent.fabric.dragonfly import dragonfly_fabric
 from sar_agent.fabric.grids import hyperx_fabric, torus_fabric
 from sar_agent.fabric.hostnames import HostMapper
@@ -24,7 +25,6 @@ from sar_agent.util.extensions import extension_names, extensions, load_point
 from sar_agent.util.other_files import other_file
 from sar_agent.util.text_files import first_readable, normal_lines, read_text
 
-GROUP = "sar_agent.fabric_formats"
 GENERATORS = {
     "xgft": xgft_fabric,
     "dragonfly": dragonfly_fabric,
@@ -107,7 +107,7 @@ def parse_fabric(text: str, name: str, mapper: HostMapper | None = None) -> Fabr
     """
     text = normal_lines(text)
     broken = []
-    for point in extensions(GROUP):
+    for point in extensions(FORMATS):
         try:
             fabric_format: FabricFormat = load_point(point, "fabric format")()
         except InputError as error:  # the text may be of another format
@@ -123,5 +123,5 @@ def parse_fabric(text: str, name: str, mapper: HostMapper | None = None) -> Fabr
         "not a fabric in any known format" + "".join(broken),
         file=name,
         remedy=f"save what ibnetdiscover prints; known formats are "
-        f"{', '.join(extension_names(GROUP))}",
+        f"{', '.join(extension_names(FORMATS))}",
     )

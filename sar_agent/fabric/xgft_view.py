@@ -16,7 +16,8 @@ import numpy as np
 
 from sar_agent.errors import Unserved
 from sar_agent.fabric.components import components_below
-from sar_agent.fabric.model import I32, U8, Fabric, Kind
+from sar_agent.fabric.hostnames import Kind
+from sar_agent.fabric.model import I32, U8, Fabric
 from sar_agent.fabric.tree import tree_levels
 
 _ELSE = "take ftree, updn or sar-plus"

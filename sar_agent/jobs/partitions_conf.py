@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from sar_agent.errors import InputError
-from sar_agent.fabric.model import Fabric, Kind
+from sar_agent.fabric.hostnames import Kind
+from sar_agent.fabric.model import Fabric
 from sar_agent.jobs.partitions import DEFAULT_KEY, Partition
 from sar_agent.util.text_files import read_text
 

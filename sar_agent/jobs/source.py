@@ -9,13 +9,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
-
-from tenacity import Retrying, retry_if_exception_type, stop_before_delay, wait_exponential
+from typing import TYPE_CHECKING, Protocol
 
 from sar_agent.errors import InputError, Unavailable
 from sar_agent.jobs.record import PENDING, JobRecord, merge_components
 from sar_agent.util.extensions import extension_names, load_extension
+
+if TYPE_CHECKING:
+    from tenacity import Retrying
 
 log = logging.getLogger(__name__)
 GROUP = "sar_agent.job_sources"
@@ -27,6 +28,8 @@ class PollFailed(Exception):
 
 def retrying(deadline: float) -> Retrying:
     """Repeats a call that raises `PollFailed`, for `deadline` seconds."""
+    from tenacity import Retrying, retry_if_exception_type, stop_before_delay, wait_exponential
+
     return Retrying(
         stop=stop_before_delay(deadline),
         wait=wait_exponential(0.2, max=2.0),

@@ -10,7 +10,7 @@ import numpy as np
 
 from sar_agent.counters.port_errors import ERRORS
 from sar_agent.counters.port_errors import words as error_words
-from sar_agent.fabric.model import Kind
+from sar_agent.fabric.hostnames import Kind
 from sar_agent.fabric.odd_cables import Odd, channel_end, host_cable_ends, odd_cables
 from sar_agent.quality import measure
 from sar_agent.reports.site_dumps import SiteDumps

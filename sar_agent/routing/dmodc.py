@@ -26,7 +26,8 @@ import time
 import numpy as np
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import I64, U8, U32, U64, Kind
+from sar_agent.fabric.hostnames import Kind
+from sar_agent.fabric.model import I64, U8, U32, U64
 from sar_agent.fabric.tree import tree_levels
 from sar_agent.jobs import JobMix
 from sar_agent.routing.engine import Options

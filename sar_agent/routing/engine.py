@@ -108,5 +108,6 @@ def site_engines() -> tuple[str, ...]:
 def load_engine(name: str) -> Engine:
     """A new instance of the engine called `name`. Raises `InputError`, which names those
     for sites."""
-    engine: Engine = load_extension(GROUP, name, "engine", site_engines())()
+    usual = () if name in extension_names(GROUP) else site_engines()  # for a message alone
+    engine: Engine = load_extension(GROUP, name, "engine", usual)()
     return engine

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sar_agent.fabric.model import Fabric, Kind
+from sar_agent.fabric.hostnames import Kind
+from sar_agent.fabric.model import Fabric
 from sar_agent.fabric.notes import name_notes
 from sar_agent.slurm.topology import SlurmTopology, Version
 from sar_agent.slurm.topology_reach import compare_reach

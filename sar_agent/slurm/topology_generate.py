@@ -14,9 +14,9 @@ from collections import Counter
 from dataclasses import dataclass
 
 from sar_agent.errors import InputError
-from sar_agent.fabric.hostnames import hca_order
+from sar_agent.fabric.hostnames import Kind, hca_order
 from sar_agent.fabric.levels import islands_of
-from sar_agent.fabric.model import Fabric, Kind
+from sar_agent.fabric.model import Fabric
 from sar_agent.fabric.notes import name_notes
 from sar_agent.slurm.conf_lists import read_list
 from sar_agent.slurm.topology import LONGEST_NAME

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sar_agent.fabric import model
+from sar_agent.fabric import hostnames
 from sar_agent.fabric.notes import repeated_notes
 from sar_lab.assess.host_ports import shared_hosts
 from sar_lab.assess.over_time import RatingsOverTime
@@ -117,7 +117,7 @@ def _judge(
         )
     if lost := unknown_hosts(given):
         fabric = given.fabric
-        compute = np.flatnonzero(fabric.terminal_kind == model.Kind.COMPUTE)
+        compute = np.flatnonzero(fabric.terminal_kind == hostnames.Kind.COMPUTE)
         known = sorted({fabric.terminal_host[t] for t in compute})[:3]
         return Judgement(
             "unknown",

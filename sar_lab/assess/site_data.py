@@ -173,7 +173,6 @@ def _tables(
 ) -> Routes | None:
     if path is None:
         return None
-    _require_file(path)
     routes = read_tables(path, fabric, lambda left: remarks.append(f"{left}."))
     if routes.fabric_digest != fabric.digest:
         remarks.append(f"{path} was made for other nodes or cables than {fabric.name} has.")
@@ -181,7 +180,6 @@ def _tables(
 
 
 def _topology(path: Path, fabric: Fabric, left: list[LeftOut]) -> tuple[str, ...] | None:
-    _require_file(path)
     try:
         slurm = read_topology(topology_in_use(path), strict=False)
     except InputError as error:
@@ -189,9 +187,3 @@ def _topology(path: Path, fabric: Fabric, left: list[LeftOut]) -> tuple[str, ...
         return None
     leaf_of = {host: sorted(leaves)[0] for host, leaves in slurm.leaves_of.items()}
     return (*slurm.problems, *compare_topology(fabric, leaf_of))
-
-
-def _require_file(path: Path) -> None:
-    """Raises `InputError`: a file name with a typing error must not count as data left out."""
-    if not path.exists():
-        raise InputError("the file does not exist", file=path, remedy="check the name")

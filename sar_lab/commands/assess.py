@@ -11,7 +11,7 @@ import typer
 
 from sar_agent.commands.announce import announce_compiling, progress
 from sar_agent.commands.host_options import with_host_options
-from sar_agent.commands.inputs import JsonOption, TrafficOption, print_json
+from sar_agent.commands.inputs import JsonOption, TrafficOption, present, print_json
 
 
 @with_host_options
@@ -20,6 +20,7 @@ def assess(
         str | None,
         typer.Option(
             "--fabric",
+            callback=present,
             help="the fabric, as for `route`; or Leonardo's list of nodes and switches, with "
             "substitute cables. Not needed for the agent's own records",
         ),
@@ -28,6 +29,7 @@ def assess(
         str | None,
         typer.Option(
             "--jobs",
+            callback=present,
             help="the running jobs: output of squeue (JSON or pipe-separated), a job-to-terminal "
             "map, or synthetic jobs, as for `route` (mix:1, mix:1,placed=tree, blocks:30,7,50)",
         ),
@@ -36,6 +38,7 @@ def assess(
         Path | None,
         typer.Option(
             "--history",
+            callback=present,
             help="job history: output of sacct (-P or JSON), a CSV file job,start,end,nodelist, or "
             "a folder or tar file of JOBID.txt. Or the agent's own records, its state_dir: what "
             "the days that it watched would have brought",
@@ -43,16 +46,25 @@ def assess(
     ] = None,
     routes: Annotated[
         Path | None,
-        typer.Option("--routes", help="the tables of today: opensm-lfts.dump, as for `measure`"),
+        typer.Option(
+            "--routes",
+            callback=present,
+            help="the tables of today: opensm-lfts.dump, as for `measure`",
+        ),
     ] = None,
     topology: Annotated[
         Path | None,
-        typer.Option("--topology-conf", help="Slurm's topology.conf or topology.yaml"),
+        typer.Option(
+            "--topology-conf",
+            callback=present,
+            help="Slurm's topology.conf or topology.yaml",
+        ),
     ] = None,
     counters: Annotated[
         list[Path] | None,
         typer.Option(
             "--counters",
+            callback=present,
             help="what links really carry: two dumps of perfquery or ibdiagnet2 (give it twice, "
             "the earlier one first), or one ibdiagnet2.db_csv with PM_DELTA",
         ),

@@ -240,6 +240,27 @@ def test_exports_are_written_and_the_network_reads_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize("words", ["--help", "route --help", "route --nope", "nope", ""])
 def test_help_and_a_mistyped_word_load_no_library(words: str) -> None:
     """Each takes longer to load than the rest of the answer."""
+    loaded = _loaded_by(words)
+    assert not loaded & {"numpy", "numba", "scipy", "networkx", "pydantic", "rich", "asyncio"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "check --fabric /nope --routes here",
+        f"check --fabric {TREE} --routes /nope",
+        f"assess --fabric {TREE} --jobs /nope",
+        "cables --fabric /nope",
+        "once --config /nope",
+        "status --config /nope",
+    ],
+)
+def test_a_missing_file_is_refused_before_numpy_is_loaded(words: str) -> None:
+    assert not _loaded_by(words) & {"numpy", "numba", "scipy", "networkx", "asyncio"}
+
+
+def _loaded_by(words: str) -> set[str]:
+    """The modules that a command has loaded when it ends."""
     code = (
         "import sys; from sar_agent.cli import main\n"
         "try: main()\nexcept SystemExit: print('loaded', *sys.modules)"
@@ -248,7 +269,7 @@ def test_help_and_a_mistyped_word_load_no_library(words: str) -> None:
     said = subprocess.run(command, capture_output=True, text=True).stdout
     loaded = set(said.rpartition("loaded")[2].split())
     assert "sar_agent.cli" in loaded
-    assert not loaded & {"numpy", "numba", "scipy", "networkx", "pydantic", "rich", "asyncio"}
+    return loaded
 
 
 def test_the_agent_starts_without_what_it_seldom_needs() -> None:

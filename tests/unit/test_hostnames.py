@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sar_agent.errors import InputError
-from sar_agent.fabric.hostnames import HostMapper
-from sar_agent.fabric.model import Kind
+from sar_agent.fabric.hostnames import HostMapper, Kind
 
 
 @pytest.mark.parametrize(

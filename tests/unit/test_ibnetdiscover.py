@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from sar_agent.errors import InputError
+from sar_agent.fabric.hostnames import Kind
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
-from sar_agent.fabric.model import Kind
 from sar_agent.fabric.spec import load_fabric, parse_fabric
 from tests.worlds.fabric_texts import SMALL, differences
 

@@ -137,7 +137,7 @@ TYPED = {
     "no fabric": (["assess", "--jobs", "mix:1"], "no fabric was given", "give --fabric FILE"),
     "no such tables": (
         ["assess", "--fabric", "xgft:2;4,4;1,2", "--jobs", "mix:1", "--routes", "/nope"],
-        "/nope: the file does not exist", "check the name",
+        "/nope: no such file", "check the path",
     ),
     "another cluster's tables": (
         ["assess", "--fabric", "xgft:2;4,4;1,2", "--jobs", "mix:1", "--routes",

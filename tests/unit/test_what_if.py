@@ -16,7 +16,7 @@ from sar_agent.cli import app
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.builder import FabricBuilder
-from sar_agent.fabric.model import Kind
+from sar_agent.fabric.hostnames import Kind
 from sar_agent.fabric.one_more import with_one_more
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from textwrap import dedent
 
-from sar_agent.util.extensions import extensions
+from sar_agent.util.extensions import installed
 
 
 @contextmanager
@@ -22,10 +22,10 @@ def installed_package(folder: Path, module: str, source: str, points: str) -> It
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: toy-{module}\nVersion: 0.1\n")
     (metadata / "entry_points.txt").write_text(dedent(points))
     sys.path.insert(0, str(site))
-    extensions.cache_clear()
+    installed.cache_clear()
     try:
         yield
     finally:
         sys.path.remove(str(site))
         sys.modules.pop(module, None)
-        extensions.cache_clear()
+        installed.cache_clear()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.builder import FabricBuilder
-from sar_agent.fabric.model import Kind
+from sar_agent.fabric.hostnames import Kind
 
 
 def as_ibdiagnet(text: str) -> str:
