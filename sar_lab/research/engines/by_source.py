@@ -21,9 +21,9 @@ from sar_agent.jobs.patterns import phases_of
 from sar_agent.jobs.rank_order import ranks_of
 from sar_agent.routing.engine import Options
 from sar_agent.routing.keys.key import subtree_bound
-from sar_agent.routing.path_routes import PathRoutes
 from sar_agent.routing.routes import Routes
 from sar_agent.util.text_files import write_text
+from sar_lab.fluid.path_routes import PathRoutes
 
 PAIRS_AT_A_TIME = 1 << 20
 
