@@ -40,18 +40,15 @@ class TerminalDemand(NamedTuple):
 def demand_of(fabric: Fabric, mix: JobMix | None) -> TerminalDemand:
     """All-to-all inside each job at full speed, and a little between all pairs of hosts; without
     jobs all pairs alike."""
-    jobs = mix.jobs if mix else ()
-    sizes = np.array([len(job.terminals) for job in jobs], np.int64)
-    member = np.concatenate([np.zeros(0, np.int64), *(job.terminals for job in jobs)]).astype(int)
-    which = np.repeat(np.arange(len(jobs)), sizes)
-    order = np.argsort(member, kind="stable")
-    share = 1e-3 if len(jobs) else 1.0
+    mix = mix or JobMix(())
+    of, jobs = mix.by_terminal(fabric.terminals)
+    share = 1e-3 if mix.jobs else 1.0
     return TerminalDemand(
-        np.searchsorted(member[order], np.arange(fabric.terminals + 1)).astype(np.uint32),
-        which[order].astype(np.uint32),
-        np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint32),
-        fabric.terminal_switch[member].astype(np.uint32),
-        1 / np.maximum(sizes - 1.0, 1),
+        of.astype(np.uint32),
+        jobs.astype(np.uint32),
+        mix.offset.astype(np.uint32),
+        fabric.terminal_switch[mix.terminal].astype(np.uint32),
+        1 / np.maximum(np.diff(mix.offset) - 1.0, 1),
         share * fabric.terminals_at / max(1, fabric.terminals),
     )
 
