@@ -155,18 +155,11 @@ def _grow(
     price, via = np.empty(switches, np.int64), np.empty(switches, np.uint32)
     routes, passed = np.empty(switches, np.int64), np.empty(switches, np.bool_)
     seen = np.full(len(sources.terminal_switch), -1, np.int64)
-    model = np.int64(-1)  # a destination since whose tree no weight has changed
     for turn in range(np.uint32(len(dests))):
         d = dests[turn]
         root, tree = sources.terminal_switch[d], egress[d]
-        everyone, raises = count[turn] == EVERYONE, False
+        everyone = count[turn] == EVERYONE
         first, last = sources.on_offset[d], sources.on_offset[d + one]
-        silent = not everyone and first == last
-        if silent and model >= 0 and sources.terminal_switch[model] == root:
-            for v in range(switches):
-                tree[v] = egress[model, v]
-            tree[root] = last_port[d]
-            continue
         row = dag_row(graph, cache, root)
         size, order, lowest = cache.size[row], cache.order[row], cache.lowest[row]
         start, edge = cache.start[row], cache.edge[row]
@@ -197,6 +190,4 @@ def _grow(
                 tree[v], passed[target[c]] = port[c], True
                 weight[c] += routes[v]
                 routes[target[c]] += routes[v]
-                raises |= routes[v] > 0
         tree[root] = last_port[d]
-        model = np.int64(-1) if raises else np.int64(d)
