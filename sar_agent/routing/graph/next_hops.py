@@ -45,7 +45,8 @@ def channels_along(fabric: Fabric, table: U8, source: I32, target: I32) -> tuple
     """(int32[N, hops]: the channels that each flow between terminals crosses in `table`
     uint8[T + S, S], then -1; bool[N]: whether it arrives). O(N · hops)."""
     at, goal = fabric.terminal_switch[source], fabric.terminal_switch[target]
-    crossed, away = [], np.flatnonzero(at != goal)
+    crossed: list[I32] = []
+    away = np.flatnonzero(at != goal)
     while len(away) and len(crossed) < fabric.switches:
         channel = fabric.channel_by_port[at[away], table[target[away], at[away]]]
         away, channel = away[channel >= 0], channel[channel >= 0]
