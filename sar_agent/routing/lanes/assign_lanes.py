@@ -30,7 +30,7 @@ from sar_agent.routing.lanes.dragonfly_groups import (
     lanes_after_global,
     local_global_local,
 )
-from sar_agent.routing.lanes.even_lanes import demand_of, even_out, shared_by
+from sar_agent.routing.lanes.even_lanes import even_out, shared_by
 from sar_agent.routing.lanes.grid import grid_of
 from sar_agent.routing.lanes.hop import hop_lanes
 from sar_agent.routing.lanes.joint_assignment import joint_assignment
@@ -38,6 +38,7 @@ from sar_agent.routing.lanes.lane_assignment import MOST_LANES, LaneAssignment, 
 from sar_agent.routing.lanes.place_paths import UNPLACED
 from sar_agent.routing.lanes.updown_lane import use_updown_paths
 from sar_agent.routing.routes import Routes
+from sar_agent.routing.weighted_trees import sources_of
 
 INFINIBAND_LANES = 15
 """Data lanes of InfiniBand; the sixteenth lane is for management."""
@@ -185,8 +186,9 @@ def _balance(assignment: LaneAssignment, budget: int, spread: bool, mix: JobMix 
     """Balances the traffic over its lanes; with `spread` over unused lanes, too."""
     problem, lanes = assignment.problem, assignment.lanes
     if len(lanes) > 1:
+        sources = sources_of(problem.fabric, mix or JobMix(()))
         even_out(
-            problem.net, demand_of(problem.fabric, mix), assignment.trees, problem.root,
+            problem.net, sources, assignment.trees, problem.root,
             problem.rows(problem.is_host), problem.fabric.destinations, problem.hosts,
             shared_by(lanes), np.zeros(len(lanes)), assignment.level,
         )  # fmt: skip
