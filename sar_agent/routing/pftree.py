@@ -22,7 +22,6 @@ A `phy` partition may take links in proportion to its members at a switch, so th
 from __future__ import annotations
 
 import logging
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -72,7 +71,6 @@ class PFTree:
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """Raises `Unserved` where the fabric is no fat tree, `InputError` without partitions, and
         `CheckFailed` where a strict policy cannot be met."""
-        began = time.perf_counter()
         if options.partitions is None:
             raise InputError(f"{self.name} needs partitions", remedy="name them: --partitions FILE")
         partitions = self.partitions(options.partitions)
@@ -115,7 +113,7 @@ class PFTree:
         routes, lane_warnings = partition_lanes(fabric, routes, partitions, options)
         for warning in (*warnings, *lane_warnings) if self.applies_policies else ():
             log.warning("%s", warning)
-        return replace(routes, seconds=time.perf_counter() - began)
+        return routes
 
 
 class PFTreeExt(PFTree):

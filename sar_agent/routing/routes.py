@@ -36,8 +36,6 @@ class Routes:
     by hop."""
     jobs_digest: bytes = b""
     """16 bytes: the jobs that the routes were made for; empty for engines that do not know jobs."""
-    seconds: float = 0.0
-    """How long the engine took."""
     mark: int = 0
     """A number by which the engine recognises its routes in this process; 0: there is no number."""
     hop_lane: U8 | None = None

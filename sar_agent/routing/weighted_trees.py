@@ -14,7 +14,6 @@ destination.
 
 from __future__ import annotations
 
-import time
 from typing import NamedTuple
 
 import numpy as np
@@ -65,18 +64,15 @@ def sources_of(fabric: Fabric, mix: JobMix) -> SendingTerminals:
     return SendingTerminals(*(array.astype(np.uint32) for array in arrays))
 
 
-def grow_trees(fabric: Fabric, mix: JobMix, order: I32, count: U8) -> tuple[U8, float]:
-    """uint8[T + S, S] egress ports, and the seconds it took (the first call in a process
-    also loads the compiled kernels).
+def grow_trees(fabric: Fabric, mix: JobMix, order: I32, count: U8) -> U8:
+    """uint8[T + S, S] egress ports.
 
     `order` int32[·]: terminals, in the order in which their trees grow; `count` uint8[·]: the
     routes that then raise the weights. Routes to the switches' own LIDs are chosen after them.
     Terminals that are not in `order` (their link is down, or they are aggregation units) get the
     route to their switch.
     """
-    began = time.perf_counter()
-    egress, _ = one_lane_trees(fabric, graph_of(fabric), mix, order, count)
-    return egress, time.perf_counter() - began
+    return one_lane_trees(fabric, graph_of(fabric), mix, order, count)[0]
 
 
 def one_lane_trees(

@@ -13,7 +13,6 @@ Layers of paths are LASH's and DFSSSP's method (Skeie et al., IPDPS 2002; Domke 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -60,20 +59,19 @@ def assign_lanes(
     ending (`+dimensions`, `+joint`, `+updn`) and `remarks` explain why. Raises `Unserved` where
     lanes run out, `InputError` for bad budgets.
     """
-    began = time.perf_counter()
     budget = lane_budget(fabric, options)
     problem = LaneProblem(fabric, len(routes.egress))
     plain = LaneAssignment(problem, routes.egress.reshape(-1, fabric.switches))
     if plain.single_lane():
         return routes
     laid = _hop_by_hop(fabric, routes, budget) if options.lanes == "hop" else None
-    if laid is None:
-        plain.assign()
-        assignment, remarks = _first_that_fits(plain, budget, options.best_effort)
-        _place_others(assignment)
-        _balance(assignment, budget, options.spread_lanes, mix)
-        laid = _routes_of(routes, assignment, remarks)
-    return replace(laid, seconds=routes.seconds + time.perf_counter() - began)
+    if laid is not None:
+        return laid
+    plain.assign()
+    assignment, remarks = _first_that_fits(plain, budget, options.best_effort)
+    _place_others(assignment)
+    _balance(assignment, budget, options.spread_lanes, mix)
+    return _routes_of(routes, assignment, remarks)
 
 
 def lane_budget(fabric: Fabric, options: Options) -> int:

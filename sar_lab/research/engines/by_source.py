@@ -49,9 +49,8 @@ class BySource(ABC):
 
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """A table for each root; raises `Unserved`, too, where `options.lmc` gives too few."""
-        began = time.perf_counter()
         routes = self.paths(fabric, mix, options).as_tables(options.lmc)
-        return Routes(self.name, fabric.digest, routes.egress, seconds=time.perf_counter() - began)
+        return Routes(self.name, fabric.digest, routes.egress)
 
     def describe(self, fabric: Fabric, mix: JobMix, options: Options) -> tuple[dict[str, Any], str]:
         """The load of the jobs' all-to-alls, and the contention of `options.pattern`."""
