@@ -5,19 +5,17 @@ from __future__ import annotations
 from sar_agent.agent.observe_site import Observation
 from sar_agent.config.model import Config
 from sar_agent.counters import Comparison, CounterWindow, WindowLeftOut, align, compare
-from sar_agent.counters.sources import CounterSource, counter_source
+from sar_agent.counters.sources import counter_source
 from sar_agent.errors import InputError
 from sar_agent.quality.channel_traffic import traffic_of
 
 
-def counted_now(
-    config: Config, site: Observation, source: CounterSource | None = None
-) -> tuple[Comparison, CounterWindow]:
+def counted_now(config: Config, site: Observation) -> tuple[Comparison, CounterWindow]:
     """The last window beside the present routes and jobs, for one-shot commands: assume that these
     ran during all of it. Raises
     `InputError` where no source is configured, `SarError` where there is no good window."""
     settings = config.counters
-    source = source or counter_source(config)
+    source = counter_source(config)
     if source is None:
         raise InputError(
             "no counters are read", remedy='set counters.source = "plugin", "prometheus" or "files"'

@@ -14,16 +14,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.install.plan import Plan
 from sar_agent.install.subnet_manager import InForce
 from sar_agent.quality import Measures
-from sar_agent.quality.channel_traffic import Traffic
 from sar_agent.routing.routes import Routes
-
-
-@dataclass(frozen=True, eq=False)
-class Measured:
-    """Routes on a fabric under its jobs (`traffic` names all three), and their measures."""
-
-    traffic: Traffic
-    measures: Measures
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +26,7 @@ class PlannedRoutes:
     routes: Routes
     fabric_digest: bytes
     """Of the fabric on whose indices `routes` are."""
-    measured: Measured | None = None
+    measured: Measures | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +50,7 @@ class Current:
     plans keep it, since subscribers may be on it."""
     planned: PlannedRoutes | None = None
     """What the next decision compares with where nothing is installed."""
-    measured: Measured | None = None
+    measured: Measures | None = None
     """Measures of the tables that could be measured last."""
     measures: Measures | None = None
     """Measures of the tables in force; None where these are not known, or do not reach all."""
@@ -74,8 +65,7 @@ class Current:
 
     def planned_as(self, plan: Plan, made: State) -> Current:
         """`plan` was made, as `made` says."""
-        measured = Measured(plan.traffic, plan.measures)
-        planned = PlannedRoutes(made, plan.routes, plan.fabric.digest, measured)
+        planned = PlannedRoutes(made, plan.routes, plan.fabric.digest, plan.measures)
         return replace(self, last=plan, planned=planned)
 
     def with_plan(self, plan: Plan, found: InForce, state: State) -> Current:

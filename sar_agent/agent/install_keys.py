@@ -168,7 +168,7 @@ class KeyInstaller:
             return self.clock() >= until
 
         if self._backoff.wait() or not self.pool.remake(
-            in_force.fabric, enough, partial(load_besides, in_force.traffic)
+            in_force.fabric, enough, partial(load_besides, in_force.measures.traffic)
         ):
             self._wait(tickets, "keys are being made for the changed fabric")
             return current
@@ -207,7 +207,7 @@ class KeyInstaller:
             requests.answer(ticket, {"ok": False, "error": sentence})
             return None
         try:
-            others_load = partial(load_besides, in_force.traffic)
+            others_load = partial(load_besides, in_force.measures.traffic)
             return self.pool.draft(ticket, record, in_force.fabric, drafts, others_load)
         except Unserved as error:
             requests.answer(ticket, none(str(error)))

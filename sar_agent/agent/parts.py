@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sar_agent.agent.commit import Committer
-from sar_agent.agent.current import Measured
 from sar_agent.agent.installed_routes import InstalledRoutes
 from sar_agent.agent.observe_site import SiteObserver
 from sar_agent.agent.planner import Planner
@@ -19,6 +18,7 @@ from sar_agent.events.intake import EventIntake
 from sar_agent.install.subnet_manager import SubnetManager
 from sar_agent.install.transit import Transit
 from sar_agent.keys.pool import KeyPool
+from sar_agent.quality import Measures
 from sar_agent.telemetry.metrics import Metrics
 from sar_agent.util.pace import Backoff
 from sar_agent.util.problem_log import ProblemLog
@@ -29,8 +29,7 @@ from sar_agent.util.unexpected_errors import UnexpectedErrors
 class LastBaseline:
     """What the jobs would have under the engine of `agent.baseline`; it stays empty without one."""
 
-    engine: str = ""
-    measured: Measured | None = None
+    measured: Measures | None = None
 
 
 @dataclass(eq=False)

@@ -188,7 +188,7 @@ class Planner:
         same = last and last.fabric.digest == fabric.digest
         if same and base and base.regular:
             return replace(base, jobs_digest=mix.digest(fabric)), False
-        if last and base and isinstance(self.engine, Rerouting) and base.engine == self.engine.name:
+        if last and base and isinstance(self.engine, Rerouting) and self.starts_from(base.engine):
             before = PreviousRoutes(last.fabric, last.mix, base)
             return self.engine.reroute(before, fabric, mix, self.options), True
         return self.engine.route(fabric, mix, self.options), False

@@ -9,7 +9,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from sar_agent.agent.current import Current, Measured
+from sar_agent.agent.current import Current
 from sar_agent.agent.observe_site import Observation, SiteObserver
 from sar_agent.agent.outcome import Report
 from sar_agent.check.reachability import check_reachability
@@ -22,8 +22,7 @@ from sar_agent.install.subnet_manager import SmStatus
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.jobmap import write_jobmap
 from sar_agent.jobs.record import JobRecord
-from sar_agent.quality import measure
-from sar_agent.quality.channel_traffic import traffic_of
+from sar_agent.quality import Measures, measure
 from sar_agent.routing.routes import Routes
 from sar_agent.telemetry.metrics import Metrics, Which
 from sar_agent.util.owned_files import PUBLIC_FOLDER, make_folder
@@ -31,7 +30,7 @@ from sar_agent.util.problem_log import ProblemLog
 from sar_agent.util.stages import stage
 
 
-def measured(last: Measured | None, fabric: Fabric, mix: JobMix, routes: Routes) -> Measured:
+def measured(last: Measures | None, fabric: Fabric, mix: JobMix, routes: Routes) -> Measures:
     """Measures of routes: `last` where they are of the same routes and jobs. Raises `CheckFailed`
     where a table does not lead everywhere: it cannot be measured."""
     if last and has_tables(last, fabric, routes):
@@ -40,11 +39,10 @@ def measured(last: Measured | None, fabric: Fabric, mix: JobMix, routes: Routes)
     elif (reach := check_reachability(fabric, routes)).unreachable_pairs:
         raise CheckFailed(f"{reach.unreachable_pairs} pairs do not reach; {reach.first}")
     with stage("measure"):
-        traffic = traffic_of(fabric, mix, routes)
-        return Measured(traffic, measure(fabric, mix, routes, traffic=traffic))
+        return measure(fabric, mix, routes)
 
 
-def has_tables(measured: Measured, fabric: Fabric, routes: Routes) -> bool:
+def has_tables(measured: Measures, fabric: Fabric, routes: Routes) -> bool:
     """Whether these tables on this fabric were measured, under any jobs."""
     traffic = measured.traffic
     return traffic.fabric.digest == fabric.digest and traffic.routes.same_tables(routes)
@@ -111,10 +109,9 @@ class Publisher:
         if routes and found and found.status.amendments:
             routes = completed(fabric, routes)
         if routes and plan and not (last and has_tables(last, fabric, routes)):
-            new = Measured(plan.traffic, plan.measures)
-            last = new if has_tables(new, fabric, routes) else last
+            last = plan.measures if has_tables(plan.measures, fabric, routes) else last
         now = self._measure("in_force", last, fabric, mix, routes)
-        return replace(current, measured=now or last, measures=now.measures if now else None)
+        return replace(current, measured=now or last, measures=now)
 
     def planned(self, current: Current, fabric: Fabric, mix: JobMix) -> Current:
         """With measures of the last plan, if it is for this fabric, under the jobs of now. Where it
@@ -143,11 +140,11 @@ class Publisher:
     def _measure(
         self,
         which: Which,
-        last: Measured | None,
+        last: Measures | None,
         fabric: Fabric,
         mix: JobMix,
         routes: Routes | None,
-    ) -> Measured | None:
+    ) -> Measures | None:
         now = None
         if routes is not None:
             try:
@@ -155,5 +152,5 @@ class Publisher:
                 self.problems.problem(which, "")
             except SarError as error:
                 self.problems.problem(which, f"routes {which}: {error}")
-        self.metrics.show_measures(which, now.measures if now else None)
+        self.metrics.show_measures(which, now)
         return now

@@ -12,7 +12,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from time import perf_counter
 
-from sar_agent.agent.current import Measured
 from sar_agent.agent.planner import Planner
 from sar_agent.agent.publish import measured
 from sar_agent.check.transition import examine
@@ -29,6 +28,7 @@ from sar_agent.install.transit import transition_to
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.mapping import mix_of_host_sets
 from sar_agent.keys.make_key import warm
+from sar_agent.quality import Measures
 from sar_agent.routing import Routes, load_engine
 from sar_agent.routing.lanes.hop_tables import other_tables
 from sar_agent.util.kernels import compile_listeners
@@ -69,7 +69,7 @@ def _rehearse_on(config: Config, fabric: Fabric) -> None:
     cut = fabric.with_links_down([0], [])
     last: Plan | None = None
     present: Routes | None = None
-    known: Measured | None = None
+    known: Measures | None = None
     for generation, (now, mix) in enumerate(_situations(fabric, cut), 1):
         last = plan = planner.plan(generation, now, mix, last)
         plan.measures.json()  # which a pass publishes

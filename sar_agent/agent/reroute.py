@@ -163,9 +163,9 @@ def _planned_before(current: Current, site: Observation) -> Measures | None:
     """Measures, under the jobs of now, of the plan that would be in force; None before the first,
     and on another fabric."""
     planned = current.planned
-    if planned is None or planned.fabric_digest != site.fabric.digest or not planned.measured:
+    if planned is None or planned.fabric_digest != site.fabric.digest:
         return None
-    return planned.measured.measures
+    return planned.measured
 
 
 def _replaced(current: Current, site: Observation) -> Routes | None:

@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Protocol
 
 import prometheus_client
@@ -43,10 +43,8 @@ class MessageMetrics(Protocol):
 class MessageCounters:
     """Counts messages. Safe from any thread."""
 
-    def __init__(
-        self, metrics: MessageMetrics, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._metrics, self._clock = metrics, clock
+    def __init__(self, metrics: MessageMetrics) -> None:
+        self._metrics = metrics
         self._lock = threading.Lock()
         self.unexpected = UnexpectedErrors(metrics.unexpected_errors)
         self._accepted: Counter[str] = Counter()
@@ -70,7 +68,7 @@ class MessageCounters:
         just now."""
         with self._lock:
             self._refused[reason.value] += 1
-            count, now = self._refused[reason.value], self._clock()
+            count, now = self._refused[reason.value], time.monotonic()
             last, count_then = self._logged.get(reason, (now - LOG_PAUSE_SECONDS, 0))
             due = now - last >= LOG_PAUSE_SECONDS
             if due:

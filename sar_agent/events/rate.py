@@ -23,13 +23,8 @@ MOST_UIDS = 4096
 class TokenBuckets:
     """Safe from any thread."""
 
-    def __init__(
-        self,
-        a_second: float = TOKENS_A_SECOND,
-        burst: float = BUCKET_SIZE,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._a_second, self._burst, self._clock = a_second, burst, clock
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._lock = threading.Lock()
         self._left: dict[int, tuple[float, float]] = {}
         """Tokens by uid, and when they were counted; the uid that sent last comes last."""
@@ -53,5 +48,5 @@ class TokenBuckets:
             return self._now(uid) < 1.0
 
     def _now(self, uid: int) -> float:
-        left, at = self._left.get(uid, (self._burst, self._clock()))
-        return min(self._burst, left + (self._clock() - at) * self._a_second)
+        left, at = self._left.get(uid, (BUCKET_SIZE, self._clock()))
+        return min(BUCKET_SIZE, left + (self._clock() - at) * TOKENS_A_SECOND)

@@ -29,7 +29,6 @@ from sar_agent.formats.conversion import routes_to_file
 from sar_agent.formats.routes_file import MAX_LOAD, RoutesFile, encode
 from sar_agent.jobs import JobMix
 from sar_agent.quality import Measures, measure
-from sar_agent.quality.channel_traffic import Traffic, traffic_of
 from sar_agent.routing.lid_offsets import repeat_to_switches
 from sar_agent.routing.routes import Routes
 from sar_agent.util.stages import stage
@@ -48,8 +47,6 @@ class Plan:
     proved: ProvedTables
     """What was proved, on which the check of the next plan builds."""
     measures: Measures
-    traffic: Traffic
-    """Traffic of the channels, on which the measures of the next plan build."""
     numbers: U32
     """uint32[L, S, P], the channel numbers (`check.order`): the certificate that the
     routes file carries."""
@@ -93,7 +90,7 @@ class Plan:
         load = _share(trees.sum(axis=(0, 3), dtype=np.float64))
         jobs = np.zeros_like(load)
         at = self.fabric.channel_source, self.fabric.channel_port
-        jobs[at] = self.traffic.load
+        jobs[at] = self.measures.traffic.load
         return np.rint(_share(load + 15 * _share(jobs)) * MAX_LOAD).astype(np.uint32)
 
 
@@ -128,9 +125,8 @@ def make_plan(
         kept = before.numbers if before and order is None else order
         numbers = certificate_of(fabric, proved, senders, kept)
     with stage("measure"):
-        traffic = traffic_of(fabric, mix, routes)
-        measures = measure(fabric, mix, routes, traffic=traffic)
-    return Plan(generation, fabric, mix, routes, verdict, proved, measures, traffic, numbers)
+        measures = measure(fabric, mix, routes)
+    return Plan(generation, fabric, mix, routes, verdict, proved, measures, numbers)
 
 
 def _share(load: NDArray[np.float64]) -> NDArray[np.float64]:

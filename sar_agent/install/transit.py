@@ -99,18 +99,17 @@ def _sl2vl_tables(before: SmStatus, now: SmStatus) -> int | None:
 
 
 class Transit:
-    """Into force through `manager`. `levels` keeps what jobs were assigned, `tries` is how often
-    other tables may be found in force meanwhile, `sleep` waits for seconds."""
+    """Into force through `manager`. `levels` keeps what jobs were assigned, `sleep` waits for
+    seconds."""
 
     def __init__(
         self,
         manager: SubnetManager,
         levels: AssignedLevels,
-        tries: int = PLAN_ATTEMPTS,
         recent: RecentTables | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self.manager, self.levels, self.tries, self.sleep = manager, levels, tries, sleep
+        self.manager, self.levels, self.sleep = manager, levels, sleep
         self.recent = recent or RecentTables()
 
     def read(self, fabric: Fabric) -> InForce:
@@ -131,7 +130,7 @@ class Transit:
     def install(self, plan: Plan, known: InForce | None = None) -> CommitResult:
         """Examine and bring into force; again where the manager finds other tables in force
         meanwhile. Raises as `before`, `examine` and `bring`."""
-        left = self.tries
+        left = PLAN_ATTEMPTS
         while True:
             before, known = self.before(plan.fabric, known), None
             plan = self.examine(plan, before)

@@ -20,11 +20,12 @@ import numpy as np
 
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import F64, I32, U8
+from sar_agent.fabric.model import F64, I32
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.keys.flows import phases_of_wish
 from sar_agent.keys.leases import Lease
 from sar_agent.keys.tickets import TrafficWish
+from sar_agent.routing.graph.next_hops import channels_along
 from sar_agent.routing.keys import KeyTree, choose_shift, key_tree, make_key, own_rows
 from sar_agent.routing.lid_offsets import KeyRows
 from sar_agent.routing.routes import Routes
@@ -66,7 +67,9 @@ def from_routes(fabric: Fabric, lease: Lease, routes: Routes) -> LinkedKey:
     targets = np.unique(np.concatenate([np.empty(0, np.int32), *(b for _, b in phases)]))
     use = np.zeros(fabric.channels, np.int32)
     for sources, destinations in phases:
-        use = np.maximum(use, _flows_over(fabric, table, sources, destinations))
+        crossed, _ = channels_along(fabric, table, sources, destinations)
+        flows = np.bincount(crossed[crossed >= 0], minlength=len(use))
+        np.maximum(use, flows, out=use, casting="unsafe")
     rows = KeyRows(targets.astype(np.int32), table[targets].copy())
     return LinkedKey(rows, ports_of(fabric, lease.hosts), use)
 
@@ -74,24 +77,6 @@ def from_routes(fabric: Fabric, lease: Lease, routes: Routes) -> LinkedKey:
 def ports_of(fabric: Fabric, hosts: Iterable[str]) -> frozenset[int]:
     """All terminals of the hosts."""
     return frozenset(t for host in hosts for t in fabric.hosts.get(host, ()))
-
-
-def _flows_over(fabric: Fabric, table: U8, sources: I32, targets: I32) -> I32:
-    """int32[C]: how many of the flows cross each channel in `table` uint8[T + S, S]. A flow that
-    would not arrive is counted up to the switch where it ends."""
-    crossed = np.zeros(fabric.channels, np.int32)
-    at = fabric.terminal_switch[sources]
-    for _ in range(fabric.switches):
-        away = at != fabric.terminal_switch[targets]
-        if not away.any():
-            break
-        sources, targets, at = sources[away], targets[away], at[away]
-        channel = fabric.channel_by_port[at, table[targets, at]]
-        routed = channel >= 0
-        crossed += np.bincount(channel[routed], minlength=fabric.channels).astype(np.int32)
-        sources, targets = sources[routed], targets[routed]
-        at = fabric.channel_target[channel[routed]]
-    return crossed
 
 
 def make(fabric: Fabric, hosts: Sequence[str], wish: TrafficWish, load: I32 | F64) -> LinkedKey:

@@ -8,7 +8,6 @@ SIGUSR2 kills an OpenSM without it.
 from __future__ import annotations
 
 import os
-import signal
 import socket
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -16,7 +15,7 @@ from typing import Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_fixed
 
-from sar_agent.errors import SarError, Unavailable
+from sar_agent.errors import Unavailable
 from sar_agent.install.subnet_manager import SmRefused
 
 PROTOCOL = 2
@@ -220,29 +219,6 @@ class PluginClient:
         Raises SarError with the plugin's own sentence where this OpenSM is not the master.
         """
         return self._command(f"notice {kind} {update} {generation}", NoticeAnswer)
-
-    def signal_reload(self, pid: int) -> None:
-        """Send SIGUSR2, only to the process whose plugin has just answered.
-
-        The pidfd is opened before the plugin is asked: should that process end in between, the
-        signal goes nowhere instead of to a new process with the same number.
-        """
-        try:
-            handle = os.pidfd_open(pid)
-        except OSError as error:
-            raise Unavailable(f"no process {pid} to signal: {error.strerror}") from error
-        try:
-            answered = self.status().pid
-            if answered != pid:
-                raise SarError(
-                    f"{self.socket_path}: the plugin that answers is in process {answered}, "
-                    f"not {pid}; nothing was signalled"
-                )
-            signal.pidfd_send_signal(handle, signal.SIGUSR2)
-        except OSError as error:
-            raise Unavailable(f"cannot signal OpenSM ({pid}): {error.strerror}") from error
-        finally:
-            os.close(handle)
 
     def _command(self, request: str, answer_type: type[_T], timeout: float = 0.0) -> _T:
         answer = self._ask(request, timeout or self.timeout)

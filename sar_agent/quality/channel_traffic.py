@@ -76,11 +76,14 @@ def traffic_of(fabric: Fabric, mix: JobMix, routes: Routes) -> Traffic:
     ends; the channels up to there count, as packets would cross them."""
     work = demand_items_of(fabric, mix, "routes")
     lists = _list_routes(next_hops_of(fabric), work, routes.egress[0])
-    efi = np.zeros(fabric.channels, np.int64)
-    load = np.zeros(fabric.channels, np.float64)
+    job = np.repeat(np.arange(len(mix.jobs)), np.diff(lists.offset))
+    channel, here = lists.channel[: len(job)], lists.routes[: len(job)]
+    efi = np.bincount(channel, here, fabric.channels).astype(np.int64)
+    sent = np.bincount(channel, here * route_demand(fabric, mix)[job], fabric.channels)
+    load = sent / fabric.channel_rate
     job_efi, job_load = np.zeros(len(mix.jobs), np.int64), np.zeros(len(mix.jobs))
-    capacity = fabric.channel_rate.astype(np.float64)
-    _add_up(lists, route_demand(fabric, mix), capacity, efi, load, job_efi, job_load)
+    np.maximum.at(job_efi, job, efi[channel])
+    np.maximum.at(job_load, job, load[channel])
     links = lists.offset[1:] - lists.offset[:-1]
     switches = np.diff(mix.by_leaf(fabric)[0]).astype(np.int64)
     return Traffic(efi, load, job_efi, job_load, links, switches, lists, fabric, mix, routes)
@@ -133,27 +136,3 @@ def _longer(values: U32) -> U32:  # pragma: no cover
     for i in range(len(values)):
         longer[i] = values[i]
     return longer
-
-
-@kernel
-def _add_up(
-    lists: ChannelLists,
-    demand: NDArray[np.float64],
-    capacity: NDArray[np.float64],
-    efi: I64,
-    load: NDArray[np.float64],
-    job_efi: I64,
-    job_load: NDArray[np.float64],
-) -> None:  # pragma: no cover
-    """Adds up all jobs, then finds each job's maximum over the channels it uses."""
-    for j in range(len(demand)):
-        for i in range(lists.offset[j], lists.offset[j + 1]):
-            c = lists.channel[i]
-            efi[c] += lists.routes[i]
-            load[c] += lists.routes[i] * demand[j]
-    load /= capacity
-    for j in range(len(demand)):
-        for i in range(lists.offset[j], lists.offset[j + 1]):
-            c = lists.channel[i]
-            job_efi[j] = max(job_efi[j], efi[c])
-            job_load[j] = max(job_load[j], load[c])

@@ -27,8 +27,8 @@ class Dfsssp:
 
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """Routes for every fabric; the check decides whether one virtual lane is enough."""
-        egress, seconds = grow_trees(fabric, JobMix(()), *dfsssp_order(fabric))
-        return Routes(self.name, fabric.digest, egress[None], seconds=seconds)
+        egress = grow_trees(fabric, JobMix(()), *dfsssp_order(fabric))
+        return Routes(self.name, fabric.digest, egress[None])
 
 
 def dfsssp_trees(fabric: Fabric, graph: Graph) -> tuple[U8, DagCache]:

@@ -21,8 +21,6 @@ leaves, where the paper groups the nearest leaves only.
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from sar_agent.fabric import Fabric
@@ -54,9 +52,8 @@ class Dmodc:
 
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """Raises `Unserved` where the fabric is no fat tree, or too much of it is broken."""
-        began = time.perf_counter()
         egress, _ = closed_form_trees(fabric, graph_of(fabric))
-        return Routes(self.name, fabric.digest, egress[None], seconds=time.perf_counter() - began)
+        return Routes(self.name, fabric.digest, egress[None])
 
 
 def closed_form_trees(

@@ -4,8 +4,6 @@ al., 2009, Section V). No search and no weights: O(T S).
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from sar_agent.config.engine import Options
@@ -31,10 +29,9 @@ class DModK:
 
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """Raises `Unserved` where the fabric is no XGFT."""
-        began = time.perf_counter()
         view = recognise_xgft(fabric)
         egress = digit_tables(fabric, view, self.labels(fabric, view, options.seed))
-        return Routes(self.name, fabric.digest, egress[None], seconds=time.perf_counter() - began)
+        return Routes(self.name, fabric.digest, egress[None])
 
 
 def modulo_labels(view: XgftView) -> U8:

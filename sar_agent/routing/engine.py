@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 from sar_agent.config.engine import Options
 from sar_agent.fabric import Fabric
@@ -24,9 +24,6 @@ __all__ = [
     "engine_names",
     "load_engine",
 ]
-
-if TYPE_CHECKING:
-    from sar_agent.routing.path_routes import PathRoutes
 
 GROUP = "sar_agent.engines"
 _FOR_SITES = ("sar-plus", "sar", "ftree", "dmodc")
@@ -72,9 +69,6 @@ class SourceRouted(Protocol):
 
     name: str
     by_source: bool
-
-    def paths(self, fabric: Fabric, mix: JobMix, options: Options) -> PathRoutes:
-        """These routes, whatever LMC the fabric has. Raises `Unserved`."""
 
     def describe(self, fabric: Fabric, mix: JobMix, options: Options) -> tuple[dict[str, Any], str]:
         """What `route` reports of them: as a JSON object, and as a sentence."""

@@ -7,8 +7,6 @@ further (`_spread`), which balances better from three levels on. O(S + C) for ea
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from sar_agent.fabric import Fabric
@@ -29,7 +27,6 @@ class MinHop:
 
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """Routes for every fabric; the check decides whether one virtual lane is enough."""
-        began = time.perf_counter()
         egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
         _spread(
             graph_of(fabric),
@@ -41,7 +38,7 @@ class MinHop:
             np.zeros(max(1, fabric.channels), np.int32),
             egress,
         )
-        return Routes(self.name, fabric.digest, egress[None], seconds=time.perf_counter() - began)
+        return Routes(self.name, fabric.digest, egress[None])
 
 
 def leaf_by_leaf(fabric: Fabric) -> U32:

@@ -22,7 +22,6 @@ A `phy` partition may take links in proportion to its members at a switch, so th
 from __future__ import annotations
 
 import logging
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -59,11 +58,6 @@ class PFTree:
         """A of Equation 2: 1 counts routes, 0 weights."""
         return 1.0
 
-    def one_way(self, options: Options) -> bool:
-        """Whether all sources come down to a host over the same links, as in the paper. With
-        counted routes that harms separation; with weights, heavy hosts benefit."""
-        return False
-
     def partitions(self, given: Partitions) -> Partitions:
         """The partitions with the policies that this engine applies: here each one gets `vlane`."""
         parts = tuple(replace(part, policy=Policy.VLANE) for part in given.parts)
@@ -77,7 +71,6 @@ class PFTree:
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """Raises `Unserved` where the fabric is no fat tree, `InputError` without partitions, and
         `CheckFailed` where a strict policy cannot be met."""
-        began = time.perf_counter()
         if options.partitions is None:
             raise InputError(f"{self.name} needs partitions", remedy="name them: --partitions FILE")
         partitions = self.partitions(options.partitions)
@@ -92,8 +85,11 @@ class PFTree:
             np.zeros(max(1, fabric.channels), np.bool_),
         )
         senders = senders_of(fabric, mix, partitions)
-        weight = partitions.weights(fabric.terminals)
-        counted = weight if self.share(options) < 1.0 else np.ones(fabric.terminals)
+        weight, share = partitions.weights(fabric.terminals), self.share(options)
+        # As in the paper, all sources come down to a host over the same links. With routes alone
+        # that would harm separation; with weights, heavy hosts benefit.
+        one_way = share < 1.0
+        counted = weight if one_way else np.ones(fabric.terminals)
         broken = grow_partition_trees(
             graph,
             legal,
@@ -106,8 +102,8 @@ class PFTree:
             policy[home],
             weight,
             self.quotas(fabric, partitions, legal.higher),
-            self.share(options),
-            self.one_way(options),
+            share,
+            one_way,
             owners,
             egress,
         )
@@ -117,7 +113,7 @@ class PFTree:
         routes, lane_warnings = partition_lanes(fabric, routes, partitions, options)
         for warning in (*warnings, *lane_warnings) if self.applies_policies else ():
             log.warning("%s", warning)
-        return replace(routes, seconds=time.perf_counter() - began)
+        return routes
 
 
 class PFTreeExt(PFTree):
@@ -141,9 +137,6 @@ class PFTreeWt(PFTree):
     def share(self, options: Options) -> float:
         return 0.0
 
-    def one_way(self, options: Options) -> bool:
-        return True
-
 
 class PFTreeCombined(PFTreeExt):
     """Applies policies and balances weights (Section 8)."""
@@ -153,9 +146,6 @@ class PFTreeCombined(PFTreeExt):
 
     def share(self, options: Options) -> float:
         return options.combine
-
-    def one_way(self, options: Options) -> bool:
-        return options.combine < 1.0
 
 
 def senders_of(fabric: Fabric, mix: JobMix, partitions: Partitions) -> PartitionSenders:

@@ -17,6 +17,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8, U32, Bool
 from sar_agent.jobs.partitions import Partitions, Policy
 from sar_agent.routing.engine import Options
+from sar_agent.routing.graph.next_hops import NextHops, next_hops_of
 from sar_agent.routing.routes import Routes
 from sar_agent.util.kernels import kernel
 
@@ -76,35 +77,26 @@ def links_used(fabric: Fabric, routes: Routes, partitions: Partitions) -> Bool:
     members = [p.terminals[fabric.is_host_port[p.terminals]] for p in partitions.parts]
     leaves = [np.unique(fabric.terminal_switch[ports]) for ports in members]
     used = np.zeros((len(members) + 1, fabric.channels), np.bool_)
-    arrays = fabric.channel_by_port, fabric.channel_target, fabric.terminal_switch
-    by_port, target, root_of = (array.astype(np.uint32) for array in arrays)
     for row, dests in enumerate([*members, alone]):
         sources = leaves[row] if row < len(leaves) else fabric.leaves
-        _mark(
-            routes.egress[0],
-            by_port,
-            target,
-            root_of,
-            dests.astype(np.uint32),
-            sources.astype(np.uint32),
-            used[row],
-        )
+        ends = dests.astype(np.uint32), sources.astype(np.uint32)
+        _mark(next_hops_of(fabric), routes.egress[0], *ends, used[row])
     return used
 
 
 @kernel
 def _mark(
-    egress: U8, by_port: U32, target: U32, root_of: U32, dests: U32, leaves: U32, used: Bool
+    ways: NextHops, egress: U8, dests: U32, leaves: U32, used: Bool
 ) -> None:  # pragma: no cover
     """Marks in `used` bool[C] the channels on paths from `leaves` to `dests`; tables must not
     loop."""
     last = np.full(egress.shape[1], -1, np.int64)  # the last destination whose path passed here
     for d in dests:
-        root = root_of[d]
+        root = ways.root[d]
         for leaf in leaves:
             v = leaf
             while v != root and last[v] != d:
                 last[v] = d
-                c = by_port[v, egress[d, v]]
+                c = ways.channel_by_port[v, egress[d, v]]
                 used[c] = True
-                v = target[c]
+                v = ways.target[c]

@@ -36,8 +36,6 @@ class Routes:
     by hop."""
     jobs_digest: bytes = b""
     """16 bytes: the jobs that the routes were made for; empty for engines that do not know jobs."""
-    seconds: float = 0.0
-    """How long the engine took."""
     mark: int = 0
     """A number by which the engine recognises its routes in this process; 0: there is no number."""
     hop_lane: U8 | None = None
@@ -88,10 +86,11 @@ class Routes:
         """Whether the routes are safe only if hosts take service levels from path records."""
         return self.virtual_lanes > 1 and self.service_level is not None
 
-    def next_channel(self, fabric: Fabric, offset: int = 0) -> I32:
-        """int32[T + S, S]: the channel instead of the port; -1 at the last switch or no route."""
+    def next_channel(self, fabric: Fabric) -> I32:
+        """int32[T + S, S], of LID offset 0: the channel instead of the port; -1 at the last switch
+        or no route."""
         switch = np.arange(fabric.switches)
-        table: I32 = fabric.channel_by_port[switch[None, :], self.egress[offset]]
+        table: I32 = fabric.channel_by_port[switch[None, :], self.egress[0]]
         return table
 
     def entries_changed(self, before: Routes) -> int:

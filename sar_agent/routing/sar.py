@@ -29,13 +29,12 @@ class Sar:
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """Routes for every fabric; the check decides whether one virtual lane is enough."""
         order, count = destination_order(fabric, mix)
-        egress, seconds = grow_trees(fabric, mix, order, count)
+        egress = grow_trees(fabric, mix, order, count)
         return Routes(
             engine=self.name,
             fabric_digest=fabric.digest,
             egress=egress[None],
             jobs_digest=mix.digest(fabric),
-            seconds=seconds,
         )
 
     def reroute(

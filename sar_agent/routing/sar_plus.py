@@ -12,7 +12,6 @@ the template with the next plan; without jobs the tables are the template.
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from dataclasses import replace
 from itertools import count
@@ -62,8 +61,7 @@ class SarPlus:
 
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """Routes for every fabric; the check decides whether one virtual lane is enough."""
-        began = time.perf_counter()
-        return self._keep(_from_templates(fabric, mix, options), began)
+        return self._keep(_from_templates(fabric, mix, options))
 
     def reroute(
         self, before: PreviousRoutes, fabric: Fabric, mix: JobMix, options: Options
@@ -71,7 +69,6 @@ class SarPlus:
         """Routes that begin with the exceptions of `before`. On another fabric all entries stay
         that still lead along its paths; else a job that starts or ends changes its own entries and
         those that make way."""
-        began = time.perf_counter()
         old = carry_over(before.fabric, fabric, before.routes.egress[0])
         template = nearest_template(fabric, old) if mix.jobs else template_of(fabric)
         if before.fabric.digest != fabric.digest:
@@ -104,7 +101,7 @@ class SarPlus:
             fresh = _from_templates(fabric, mix, options)
             if WORTH * fresh.peak() < tables.peak():
                 tables = fresh
-        return self._keep(tables, began)
+        return self._keep(tables)
 
     def _followed(
         self, before: PreviousRoutes, template: Template, mix: JobMix, options: Options
@@ -135,14 +132,13 @@ class SarPlus:
             tables.move_paths(np.flatnonzero(back), BACK)
         return tables, started
 
-    def _keep(self, tables: ExceptedTables, began: float) -> Routes:
+    def _keep(self, tables: ExceptedTables) -> Routes:
         fabric = tables.template.fabric
         routes = Routes(
             engine=self.name,
             fabric_digest=fabric.digest,
             egress=tables.egress[None],
             jobs_digest=tables.loads.mix.digest(fabric),
-            seconds=time.perf_counter() - began,
             mark=next(_marks),
         )
         self._last = _Last(routes.mark, tables)

@@ -14,7 +14,6 @@ on that way has the same destination. Both cost O(S + C) for each terminal.
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 
 import numpy as np
@@ -52,7 +51,6 @@ class Updn:
 
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """Routes for any fabric."""
-        began = time.perf_counter()
         graph = graph_of(fabric)
         if legal := updn_order(fabric, graph):
             egress = _host_rows(fabric, graph, legal)
@@ -61,7 +59,7 @@ class Updn:
         else:
             egress = _host_rows(fabric, graph, orient(fabric, around(fabric, graph)))
         fill_loop_free(fabric, graph, egress)
-        return Routes(self.name, fabric.digest, egress[None], seconds=time.perf_counter() - began)
+        return Routes(self.name, fabric.digest, egress[None])
 
 
 class Ftree:
@@ -72,12 +70,11 @@ class Ftree:
 
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """Raises `Unserved` where the fabric is no fat tree, or too much of it is broken."""
-        began = time.perf_counter()
         graph = graph_of(fabric)
         legal = tree_order(fabric, graph)
         egress = _host_rows(fabric, graph, legal, main=True)
         fill_loop_free(fabric, graph, egress)
-        return Routes(self.name, fabric.digest, egress[None], seconds=time.perf_counter() - began)
+        return Routes(self.name, fabric.digest, egress[None])
 
 
 def tree_order(fabric: Fabric, graph: Graph) -> Orientation:

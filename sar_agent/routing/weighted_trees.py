@@ -14,7 +14,6 @@ destination.
 
 from __future__ import annotations
 
-import time
 from typing import NamedTuple
 
 import numpy as np
@@ -65,18 +64,15 @@ def sources_of(fabric: Fabric, mix: JobMix) -> SendingTerminals:
     return SendingTerminals(*(array.astype(np.uint32) for array in arrays))
 
 
-def grow_trees(fabric: Fabric, mix: JobMix, order: I32, count: U8) -> tuple[U8, float]:
-    """uint8[T + S, S] egress ports, and the seconds it took (the first call in a process
-    also loads the compiled kernels).
+def grow_trees(fabric: Fabric, mix: JobMix, order: I32, count: U8) -> U8:
+    """uint8[T + S, S] egress ports.
 
     `order` int32[·]: terminals, in the order in which their trees grow; `count` uint8[·]: the
     routes that then raise the weights. Routes to the switches' own LIDs are chosen after them.
     Terminals that are not in `order` (their link is down, or they are aggregation units) get the
     route to their switch.
     """
-    began = time.perf_counter()
-    egress, _ = one_lane_trees(fabric, graph_of(fabric), mix, order, count)
-    return egress, time.perf_counter() - began
+    return one_lane_trees(fabric, graph_of(fabric), mix, order, count)[0]
 
 
 def one_lane_trees(
@@ -155,18 +151,11 @@ def _grow(
     price, via = np.empty(switches, np.int64), np.empty(switches, np.uint32)
     routes, passed = np.empty(switches, np.int64), np.empty(switches, np.bool_)
     seen = np.full(len(sources.terminal_switch), -1, np.int64)
-    model = np.int64(-1)  # a destination since whose tree no weight has changed
     for turn in range(np.uint32(len(dests))):
         d = dests[turn]
         root, tree = sources.terminal_switch[d], egress[d]
-        everyone, raises = count[turn] == EVERYONE, False
+        everyone = count[turn] == EVERYONE
         first, last = sources.on_offset[d], sources.on_offset[d + one]
-        silent = not everyone and first == last
-        if silent and model >= 0 and sources.terminal_switch[model] == root:
-            for v in range(switches):
-                tree[v] = egress[model, v]
-            tree[root] = last_port[d]
-            continue
         row = dag_row(graph, cache, root)
         size, order, lowest = cache.size[row], cache.order[row], cache.lowest[row]
         start, edge = cache.start[row], cache.edge[row]
@@ -197,6 +186,4 @@ def _grow(
                 tree[v], passed[target[c]] = port[c], True
                 weight[c] += routes[v]
                 routes[target[c]] += routes[v]
-                raises |= routes[v] > 0
         tree[root] = last_port[d]
-        model = np.int64(-1) if raises else np.int64(d)

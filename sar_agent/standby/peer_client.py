@@ -18,6 +18,7 @@ from sar_agent.standby.terms import Claim
 
 LONGEST_ANSWER = 2**24
 """Bytes of an answer that is not a file."""
+CONNECT_SECONDS = 3.0
 _ROWS = TypeAdapter(list[Row])
 
 
@@ -42,12 +43,9 @@ class PeerState(BaseModel):
 class PeerClient:
     """Asks the agent at `address`. Methods raise `PeerProblem`."""
 
-    def __init__(
-        self, address: tuple[str, int], context: ssl.SSLContext, deadline: float = 3.0
-    ) -> None:
-        """`deadline`: seconds to connect."""
+    def __init__(self, address: tuple[str, int], context: ssl.SSLContext) -> None:
         self.name = f"{address[0]}:{address[1]}"
-        self._connection = HTTPSConnection(*address, timeout=deadline, context=context)
+        self._connection = HTTPSConnection(*address, timeout=CONNECT_SECONDS, context=context)
 
     def look(self) -> PeerState:
         """The peer's claim and the files of its state."""

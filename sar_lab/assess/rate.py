@@ -50,6 +50,8 @@ class RatedRoutes:
     """bool[C]: the channels that are up."""
     ports: tuple[float, ...]
     """`port_load` of each job."""
+    seconds: float = 0.0
+    """How long the engine took; 0 for given tables."""
     entries_changed: int | None = None
     """Table entries that differ from the installed (or assumed) routes."""
     switches_changed: int | None = None
@@ -103,7 +105,7 @@ class RatedRoutes:
     def json(self) -> dict[str, Any]:
         return {
             "engine": self.name,
-            "seconds": self.routes.seconds,
+            "seconds": self.seconds,
             "check_passed": self.verdict.passed,
             "problems": list(self.verdict.problems),
             "unreachable_pairs": self.verdict.unreachable_pairs,
@@ -164,7 +166,8 @@ def rate_all(
 
     def rate(name: str) -> RatedRoutes:
         say(f"computing the routes of {name}")
-        return _rate(name, fabric, mix, _route(name, fabric, mix), bounds.result())
+        routes, seconds = _route(name, fabric, mix)
+        return replace(_rate(name, fabric, mix, routes, bounds.result()), seconds=seconds)
 
     with workers() as pool:
         bounds = pool.submit(_bounds, fabric, mix)
@@ -214,12 +217,12 @@ def _bounds(fabric: Fabric, mix: JobMix) -> Bounds:
     return bounds_of(fabric, mix, rounds=64, seconds=1.0)
 
 
-def _route(name: str, fabric: Fabric, mix: JobMix) -> Routes:
-    """The engine's routes; `seconds` are the processor's, as others compute at the same time."""
+def _route(name: str, fabric: Fabric, mix: JobMix) -> tuple[Routes, float]:
+    """The engine's routes, and seconds of the processor, as others compute at the same time."""
     compile_parts((name,))  # so that they are the engine's alone
     began = time.thread_time()
     routes = routed(load_engine(name), fabric, mix, Options())
-    return replace(routes, seconds=time.thread_time() - began)
+    return routes, time.thread_time() - began
 
 
 def _rate(name: str, fabric: Fabric, mix: JobMix, routes: Routes, bounds: Bounds) -> RatedRoutes:

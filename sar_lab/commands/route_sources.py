@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sar_agent.fabric import Fabric
     from sar_agent.jobs import JobMix
     from sar_agent.routing import Routes
-    from sar_agent.routing.path_routes import PathRoutes
+    from sar_lab.fluid.path_routes import PathRoutes
 
 EnginesOption = Annotated[
     list[str] | None,
@@ -68,8 +68,8 @@ class RouteSources:
     def _read(self, *, by_source: bool) -> tuple[Fabric, JobMix, dict[str, Routes | PathRoutes]]:
         from sar_agent.jobs import JobMix
         from sar_agent.routing import Options, load_engine
-        from sar_agent.routing.engine import is_source_routed
         from sar_agent.routing.lanes import routed
+        from sar_lab.fluid.path_routes import has_paths
 
         engines = [load_engine(name) for name in self.engines]
         fabric = read_fabric(self.fabric)
@@ -78,7 +78,7 @@ class RouteSources:
         options = Options(seed=self.seed, partitions=partitions)
         found: dict[str, Routes | PathRoutes] = {}
         for engine in engines:
-            if by_source and is_source_routed(engine):
+            if by_source and has_paths(engine):
                 found[engine.name] = engine.paths(fabric, mix, options)
             else:
                 found[engine.name] = routed(engine, fabric, mix, options)

@@ -8,11 +8,11 @@ from sar_agent.errors import CheckFailed
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8, U32, Bool
 from sar_agent.routing.channel_dependencies import OffsetTables, offset_tables_of
-from sar_agent.routing.path_routes import PathRoutes
 from sar_agent.routing.routes import Routes
 from sar_agent.util.kernels import kernel
 from sar_lab.fluid.flow_links import F64, FlowLinks, flow_links_of
 from sar_lab.fluid.flow_steps import Flows
+from sar_lab.fluid.path_routes import PathRoutes
 
 
 def routed_links(

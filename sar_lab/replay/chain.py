@@ -126,15 +126,15 @@ def _row(engine: str, state: int, plan: Plan, before: Plan | None, seconds: floa
         throughput_mean=measures.throughput_mean,
         throughput_min=measures.throughput_min,
         job_efi_own=_own_efi(plan) if jobs else None,
-        job_efi_shared=float(plan.traffic.job_efi.mean()) if jobs else None,
-        job_links=float(plan.traffic.job_links.mean()) if jobs else None,
+        job_efi_shared=float(plan.measures.traffic.job_efi.mean()) if jobs else None,
+        job_links=float(plan.measures.traffic.job_links.mean()) if jobs else None,
         entries_changed=plan.routes.entries_changed(before.routes) if before else None,
         virtual_lanes=measures.virtual_lanes,
     )
 
 
 def _own_efi(plan: Plan) -> float:
-    lists = plan.traffic.lists
+    lists = plan.measures.traffic.lists
     # Every multi-switch job uses a channel, so no list is empty.
     most = np.maximum.reduceat(lists.routes[: lists.offset[-1]], lists.offset[:-1])
     return float(most.mean())

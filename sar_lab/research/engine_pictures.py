@@ -20,9 +20,10 @@ from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.partitions import Partition, make_partitions
 from sar_agent.quality import measure
-from sar_agent.routing import Options, engine_names, is_source_routed, load_engine
+from sar_agent.routing import Options, engine_names, load_engine
 from sar_lab.demo import drawing
 from sar_lab.demo.three_jobs import three_equal_jobs
+from sar_lab.fluid.path_routes import has_paths
 from sar_lab.page_templates import templates
 from sar_lab.research.engines.by_source import path_traffic
 
@@ -39,7 +40,7 @@ def job_routes(fabric: Fabric, mix: JobMix, name: str) -> NDArray[np.int64]:
         seed=SEED, pattern="shift:1", partitions=make_partitions(parts, fabric, strict=False)
     )
     engine = load_engine(name)
-    if is_source_routed(engine):
+    if has_paths(engine):
         return path_traffic(engine.paths(fabric, mix, options), mix)[0]
     return measure(fabric, mix, engine.route(fabric, mix, options)).channel_efi
 

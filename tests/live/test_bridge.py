@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import socket
 import time
 from collections.abc import Iterator
@@ -219,7 +221,7 @@ def test_a_switch_that_does_not_confirm_makes_the_load_fail() -> None:
 def test_sigusr2_loads_what_the_file_holds(here: Site) -> None:
     routes = here.tree.routes(8, shift=1)
     write_routes_file(here.sm.next_path, routes)
-    here.bridge.signal_reload(here.sm.pid)
+    os.kill(here.sm.pid, signal.SIGUSR2)
     here.wait(lambda s: s.generation_in_force == 8)
     here.assert_in_force(routes)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 
 import pytest
 
@@ -36,7 +38,7 @@ def test_no_sanitizer_complains(monkeypatch: pytest.MonkeyPatch) -> None:
         here.wait(lambda s: s.engine_in_force == "dfsssp")
         here.fabric.relink("leaf0", 5)
         here.wait(lambda s: s.settled)  # routes in several lanes come back by a load alone
-        here.bridge.signal_reload(here.sm.pid)
+        os.kill(here.sm.pid, signal.SIGUSR2)
         here.bridge.dump()
         assert read_opensm_fabric(here.bridge.fabric().path).fabric.terminals == 16
         assert here.bridge.notice("unpath", 1, 4).subscribed == 0

@@ -15,7 +15,7 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.keys.digits import flow_digits
-from sar_agent.routing.path_routes import PathRoutes
+from sar_lab.fluid.path_routes import PathRoutes
 from sar_lab.research.engines.by_source import contention, phases
 from tests.examples import examples
 

@@ -85,7 +85,7 @@ def test_up_and_down_paths_of_least_weight(fabric: Fabric) -> None:
     graph = graph_of(fabric)
     for legal in legal_orders(fabric, graph, orders_by_height(fabric, graph)):
         egress, weight = legal_tables(fabric, graph, legal)
-        routes = Routes("updn", fabric.digest, egress[None], seconds=0)
+        routes = Routes("updn", fabric.digest, egress[None])
         counted = assert_shortest_legal_paths(fabric, legal, routes)
         assert (counted == weight).all(), "the weights are the hosts' routes"
 

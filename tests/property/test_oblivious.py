@@ -17,7 +17,7 @@ from sar_agent.fabric.xgft import Xgft, parse_xgft
 from sar_agent.fabric.xgft_view import recognise_xgft
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, load_engine
-from sar_agent.routing.path_routes import PathRoutes
+from sar_lab.fluid.path_routes import PathRoutes
 from sar_lab.research.engines.oblivious import scrambled_labels
 from tests.examples import examples
 from tests.worlds.command_line import said, sar_agent

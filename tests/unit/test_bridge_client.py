@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import signal
 import socket
-import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from sar_agent.errors import SarError, Unavailable
+from sar_agent.errors import Unavailable
 from sar_agent.opensm.plugin_client import PluginClient, PluginStatus
 from tests.worlds.fake_opensm import STATUS
 
@@ -97,29 +95,3 @@ def test_a_notice_is_sent_once_with_both_numbers(plugin: StandIn) -> None:
     plugin.answers = [b'{"ok":true,"subscribed":3}\n']
     assert PluginClient(plugin.path).notice("unpath", 2**64 - 1, 12).subscribed == 3
     assert plugin.requests == ["notice unpath 18446744073709551615 12\n"]
-
-
-@pytest.fixture
-def sleeper() -> Iterator[subprocess.Popen[bytes]]:
-    child = subprocess.Popen(["sleep", "60"])
-    yield child
-    child.kill()
-    child.wait()
-
-
-def test_no_signal_unless_that_very_process_answers(
-    plugin: StandIn, sleeper: subprocess.Popen[bytes], tmp_path: Path
-) -> None:
-    with pytest.raises(SarError, match="nothing was signalled"):
-        PluginClient(plugin.path).signal_reload(sleeper.pid)
-    with pytest.raises(Unavailable):
-        PluginClient(tmp_path / "no.sock").signal_reload(sleeper.pid)
-    assert sleeper.poll() is None  # SIGUSR2 would have ended it
-
-
-def test_the_signal_reaches_the_process_that_answered(
-    plugin: StandIn, sleeper: subprocess.Popen[bytes]
-) -> None:
-    plugin.answers = [json.dumps({**STATUS, "pid": sleeper.pid}).encode() + b"\n"]
-    PluginClient(plugin.path).signal_reload(sleeper.pid)
-    assert sleeper.wait(10) == -signal.SIGUSR2

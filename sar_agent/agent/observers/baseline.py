@@ -46,8 +46,8 @@ class Baseline:
             self.metrics.show_measures("baseline", None)
             return
         found = measured(self.found.measured, site.fabric, site.mix, self._routes)
-        self.found.engine, self.found.measured = self._routes.engine, found
-        self.metrics.show_measures("baseline", found.measures)
+        self.found.measured = found
+        self.metrics.show_measures("baseline", found)
 
     def _route(self, fabric: Fabric) -> Routes | None:
         for engine in dict.fromkeys((self.engine, "minhop")):

@@ -13,7 +13,7 @@ from datetime import date
 
 import numpy as np
 
-from sar_agent.agent.current import Current, Measured
+from sar_agent.agent.current import Current
 from sar_agent.agent.job_days import MOST_LEAVES, MOST_SHARED, JobDay, JobDays, Tables
 from sar_agent.agent.observe_site import Observation
 from sar_agent.agent.outcome import Report
@@ -21,6 +21,7 @@ from sar_agent.agent.parts import Parts
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
 from sar_agent.jobs.record import JobRecord
+from sar_agent.quality import Measures
 from sar_agent.quality.channel_traffic import I64, Traffic
 from sar_agent.quality.worst_links import users_of, worst_channels
 
@@ -87,13 +88,13 @@ class JobDaysWatch:
                     phases = float(found.traffic.phase_contention[j])
                     self._rows[id].add_time(tables, lasted[id], at_once, phases)
                     if tables == "baseline":
-                        self._rows[id].baseline = self.parts.baseline.engine
+                        self._rows[id].baseline = found.traffic.routes.engine
                 if tables == "in_force":
                     self._note_worst(site, found.traffic, now)
 
-    def _measured(self, current: Current) -> tuple[tuple[Tables, Measured | None], ...]:
+    def _measured(self, current: Current) -> tuple[tuple[Tables, Measures | None], ...]:
         return (
-            ("in_force", current.measured if current.measures else None),
+            ("in_force", current.measures),
             ("planned", current.planned.measured if current.planned else None),
             ("baseline", self.parts.baseline.measured),
         )

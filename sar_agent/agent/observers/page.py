@@ -197,7 +197,7 @@ def _without_numbers(sentence: str) -> str:
 
 def _planned(current: Current) -> tuple[Measures, Traffic] | None:
     measured = current.planned.measured if current.planned else None
-    return (measured.measures, measured.traffic) if measured else None
+    return (measured, measured.traffic) if measured else None
 
 
 observer = PageFeed

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import U32
+from sar_agent.fabric.model import I32, U8, U32, Bool
 
 
 class NextHops(NamedTuple):
@@ -39,3 +39,19 @@ def next_hops_of(fabric: Fabric, *, live: bool = False) -> NextHops:
         fabric.channel_target.view(np.uint32),
         fabric.destination_switch.view(np.uint32),
     )
+
+
+def channels_along(fabric: Fabric, table: U8, source: I32, target: I32) -> tuple[I32, Bool]:
+    """(int32[N, hops]: the channels that each flow between terminals crosses in `table`
+    uint8[T + S, S], then -1; bool[N]: whether it arrives). O(N · hops)."""
+    at, goal = fabric.terminal_switch[source], fabric.terminal_switch[target]
+    crossed: list[I32] = []
+    away = np.flatnonzero(at != goal)
+    while len(away) and len(crossed) < fabric.switches:
+        channel = fabric.channel_by_port[at[away], table[target[away], at[away]]]
+        away, channel = away[channel >= 0], channel[channel >= 0]
+        at[away] = fabric.channel_target[channel]
+        crossed.append(np.full(len(at), -1, np.int32))
+        crossed[-1][away] = channel
+        away = away[at[away] != goal[away]]
+    return np.array(crossed, np.int32).reshape(len(crossed), len(at)).T, at == goal

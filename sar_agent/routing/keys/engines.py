@@ -8,7 +8,6 @@ key around those before it, and keeps the keys of running jobs when others start
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -57,7 +56,6 @@ class Ark:
     def _route(
         self, fabric: Fabric, mix: JobMix, options: Options, before: PreviousRoutes | None
     ) -> Routes:
-        began = time.perf_counter()
         if self._tree is None or self._tree.fabric.digest != fabric.digest:
             self._tree = key_tree(fabric)
         tree = self._tree
@@ -96,7 +94,6 @@ class Ark:
             engine=self.name,
             egress=egress,
             jobs_digest=mix.digest(fabric),
-            seconds=time.perf_counter() - began,
             remarks=(*remarks, *_remarks(tree, mix, keyed, load)),
         )
 

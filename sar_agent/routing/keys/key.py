@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.model import I32, U8
@@ -23,7 +24,6 @@ from sar_agent.routing.dmodk import modulo_labels
 from sar_agent.routing.keys.digits import flow_digits
 from sar_agent.routing.keys.key_tree import KeyTree
 from sar_agent.routing.keys.search import search
-from sar_agent.routing.path_routes import PathRoutes
 
 Flows = tuple[I32, I32]
 """(sources int32[N], destinations int32[N]) of one phase, terminals."""
@@ -128,10 +128,29 @@ def _worth(contention: tuple[PhaseContention, ...]) -> tuple[int, int]:
 
 
 def digit_channels(tree: KeyTree, source: I32, destination: I32, digits: U8) -> I32:
-    """int32[N, 2 (h - 1)]: the channels of flows with these digits on an XGFT, then -1."""
-    assert tree.view is not None
-    routes = PathRoutes("key", tree.fabric, tree.view, lambda a, b: digits)
-    return routes.channels(source, destination)
+    """int32[N, 2 (h - 1)]: the channels of flows with these digits on an XGFT, in the
+    order of travel, then -1."""
+    view, fabric = tree.view, tree.fabric
+    assert view is not None
+    channels = np.full((len(source), 2 * (view.height - 1)), -1, np.int32)
+    length = np.zeros(len(source), np.int64)
+    start, goal = fabric.terminal_switch[source], fabric.terminal_switch[destination]
+    at, top = start.astype(np.int64), np.ones_like(length)
+
+    def go(flow: NDArray[np.intp], port: U8) -> None:
+        channel = fabric.channel_by_port[at[flow], port]
+        channels[flow, length[flow]] = channel
+        length[flow] += 1
+        at[flow] = fabric.channel_target[channel]
+
+    for level in range(1, view.height):
+        who = np.flatnonzero(view.inside[level, start] != view.inside[level, goal])
+        go(who, view.up[at[who], digits[who, level - 1]])
+        top[who] = level + 1
+    for level in range(view.height, 1, -1):
+        who = np.flatnonzero(top >= level)
+        go(who, view.down[at[who], view.digit[destination[who], level - 1]])
+    return channels
 
 
 def channel_digits(tree: KeyTree, source: I32, destination: I32, channels: I32) -> U8:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_agent.fabric.model import F64, I32, I64, U8
+from sar_agent.routing.graph.next_hops import channels_along
 from sar_agent.routing.keys.assignment_problem import BAR, least_cost, least_most
 from sar_agent.routing.keys.key import RoutingKey, digit_channels
 from sar_agent.routing.keys.key_tree import KeyTree
@@ -70,17 +71,10 @@ def choose_shift(key: RoutingKey, load: NDArray[np.integer] | F64) -> Shift:
 def shift_in(key: RoutingKey, egress: U8) -> Shift | None:
     """The shift that these tables, uint8[T + S, S], hold for the key's flows; None where a flow
     does not arrive, or takes more hops than up and down the tree."""
-    fabric = key.tree.fabric
-    channels = np.full_like(key.channels, -1)
-    at, goal = fabric.terminal_switch[key.source], fabric.terminal_switch[key.destination]
-    for hop in range(key.channels.shape[1]):
-        away = np.flatnonzero(at != goal)
-        channel = fabric.channel_by_port[at[away], egress[key.destination[away], at[away]]]
-        if (channel < 0).any():
-            return None
-        channels[away, hop] = channel
-        at[away] = fabric.channel_target[channel]
-    return _shifted(key, channels, None) if (at == goal).all() else None
+    channels, arrives = channels_along(key.tree.fabric, egress, key.source, key.destination)
+    if not arrives.all() or channels.shape[1] > key.channels.shape[1]:
+        return None
+    return _shifted(key, channels, None)
 
 
 def _shifted(key: RoutingKey, channels: I32, load: NDArray[np.integer] | F64 | None) -> Shift:

@@ -13,7 +13,6 @@ Layers of paths are LASH's and DFSSSP's method (Skeie et al., IPDPS 2002; Domke 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -30,7 +29,7 @@ from sar_agent.routing.lanes.dragonfly_groups import (
     lanes_after_global,
     local_global_local,
 )
-from sar_agent.routing.lanes.even_lanes import demand_of, even_out, shared_by
+from sar_agent.routing.lanes.even_lanes import even_out, shared_by
 from sar_agent.routing.lanes.grid import grid_of
 from sar_agent.routing.lanes.hop import hop_lanes
 from sar_agent.routing.lanes.joint_assignment import joint_assignment
@@ -38,6 +37,7 @@ from sar_agent.routing.lanes.lane_assignment import MOST_LANES, LaneAssignment, 
 from sar_agent.routing.lanes.place_paths import UNPLACED
 from sar_agent.routing.lanes.updown_lane import use_updown_paths
 from sar_agent.routing.routes import Routes
+from sar_agent.routing.weighted_trees import sources_of
 
 INFINIBAND_LANES = 15
 """Data lanes of InfiniBand; the sixteenth lane is for management."""
@@ -59,20 +59,19 @@ def assign_lanes(
     ending (`+dimensions`, `+joint`, `+updn`) and `remarks` explain why. Raises `Unserved` where
     lanes run out, `InputError` for bad budgets.
     """
-    began = time.perf_counter()
     budget = lane_budget(fabric, options)
     problem = LaneProblem(fabric, len(routes.egress))
     plain = LaneAssignment(problem, routes.egress.reshape(-1, fabric.switches))
     if plain.single_lane():
         return routes
     laid = _hop_by_hop(fabric, routes, budget) if options.lanes == "hop" else None
-    if laid is None:
-        plain.assign()
-        assignment, remarks = _first_that_fits(plain, budget, options.best_effort)
-        _place_others(assignment)
-        _balance(assignment, budget, options.spread_lanes, mix)
-        laid = _routes_of(routes, assignment, remarks)
-    return replace(laid, seconds=routes.seconds + time.perf_counter() - began)
+    if laid is not None:
+        return laid
+    plain.assign()
+    assignment, remarks = _first_that_fits(plain, budget, options.best_effort)
+    _place_others(assignment)
+    _balance(assignment, budget, options.spread_lanes, mix)
+    return _routes_of(routes, assignment, remarks)
 
 
 def lane_budget(fabric: Fabric, options: Options) -> int:
@@ -185,8 +184,9 @@ def _balance(assignment: LaneAssignment, budget: int, spread: bool, mix: JobMix 
     """Balances the traffic over its lanes; with `spread` over unused lanes, too."""
     problem, lanes = assignment.problem, assignment.lanes
     if len(lanes) > 1:
+        sources = sources_of(problem.fabric, mix or JobMix(()))
         even_out(
-            problem.net, demand_of(problem.fabric, mix), assignment.trees, problem.root,
+            problem.net, sources, assignment.trees, problem.root,
             problem.rows(problem.is_host), problem.fabric.destinations, problem.hosts,
             shared_by(lanes), np.zeros(len(lanes)), assignment.level,
         )  # fmt: skip

@@ -7,53 +7,14 @@ of its paths closes no cycle that all of them did not. O(D S · hops), twice.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import F64, U8, U16, U32, Bool
-from sar_agent.jobs import JobMix
 from sar_agent.routing.graph.csr import ChannelGraph
 from sar_agent.routing.graph.successors import PRESENT
 from sar_agent.routing.graph.two_way_search import LaneOrder
+from sar_agent.routing.weighted_trees import SendingTerminals
 from sar_agent.util.kernels import kernel
-
-
-class TerminalDemand(NamedTuple):
-    """Traffic between hosts, by destination terminal."""
-
-    of: U32
-    """uint32[T + 1]: of[t]:of[t + 1] are the jobs of terminal t in `jobs`."""
-    jobs: U32
-    """uint32[·]"""
-    members: U32
-    """uint32[J + 1]: switches of the terminals of each job in `switches`."""
-    switches: U32
-    """uint32[·]"""
-    weight: F64
-    """float64[J]: what each terminal of a job sends to each other terminal of it."""
-    everyone: F64
-    """float64[S]: what each switch sends to any terminal, jobs or not."""
-
-
-def demand_of(fabric: Fabric, mix: JobMix | None) -> TerminalDemand:
-    """All-to-all inside each job at full speed, and a little between all pairs of hosts; without
-    jobs all pairs alike."""
-    jobs = mix.jobs if mix else ()
-    sizes = np.array([len(job.terminals) for job in jobs], np.int64)
-    member = np.concatenate([np.zeros(0, np.int64), *(job.terminals for job in jobs)]).astype(int)
-    which = np.repeat(np.arange(len(jobs)), sizes)
-    order = np.argsort(member, kind="stable")
-    share = 1e-3 if len(jobs) else 1.0
-    return TerminalDemand(
-        np.searchsorted(member[order], np.arange(fabric.terminals + 1)).astype(np.uint32),
-        which[order].astype(np.uint32),
-        np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint32),
-        fabric.terminal_switch[member].astype(np.uint32),
-        1 / np.maximum(sizes - 1.0, 1),
-        share * fabric.terminals_at / max(1, fabric.terminals),
-    )
 
 
 def shared_by(lanes: list[LaneOrder]) -> U16:
@@ -67,7 +28,7 @@ def shared_by(lanes: list[LaneOrder]) -> U16:
 @kernel
 def even_out(
     net: ChannelGraph,
-    demand: TerminalDemand,
+    sources: SendingTerminals,
     trees: U8,
     root: U32,
     rows: U32,
@@ -78,7 +39,8 @@ def even_out(
     level: U8,
 ) -> None:  # pragma: no cover
     """Moves paths of `rows` (destinations that are hosts) from lanes with more than their share to
-    the least loaded lane that has their dependencies.
+    the least loaded lane that has their dependencies. Traffic is all-to-all inside each job at full
+    speed, and a little between all pairs of hosts; without jobs all pairs alike.
 
     `load` float64[L] receives what each lane carries; `shared` uint16[C, W]:
     which of them have a dependency; `level` uint8[R, S] is changed.
@@ -87,16 +49,19 @@ def even_out(
     channels, none = np.uint32(len(target)), np.uint8(channel.shape[1] - 1)
     weight, count, one = np.empty(channel.shape[0]), np.uint32(len(load)), np.uint32(1)
     every = (one << count) - one
-    of, jobs, members = demand.of, demand.jobs, demand.members
-    switches, by_job, everyone = demand.switches, demand.weight, demand.everyone
+    all_pairs = 1e-3 if len(sources.on_job) else 1.0
+    everyone = all_pairs * sources.at_switch / max(1, len(sources.terminal_switch))
     for moving in (False, True):
         share = load.sum() / count
         for row in rows:
             end, d = root[row], np.uint32(row % destinations)
             weight[:] = everyone
-            for i in range(of[d], of[d + one]):
-                for m in range(members[jobs[i]], members[jobs[i] + one]):
-                    weight[switches[m]] += by_job[jobs[i]]
+            for i in range(sources.on_offset[d], sources.on_offset[d + one]):
+                job = sources.on_job[i]
+                first, last = sources.job_offset[job], sources.job_offset[job + one]
+                for k in range(first, last):
+                    peer = sources.terminal_switch[sources.job_terminal[k]]
+                    weight[peer] += 1.0 / max(1.0, last - first - 1.0)
             for s in range(np.uint32(len(weight))):
                 at = np.uint32(level[row, s])
                 if not sends[s] or s == end or at >= count:

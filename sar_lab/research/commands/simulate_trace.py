@@ -18,7 +18,7 @@ from sar_lab.commands.route_sources import EnginesOption, RoutesOption, RouteSou
 
 if TYPE_CHECKING:
     from sar_agent.routing import Routes
-    from sar_agent.routing.path_routes import PathRoutes
+    from sar_lab.fluid.path_routes import PathRoutes
     from sar_lab.research.trace.adaptive import AdaptiveRouting
     from sar_lab.research.trace.play_trace import KeySource
 

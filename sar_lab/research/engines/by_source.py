@@ -21,9 +21,9 @@ from sar_agent.jobs.patterns import phases_of
 from sar_agent.jobs.rank_order import ranks_of
 from sar_agent.routing.engine import Options
 from sar_agent.routing.keys.key import subtree_bound
-from sar_agent.routing.path_routes import PathRoutes
 from sar_agent.routing.routes import Routes
 from sar_agent.util.text_files import write_text
+from sar_lab.fluid.path_routes import PathRoutes
 
 PAIRS_AT_A_TIME = 1 << 20
 
@@ -49,9 +49,8 @@ class BySource(ABC):
 
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """A table for each root; raises `Unserved`, too, where `options.lmc` gives too few."""
-        began = time.perf_counter()
         routes = self.paths(fabric, mix, options).as_tables(options.lmc)
-        return Routes(self.name, fabric.digest, routes.egress, seconds=time.perf_counter() - began)
+        return Routes(self.name, fabric.digest, routes.egress)
 
     def describe(self, fabric: Fabric, mix: JobMix, options: Options) -> tuple[dict[str, Any], str]:
         """The load of the jobs' all-to-alls, and the contention of `options.pattern`."""

@@ -18,7 +18,7 @@ from sar_agent.fabric.xgft_view import recognise_xgft
 from sar_agent.jobs import JobMix
 from sar_agent.routing.engine import Options
 from sar_agent.routing.keys.digits import flow_digits
-from sar_agent.routing.path_routes import PathRoutes
+from sar_lab.fluid.path_routes import PathRoutes
 from sar_lab.research.engines.by_source import BySource, phases
 
 

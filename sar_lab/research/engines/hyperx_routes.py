@@ -15,8 +15,6 @@ small ones a LID with a shortest path (`lid_offset`). Each table balances routes
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from sar_agent.errors import Unserved
@@ -42,7 +40,6 @@ class Dor:
 
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """Raises `Unserved` where the fabric is no HyperX with a live cable for every pair."""
-        began = time.perf_counter()
         view = recognise_hyperx(fabric)
         first, port = _cables(fabric, view)
         order = np.lexsort((fabric.terminal_switch_port, fabric.terminal_switch))
@@ -61,7 +58,7 @@ class Dor:
             egress,
         )
         egress[: fabric.terminals][~fabric.terminal_up] = NO_ROUTE
-        return Routes(self.name, fabric.digest, egress[None], seconds=time.perf_counter() - began)
+        return Routes(self.name, fabric.digest, egress[None])
 
 
 class Parx:
@@ -74,7 +71,6 @@ class Parx:
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """Offset o is made without half o % 4. Raises `Unserved` where the fabric is no HyperX of
         two dimensions, and for an LMC below 2."""
-        began = time.perf_counter()
         if options.lmc < PARX_LMC:
             raise Unserved(f"parx has {HALVES} LIDs for each port; it needs an LMC of {PARX_LMC}")
         view = recognise_hyperx(fabric)
@@ -88,14 +84,13 @@ class Parx:
         for inside in half_of(view):
             cut = inside[fabric.channel_source] & inside[fabric.channel_target]
             rest = fabric.with_links_down(np.flatnonzero(cut))
-            tables.append(grow_trees(rest, mix, *order)[0])
+            tables.append(grow_trees(rest, mix, *order))
         egress = np.stack(tables * ((1 << options.lmc) // HALVES))
         return Routes(
             self.name,
             fabric.digest,
             egress,
             jobs_digest=mix.digest(fabric),
-            seconds=time.perf_counter() - began,
         )
 
 

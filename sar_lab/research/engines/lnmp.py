@@ -28,8 +28,6 @@ over light channels. The random order is the same in every run.
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from sar_agent.errors import Unserved
@@ -60,7 +58,6 @@ class Lnmp:
 
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """Raises `Unserved` for an LMC of 0, a larger diameter, and networks that are too large."""
-        began = time.perf_counter()
         if options.lmc < 1:
             raise Unserved(
                 "lnmp has a layer of paths for each LID of a port; it needs an LMC of 1 or more"
@@ -79,7 +76,7 @@ class Lnmp:
             raise Unserved(
                 f"{fabric.name} is too large for lnmp, which would try {looks:.0e} paths"
             )
-        egress, _ = grow_trees(fabric, JobMix(()), *dfsssp_order(fabric))
+        egress = grow_trees(fabric, JobMix(()), *dfsssp_order(fabric))
         layers = [egress]
         weight = np.zeros(max(1, fabric.channels))
         longer = np.zeros((fabric.terminals, fabric.switches), np.uint8)
@@ -115,9 +112,7 @@ class Lnmp:
                 weight,
                 table,
             )
-        return Routes(
-            self.name, fabric.digest, np.stack(layers), seconds=time.perf_counter() - began
-        )
+        return Routes(self.name, fabric.digest, np.stack(layers))
 
 
 @kernel

@@ -22,7 +22,7 @@ from sar_agent.fabric.xgft_view import XgftView, recognise_xgft
 from sar_agent.jobs import JobMix
 from sar_agent.routing.dmodk import DModK, modulo_labels
 from sar_agent.routing.engine import Options
-from sar_agent.routing.path_routes import ParentChoice, PathRoutes
+from sar_lab.fluid.path_routes import ParentChoice, PathRoutes
 from sar_lab.research.engines.by_source import BySource
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_agent.routing.path_routes import PathRoutes
+from sar_lab.fluid.path_routes import PathRoutes
 from sar_lab.research.papers.claims import value
 from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable

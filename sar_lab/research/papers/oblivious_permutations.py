@@ -18,7 +18,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.fabric.xgft_view import recognise_xgft
-from sar_agent.routing.path_routes import PathRoutes
+from sar_lab.fluid.path_routes import PathRoutes
 from sar_lab.research.papers.claims import value
 from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable

@@ -18,7 +18,6 @@ roots, and its links have hosts of both partitions.
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -48,7 +47,6 @@ class PFTreeAsPrinted:
 
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """Raises `Unserved` where the fabric is no fat tree, lacks links, or has no partitions."""
-        began = time.perf_counter()
         if options.partitions is None:
             raise Unserved(f"{self.name} needs partitions")
         higher = tree_order(fabric, graph_of(fabric)).higher
@@ -65,7 +63,7 @@ class PFTreeAsPrinted:
         # own LIDs, as Up*/Down*.
         rest = load_engine("updn").route(fabric, JobMix(()), options).egress[0]
         egress[egress == NO_ROUTE] = rest[egress == NO_ROUTE]
-        return Routes(self.name, fabric.digest, egress[None], seconds=time.perf_counter() - began)
+        return Routes(self.name, fabric.digest, egress[None])
 
 
 class PFTreeFirstMarked(PFTreeAsPrinted):

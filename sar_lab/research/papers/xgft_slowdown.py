@@ -20,10 +20,10 @@ from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.fabric.xgft_view import XgftView, recognise_xgft
 from sar_agent.routing.engine import Engine, is_source_routed, load_engine
 from sar_agent.routing.keys.digits import flow_digits
-from sar_agent.routing.path_routes import ParentChoice, PathRoutes
 from sar_lab.fluid.flow_links import FlowLinks
 from sar_lab.fluid.flow_paths import routed_links
 from sar_lab.fluid.flow_steps import Flows
+from sar_lab.fluid.path_routes import ParentChoice, PathRoutes
 from sar_lab.research.packets import PacketModel, packet_times
 from sar_lab.research.trace import Program, ProgramPhase, ProgramTrace
 from sar_lab.research.trace.parse import read_trace

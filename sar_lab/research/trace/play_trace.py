@@ -12,12 +12,12 @@ from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, U8
 from sar_agent.routing.lid_offsets import KeyRows
-from sar_agent.routing.path_routes import PathRoutes
 from sar_agent.routing.routes import Routes
 from sar_lab.fluid.flow_events import WAITS, FlowProgress, advance, progress_of
 from sar_lab.fluid.flow_links import F64, FlowLinks
 from sar_lab.fluid.flow_paths import reroute, routed_links
 from sar_lab.fluid.flow_steps import Flows
+from sar_lab.fluid.path_routes import PathRoutes
 from sar_lab.research.trace.adaptive import AdaptiveRouting, play_adaptive
 from sar_lab.research.trace.program_trace import Program, ProgramTrace
 from sar_lab.research.trace.rank_placement import Placement

@@ -11,15 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sar_agent.errors import Unserved
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, I64, U8
 from sar_agent.fabric.xgft_view import XgftView
+from sar_agent.jobs import JobMix
+from sar_agent.routing import Options, is_source_routed
 from sar_agent.routing.dmodk import digit_tables
+from sar_agent.routing.engine import SourceRouted
+from sar_agent.routing.keys.key import digit_channels
+from sar_agent.routing.keys.key_tree import KeyTree
 from sar_agent.routing.routes import Routes
 
 ParentChoice = Callable[[I32, I32], U8]
@@ -44,30 +49,8 @@ class PathRoutes:
 
     def channels(self, source: I32, destination: I32) -> I32:
         """int32[N, 2 (h - 1)]: the channels between switches in the order of travel, then -1."""
-        view, fabric = self.view, self.fabric
-        height, pairs = view.height, len(source)
-        digits = self.choose(source, destination)
-        channels = np.full((pairs, 2 * (height - 1)), -1, np.int32)
-        length = np.zeros(pairs, np.int64)
-        start = fabric.terminal_switch[source]
-        at = start.astype(np.int64)
-        goal = fabric.terminal_switch[destination]
-
-        def go(flow: NDArray[np.intp], port: U8) -> None:
-            channel = fabric.channel_by_port[at[flow], port]
-            channels[flow, length[flow]] = channel
-            length[flow] += 1
-            at[flow] = fabric.channel_target[channel]
-
-        top = np.ones(pairs, np.int64)
-        for level in range(1, height):
-            who = np.flatnonzero(view.inside[level, start] != view.inside[level, goal])
-            go(who, view.up[at[who], digits[who, level - 1]])
-            top[who] = level + 1
-        for level in range(height, 1, -1):
-            who = np.flatnonzero(top >= level)
-            go(who, view.down[at[who], view.digit[destination[who], level - 1]])
-        return channels
+        tree, digits = KeyTree(self.fabric, self.view), self.choose(source, destination)
+        return digit_channels(tree, source, destination, digits)
 
     def as_tables(self, lmc: int) -> Routes:
         """Tables with one LID offset for each root; offset o leads over NCA o. Raises `Unserved`
@@ -102,3 +85,17 @@ def _nca_tables(fabric: Fabric, view: XgftView) -> U8:
         choice = np.tile(np.array(digits, np.uint8), (fabric.terminals, 1))
         tables.append(digit_tables(fabric, view, choice))
     return np.stack(tables)
+
+
+class PathEngine(SourceRouted, Protocol):
+    """A source-routed engine that computes its routes without tables."""
+
+    name: str
+
+    def paths(self, fabric: Fabric, mix: JobMix, options: Options) -> PathRoutes:
+        """The routes, whatever LMC the fabric has. Raises `Unserved`."""
+
+
+def has_paths(engine: Any) -> TypeGuard[PathEngine]:
+    """Whether the engine is source-routed, and so can compute its routes without tables."""
+    return is_source_routed(engine)
