@@ -32,8 +32,6 @@ from sar_agent.slurm.conf_lists import write_list
 
 MOST_CHANGES_TRIED = 600
 """Changes that are tried from each start."""
-MOST_HOSTS = 4096
-"""Of a job: a try takes time by the square of it."""
 TREE_RULE = "Slurm's tree rule"
 JOBS_SHOWN = 3
 
