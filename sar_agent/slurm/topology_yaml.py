@@ -15,7 +15,13 @@ from typing import Any, NoReturn
 
 from sar_agent.errors import InputError
 from sar_agent.slurm.conf_lists import read_list
-from sar_agent.slurm.topology import SlurmSwitch, SlurmTopology, topology_of, topology_text
+from sar_agent.slurm.topology import (
+    SlurmSwitch,
+    SlurmTopology,
+    SwitchLines,
+    topology_of,
+    topology_text,
+)
 
 KINDS = ("tree", "block", "flat", "ring", "torus3d")
 _REMEDY = "a tree is `- topology: NAME` with `tree: {switches: [{switch: …, nodes: …}, …]}`"
@@ -45,8 +51,7 @@ def read_topology_yaml(
         what = str(error).partition("\n")[0]
         raise InputError(f"is not YAML: {what}", file=file) from error
     reading = _Reading(file)
-    switches, problems = reading.switches(reading.tree(root, tree))
-    return topology_of(switches, problems, [file], strict=strict)
+    return topology_of(reading.switches(reading.tree(root, tree)), [file], strict=strict)
 
 
 class _Reading:
@@ -86,11 +91,9 @@ class _Reading:
             )
         return next((keys for default, keys in trees if default), trees[0][1])["tree"]
 
-    def switches(self, tree: Any) -> tuple[dict[str, SlurmSwitch], list[InputError]]:
-        """(switches by name, problems: entries that are no switch, switches named twice, or with
-        both nodes and children). Raises the first problem where there is no switch."""
-        switches: dict[str, SlurmSwitch] = {}
-        problems: list[InputError] = []
+    def switches(self, tree: Any) -> SwitchLines:
+        """The switches of a tree; entries that are no switch are problems."""
+        read = SwitchLines()
         for node in self.items(self.keys(tree).get("switches"), "`switches:` of the tree"):
             try:
                 keys = self.keys(node)
@@ -99,19 +102,10 @@ class _Reading:
                 name, line = self.text(keys["switch"]), node.start_mark.line + 1
                 nodes, children = (self.hosts(keys.get(key)) for key in ("nodes", "children"))
             except InputError as error:
-                problems.append(error)
+                read.problems.append(error)
                 continue
-            if nodes and children:
-                what = f"switch {name} has both nodes and children"
-                problems.append(InputError(what, file=self.file, line=line))
-            if known := switches.get(name):
-                what = f"switch {name} is named twice, first at {self.file}:{known.line}"
-                problems.append(InputError(what, file=self.file, line=line))
-                nodes, children = known.nodes + nodes, known.children + children
-            switches[name] = SlurmSwitch(name, nodes, children, self.file, line)
-        if problems and not switches:
-            raise problems[0]
-        return switches, problems
+            read.add(SlurmSwitch(name, nodes, children, self.file, line), "nodes and children")
+        return read
 
     def hosts(self, node: Any) -> tuple[str, ...]:
         """The names of a host list; empty where the key is missing."""

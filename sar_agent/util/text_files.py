@@ -73,13 +73,6 @@ def _bounded(file: IO[bytes] | gzip.GzipFile, path: Path) -> bytes:
     return bytes(data)
 
 
-def source_text(source: str | Path, name: str) -> tuple[str, str]:
-    """(text, name for messages) of a file, or of a string that contains line ends."""
-    if isinstance(source, str) and "\n" in source:
-        return normal_lines(source), name
-    return read_text(Path(source)), str(source)
-
-
 def first_readable(
     folder: Path, names: Sequence[str], read: Callable[[Path], _T]
 ) -> tuple[_T, list[str]] | None:
