@@ -156,11 +156,13 @@ def _write_and_rename(path: Path, data: bytes, mode: int | None) -> None:
 
 @contextmanager
 def disk_errors(what: str, file: Path, remedy: str = "") -> Iterator[None]:
-    """Raises an `OSError` of its body as an `InputError` that says `what` of the file."""
+    """Raises an `OSError` of its body, and the `ValueError` for a name with a NUL, as an
+    `InputError` that says `what` of the file."""
     try:
         yield
-    except OSError as error:
-        raise InputError(f"{what} ({error.strerror})", file=file, remedy=remedy) from error
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"{what} ({why})", file=file, remedy=remedy) from error
 
 
 def normal_lines(text: str) -> str:
