@@ -67,7 +67,7 @@ class SlurmTopology:
     """The content of a topology.conf or topology.yaml.
 
     `switches` are by name, in the order of the file. `leaves_of` maps a node to the names of its
-    leaf switches (one, in a file without problems). `problems` are those that a strict reading
+    leaf switches (one, in a file without problems). `problems` are what slurmctld
     would refuse, one sentence each. `files` are the file and all its includes, for a watcher.
     `refusals` are what only some versions of Slurm take.
     """
@@ -112,17 +112,13 @@ class SwitchLines:
 
 
 def topology_of(
-    read: SwitchLines, files: Iterable[Path], refusals: Iterable[Refusal] = (), *, strict: bool
+    read: SwitchLines, files: Iterable[Path], refusals: Iterable[Refusal] = ()
 ) -> SlurmTopology:
-    """The switches with the map from nodes to leaves. Raises the first problem where there is no
-    switch, and with `strict` also that of a switch or between switches: a node on two leaves, an
-    unknown child, a cycle."""
+    """The switches with the map from nodes to leaves, and all problems: those between switches are
+    a node on two leaves, an unknown child, a cycle. Raises the first where there is no switch."""
     switches = read.switches
     if read.problems and not switches:
         raise read.problems[0]
-    all_problems = [*read.problems, *_problems(switches)]
-    if strict and all_problems:
-        raise all_problems[0]
     leaves_of: dict[str, frozenset[str]] = {}
     for switch in switches.values():
         here = frozenset((switch.name,))
@@ -131,7 +127,7 @@ def topology_of(
     return SlurmTopology(
         MappingProxyType(dict(switches)),
         MappingProxyType(leaves_of),
-        tuple(map(str, all_problems)),
+        tuple(map(str, [*read.problems, *_problems(switches)])),
         tuple(dict.fromkeys(files)),
         (*refusals, *_long_names(switches)),
     )

@@ -37,18 +37,17 @@ _KEYS = {"switchname", "nodes", "switches", "linkspeed"}
 _REMEDY = "a tree has lines `SwitchName=… Nodes=…` or `SwitchName=… Switches=…`"
 
 
-def read_topology_conf(path: str | Path, *, strict: bool = True) -> SlurmTopology:
+def read_topology_conf(path: str | Path) -> SlurmTopology:
     """Read a topology.conf and its includes.
 
     Raises InputError with file and line for what cannot be read at all: a missing file, an include
-    cycle, a file in which no line is a switch. With `strict` the first line that slurmctld refuses
-    is an error, too: one that is not a setting, a broken host list, a switch named twice or with
+    cycle, a file in which no line is a switch. What slurmctld refuses is listed in `problems`, and
+    the rest is read: a line that is not a setting, a broken host list, a switch named twice or with
     both nodes and switches, a node on two leaves, an unknown child, a cycle in `Switches=`.
-    Otherwise these are listed in `problems`, and the rest is read.
     """
     reading = _Reading()
     reading.file(Path(path), ())
-    return topology_of(reading, reading.files, reading.refusals, strict=strict)
+    return topology_of(reading, reading.files, reading.refusals)
 
 
 @dataclass

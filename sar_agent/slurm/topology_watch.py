@@ -32,13 +32,10 @@ class TopologyWatcher(FileSystemEventHandler):
     from your own thread. Use it as a context manager, or call `start` and `stop`.
     """
 
-    def __init__(
-        self, path: str | Path, *, strict: bool = False, on_event: Callable[[], None] = lambda: None
-    ) -> None:
+    def __init__(self, path: str | Path, *, on_event: Callable[[], None] = lambda: None) -> None:
         self.path = Path(path).absolute()
         self.topology: SlurmTopology | None = None
         self.problem = ""
-        self._strict = strict
         self._on_event = on_event
         # Slurm uses a topology.yaml as soon as it exists.
         self._given = tuple({self.path, self.path.with_name("topology.yaml")})
@@ -59,7 +56,7 @@ class TopologyWatcher(FileSystemEventHandler):
         self._seen = _fingerprint(self._files)  # before reading, so that a later write differs
         before = self.topology
         try:
-            topology = read_topology(topology_in_use(self.path), strict=self._strict)
+            topology = read_topology(topology_in_use(self.path))
         except InputError as error:
             self.problem = str(error)
             # The broken file may be a new include: watch it, too, or its repair is missed.

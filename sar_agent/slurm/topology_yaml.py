@@ -27,13 +27,10 @@ KINDS = ("tree", "block", "flat", "ring", "torus3d")
 _REMEDY = "a tree is `- topology: NAME` with `tree: {switches: [{switch: …, nodes: …}, …]}`"
 
 
-def read_topology_yaml(
-    path: str | Path, *, strict: bool = True, tree: str | None = None
-) -> SlurmTopology:
+def read_topology_yaml(path: str | Path, *, tree: str | None = None) -> SlurmTopology:
     """Read a topology.yaml; `tree` is the name of one of its topologies.
 
-    Raises `InputError` with file and line for a file that cannot be parsed or has no tree; `strict`
-    as for `read_topology_conf`.
+    Raises `InputError` with file and line for a file that cannot be parsed or has no tree.
     """
     import yaml  # loading it takes a tenth of a second, and most sites do not need it
 
@@ -51,7 +48,7 @@ def read_topology_yaml(
         what = str(error).partition("\n")[0]
         raise InputError(f"is not YAML: {what}", file=file) from error
     reading = _Reading(file)
-    return topology_of(reading.switches(reading.tree(root, tree)), [file], strict=strict)
+    return topology_of(reading.switches(reading.tree(root, tree)), [file])
 
 
 class _Reading:
