@@ -29,7 +29,7 @@ class TopologyWatcher(FileSystemEventHandler):
     `topology` is None until a reading succeeded. `problem` says what is wrong with the present
     file, "" if nothing is; a broken new file leaves `topology` as it was. `on_event()` is called
     from another thread when the files may have changed: set an event there, and call `changed()`
-    from your own thread. Use it as a context manager, or call `start` and `stop`.
+    from your own thread. Events come between `start` and `stop`.
     """
 
     def __init__(self, path: str | Path, *, on_event: Callable[[], None] = lambda: None) -> None:
@@ -81,13 +81,6 @@ class TopologyWatcher(FileSystemEventHandler):
         if self._observer.is_alive():
             self._observer.stop()
             self._observer.join()
-
-    def __enter__(self) -> TopologyWatcher:
-        self.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.stop()
 
     def on_any_event(self, event: FileSystemEvent) -> None:
         """Called by watchdog, in its thread."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,14 @@ class Watched:
         self.event = threading.Event()
         self.watcher = TopologyWatcher(path, on_event=self.event.set)
 
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        self.watcher.start()
+        try:
+            yield
+        finally:
+            self.watcher.stop()
+
     def sees(self, host: str) -> bool:
         """Whether an event came, and asked after it, the watcher knows `host`."""
         while self.event.wait(10):
@@ -43,7 +53,7 @@ class Watched:
 @pytest.fixture
 def watched(path):
     one = Watched(path)
-    with one.watcher:
+    with one.running():
         yield one
 
 
@@ -85,7 +95,7 @@ def test_a_flipped_link(tmp_path, depth):
     link.parent.mkdir()
     link.symlink_to(Path("..") / "v1" / name)
     one = Watched(link if depth == "file" else link / "topology.conf")
-    with one.watcher:
+    with one.running():
         fresh = link.with_name("fresh")
         fresh.symlink_to(Path("..") / "v2" / name)
         fresh.rename(link)
