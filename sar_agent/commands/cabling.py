@@ -15,13 +15,7 @@ from sar_agent.commands.dump_inputs import (
     read_dumps,
 )
 from sar_agent.commands.host_options import with_host_options
-from sar_agent.commands.inputs import (
-    FabricOption,
-    JsonOption,
-    print_answer,
-    print_json,
-    read_fabric,
-)
+from sar_agent.commands.inputs import FabricOption, JsonOption, print_answer, read_fabric
 
 SHOWN_FINDINGS, SHOWN_LINKS = 20, 10
 
@@ -47,10 +41,8 @@ def cables(
     dumps = read_dumps(fabric, jobs, routes, engine, counters)
     changes = cable_changes(read_fabric(before), dumps.fabric) if before else None
     report = cable_report(dumps, changes)
-    if as_json:
-        print_json(report.json())
-        return
-    typer.echo(report.words(len(report.findings) + len(changes or ()) if every else SHOWN_FINDINGS))
+    shown = len(report.findings) + len(changes or ()) if every else SHOWN_FINDINGS
+    print_answer(report.json(), report.words(shown), as_json=as_json)
     note_assumed(dumps)
 
 
@@ -91,11 +83,9 @@ def link(
     places = find_places(dumps.fabric, named or []).cables_of(dumps.fabric)
     found = links(dumps, Places(channels=tuple(links_of_job(dumps, job))) if job else places)
     found = tuple(sorted(found, key=lambda each: -max(way.load or 0 for way in each.directions)))
-    if as_json:
-        print_json({"links": [each.json() for each in found], "assumed": dumps.assumed})
-        return
-    shown = found if every else found[:SHOWN_LINKS]
-    typer.echo("\n".join(each.words() for each in shown))
-    if len(found) > len(shown):
-        typer.echo(f"and {len(found) - len(shown)} more cables (--all)")
+    lines = [each.words() for each in (found if every else found[:SHOWN_LINKS])]
+    if len(found) > len(lines):
+        lines.append(f"and {len(found) - len(lines)} more cables (--all)")
+    answer = {"links": [each.json() for each in found], "assumed": dumps.assumed}
+    print_answer(answer, "\n".join(lines), as_json=as_json)
     note_assumed(dumps)
