@@ -15,7 +15,12 @@ from sar_agent.commands.dump_inputs import (
     read_dumps,
 )
 from sar_agent.commands.host_options import with_host_options
-from sar_agent.commands.inputs import FabricOption, JsonOption, print_answer, read_fabric
+from sar_agent.commands.inputs import (
+    FabricOption,
+    JsonOption,
+    print_answer,
+    read_fabric,
+)
 
 SHOWN_FINDINGS, SHOWN_LINKS = 20, 10
 
