@@ -46,6 +46,11 @@ class ConfigEntry:
     description: str
 
     @property
+    def sentence(self) -> str:
+        """The description as a sentence of its own."""
+        return f"{self.description[0].upper()}{self.description[1:]}."
+
+    @property
     def default(self) -> str:
         """The default in one line."""
         return " ".join(self.toml.split())
@@ -99,7 +104,7 @@ def example_config() -> str:
         lines = [*_comment(" ".join((model.__doc__ or "").split())), f"[{section}]"]
         for entry in entries:
             if entry.section == section:
-                lines += _comment(f"{entry.description[0].upper()}{entry.description[1:]}.")
+                lines += _comment(entry.sentence)
                 lines.append(f"{entry.key} = {entry.toml}")
         sections.append("\n".join(lines) + "\n")
     return "\n".join([HEAD, *sections])

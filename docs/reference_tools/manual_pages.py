@@ -14,6 +14,7 @@ from itertools import groupby
 from pathlib import Path
 
 from docs.reference_tools.command_entries import (
+    EXIT_CODES,
     PROGRAMS,
     CommandEntry,
     CommandOption,
@@ -85,9 +86,7 @@ def commands_manual(program: str) -> str:
                 lines += [".TP", _names(option), _roff(option.help or "Required.")]
     lines += [
         ".SH EXIT STATUS",
-        ".TP\n0\nDone.",
-        ".TP\n1\nA check failed, or another program did not answer.",
-        ".TP\n2\nBad input.",
+        *(f".TP\n{code}\n{_roff(meaning)}" for code, meaning in EXIT_CODES.items()),
         ".SH FILES",
         f".TP\n.I {_roff(str(DEFAULT_PATH))}\nThe settings; see sar\\-agent.toml(5).",
         ".TP\n.I /var/lib/sar\\-agent\nState, history, kept generations.",
@@ -114,8 +113,8 @@ def settings_manual() -> str:
     for section, entries in groupby(config_entries(), lambda entry: entry.section):
         lines += [f".SH [{section}]", _roff(" ".join((meanings[section].__doc__ or "").split()))]
         for entry in entries:
-            text = f"{entry.description[0].upper()}{entry.description[1:]}."
-            lines += [".TP", f"\\fB{_roff(entry.key)}\\fR = {_roff(entry.default)}", _roff(text)]
+            key = f"\\fB{_roff(entry.key)}\\fR = {_roff(entry.default)}"
+            lines += [".TP", key, _roff(entry.sentence)]
     lines += [".SH SEE ALSO", ".BR sar\\-agent (1)"]
     return "\n".join(lines) + "\n"
 

@@ -89,7 +89,7 @@ def anonymize(
     network = load_given(fabric)
     records = read_jobs_file(jobs) if jobs else ()
     tables = read_routes(routes, network) if routes else None
-    tree = read_topology(topology_in_use(topology), strict=False) if topology else None
+    tree = read_topology(topology_in_use(topology)) if topology else None
     # All input was read: from here on files are written.
     copy = anonymous_fabric(network, names)
     out.mkdir(parents=True, exist_ok=True)

@@ -20,7 +20,6 @@ from sar_agent.commands.inputs import (
     JsonOption,
     present,
     print_answer,
-    print_json,
     read_fabric,
 )
 
@@ -52,10 +51,8 @@ def cables(
     dumps = read_dumps(fabric, jobs, routes, engine, counters)
     changes = cable_changes(read_fabric(before), dumps.fabric) if before else None
     report = cable_report(dumps, changes)
-    if as_json:
-        print_json(report.json())
-        return
-    typer.echo(report.words(len(report.findings) + len(changes or ()) if every else SHOWN_FINDINGS))
+    shown = len(report.findings) + len(changes or ()) if every else SHOWN_FINDINGS
+    print_answer(report.json(), report.words(shown), as_json=as_json)
     note_assumed(dumps)
 
 
@@ -96,11 +93,9 @@ def link(
     places = find_places(dumps.fabric, named or []).cables_of(dumps.fabric)
     found = links(dumps, Places(channels=tuple(links_of_job(dumps, job))) if job else places)
     found = tuple(sorted(found, key=lambda each: -max(way.load or 0 for way in each.directions)))
-    if as_json:
-        print_json({"links": [each.json() for each in found], "assumed": dumps.assumed})
-        return
-    shown = found if every else found[:SHOWN_LINKS]
-    typer.echo("\n".join(each.words() for each in shown))
-    if len(found) > len(shown):
-        typer.echo(f"and {len(found) - len(shown)} more cables (--all)")
+    lines = [each.words() for each in (found if every else found[:SHOWN_LINKS])]
+    if len(found) > len(lines):
+        lines.append(f"and {len(found) - len(lines)} more cables (--all)")
+    answer = {"links": [each.json() for each in found], "assumed": dumps.assumed}
+    print_answer(answer, "\n".join(lines), as_json=as_json)
     note_assumed(dumps)

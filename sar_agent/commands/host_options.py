@@ -10,7 +10,7 @@ import inspect
 import re
 from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class HostOptions:
     """What a user chose; None means the default, or what `config` says."""
 
-    hca: Annotated[
+    job_hcas: Annotated[
         list[str] | None,
         typer.Option(
             "--hca",
@@ -65,20 +65,13 @@ class HostOptions:
     def mapper(self) -> HostMapper:
         """Maps node descriptions to hosts. Raises `SarError` for a pattern or a file that cannot be
         used."""
-        from dataclasses import replace
-
         from sar_agent.config.model import load_config
         from sar_agent.fabric.hostnames import HostMapper
 
         mapper = load_config(self.config).fabric.mapper if self.config else HostMapper()
-        chosen = {
-            "job_hcas": self.hca,
-            "host_pattern": self.host_pattern,
-            "storage_hosts": self.storage_hosts,
-            "short_names": self.short_names,
-        }
-        given: dict[str, Any] = {key: value for key, value in chosen.items() if value is not None}
-        return replace(mapper, **given)
+        chosen = {key: value for key, value in asdict(self).items() if value is not None}
+        chosen.pop("config", None)
+        return replace(mapper, **chosen)
 
 
 _HINTS = get_type_hints(HostOptions, include_extras=True)
@@ -113,16 +106,16 @@ def load_given(spec: str) -> Fabric:
 
     chosen = _CHOSEN.get()
     generated = re.match(f"({'|'.join(GENERATORS)}):", spec)
-    if generated and (chosen.hca or chosen.host_pattern):
-        option = "--hca" if chosen.hca else "--host-pattern"
+    if generated and (chosen.job_hcas or chosen.host_pattern):
+        option = "--hca" if chosen.job_hcas else "--host-pattern"
         raise InputError(
             f"{option} is for dumps", remedy="hosts of a generated fabric have one HCA"
         )
     fabric = load_fabric(spec, chosen.mapper())
-    if chosen.hca and not (fabric.terminal_kind == Kind.COMPUTE).any():
+    if chosen.job_hcas and not (fabric.terminal_kind == Kind.COMPUTE).any():
         named = next((text for text in fabric.terminal_description if " " in text), "")
         raise InputError(
-            f"no HCA matches {' or '.join(chosen.hca)}",
+            f"no HCA matches {' or '.join(chosen.job_hcas)}",
             file=spec,
             remedy=f"the first of its node descriptions is {named!r}"
             if named

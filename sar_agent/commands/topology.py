@@ -52,7 +52,7 @@ def check(
 
     network = _given(fabric)
     conf = topology_in_use(conf)
-    topology = read_topology(conf, strict=False, tree=tree)
+    topology = read_topology(conf, tree=tree)
     differences = check_topology(network, topology, _version(version))
     words = "\n".join(differences) or f"{conf} and {fabric} agree"
     print_answer({"agree": not differences, "differences": differences}, words, as_json=as_json)

@@ -12,6 +12,7 @@ import json
 import reprlib
 import tomllib
 from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -217,14 +218,7 @@ class FabricConfig(Section, frozen=True):
     @property
     def mapper(self) -> HostMapper:
         """Maps node descriptions to hosts, as configured."""
-        return HostMapper(
-            self.host_pattern,
-            tuple(self.vendor_names),
-            tuple(self.storage_hosts),
-            tuple(self.other_hosts),
-            self.short_names,
-            tuple(self.job_hcas),
-        )
+        return HostMapper(**{key.name: getattr(self, key.name) for key in fields(HostMapper)})
 
 
 class Config(Section, frozen=True):

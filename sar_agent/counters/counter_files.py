@@ -24,7 +24,7 @@ from __future__ import annotations
 import glob
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -56,19 +56,6 @@ _VALUE = re.compile(r"(\w+)(?::\.*|=)(0x[0-9a-fA-F]+|\d+)$")
 _DATE = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \S* ?([+-]\d{4})")
 _PAUSE = re.compile(r"-pm_pause_time[ =](\d{1,6})\b")
 _MOST = (1 << 64) - 1
-_NAMES = {
-    "PortXmitData": "sent",
-    "PortRcvData": "received",
-    "PortXmitWait": "waits",
-    **dict.fromkeys(("XmtData", "XmtBytes"), "sent"),  # perfquery of OFED 1
-    **dict.fromkeys(("RcvData", "RcvBytes"), "received"),
-    "port_xmit_data": "sent",
-    "port_rcv_data": "received",
-    "port_xmit_wait": "waits",
-    "port_xmit_data_extended": "sent extended",
-    "port_rcv_data_extended": "received extended",
-    "port_xmit_wait_extended": "waits extended",
-}
 _COLUMNS = {
     "PortXmitData": "sent",
     "PortRcvData": "received",
@@ -77,11 +64,16 @@ _COLUMNS = {
     "PortRcvDataExtended": "received extended",
     "PortXmitWaitExt": "waits extended",
 }
-_SECTIONS = {
-    "RUN_INFO": ("Date", "Args"),
-    "PM_INFO": ("NODEGUID", "PORTNUMBER", *_COLUMNS),
-    "PM_DELTA": ("NODEGUID", "PORTNUMBER", *_COLUMNS),
-    "STAGE_PERF_INFO": ("Name", "Real"),
+_NAMES = {
+    **_COLUMNS,
+    **dict.fromkeys(("XmtData", "XmtBytes"), "sent"),  # perfquery of OFED 1
+    **dict.fromkeys(("RcvData", "RcvBytes"), "received"),
+    "port_xmit_data": "sent",
+    "port_rcv_data": "received",
+    "port_xmit_wait": "waits",
+    "port_xmit_data_extended": "sent extended",
+    "port_rcv_data_extended": "received extended",
+    "port_xmit_wait_extended": "waits extended",
 }
 Place = tuple[int, int, int]
 """GUID, LID, port; the one of the first two that is not known is 0."""
@@ -153,10 +145,30 @@ def read_counter_file(path: str | Path) -> PortTotals:
 def decode_counter_text(text: str, name: str, at: float) -> PortTotals:
     """The counters in a text that was written at the Unix time `at`; `name` is for messages. Lines
     that cannot be read are passed over; `PortTotals.notes` counts them. Raises `InputError`."""
-    if SEEN.search(text):
-        sections = read_sections(text, _SECTIONS)
-        return values_of_section(sections, "PM_INFO").totals(name, date_of(sections) or at)
-    return values_of_lines(text).totals(name, at)
+    values, at = values_of_text(text, at)
+    return values.totals(name, at)
+
+
+def values_of_text(
+    text: str,
+    at: float,
+    names: Mapping[str, str] = _NAMES,
+    columns: Mapping[str, str] = _COLUMNS,
+) -> tuple[PortValues, float]:
+    """The counters that `names` (of perfquery and `ibdiagnet2.pm`) or `columns` (of a db_csv) lead
+    to, and the Unix time at which they were read: `at`, unless the text says it."""
+    if not SEEN.search(text):
+        return values_of_lines(text, names), at
+    sections = _sections(text, columns, "PM_INFO")
+    return _values_of_section(sections, "PM_INFO", columns), _date_of(sections) or at
+
+
+def _sections(text: str, columns: Mapping[str, str], *counters: str) -> Sections:
+    """The sections with these counters, and those that say when and how they were read."""
+    wanted = dict.fromkeys(counters, ("NODEGUID", "PORTNUMBER", *columns))
+    return read_sections(
+        text, wanted | {"RUN_INFO": ("Date", "Args"), "STAGE_PERF_INFO": ("Name", "Real")}
+    )
 
 
 def read_growth(path: str | Path, seconds: float | None = None) -> PortReadings | None:
@@ -164,8 +176,9 @@ def read_growth(path: str | Path, seconds: float | None = None) -> PortReadings 
     where it has none. `seconds`: its length; None takes it from the file. Raises `InputError`."""
     path = Path(path)
     path = path / FOLDER_FILES[0] if path.is_dir() else path
-    name, sections = str(path), read_sections(read_text(path), _SECTIONS)
-    before, growth = (values_of_section(sections, section) for section in ("PM_INFO", "PM_DELTA"))
+    name, parts = str(path), ("PM_INFO", "PM_DELTA")
+    sections = _sections(read_text(path), _COLUMNS, *parts)
+    before, growth = (_values_of_section(sections, part, _COLUMNS) for part in parts)
     if not growth.values:
         return None
     after = PortValues(bad=growth.bad)
@@ -190,7 +203,7 @@ def read_window(files: Sequence[str | Path], seconds: float | None = None) -> Po
     return difference(before, after, float(after.at.max()))
 
 
-def values_of_lines(text: str, names: Mapping[str, str] = _NAMES) -> PortValues:
+def values_of_lines(text: str, names: Mapping[str, str]) -> PortValues:
     """What perfquery and `ibdiagnet2.pm` say of the counters that `names` has: theirs to ours."""
     ports, here, extended = PortValues(), None, ""  # type: PortValues, dict[str, int] | None, str
     for number, line in enumerate(text.splitlines(), 1):
@@ -214,18 +227,16 @@ def values_of_lines(text: str, names: Mapping[str, str] = _NAMES) -> PortValues:
     return ports
 
 
-def values_of_section(
-    sections: Sections, name: str, keys: Iterable[str] = _COLUMNS.values()
-) -> PortValues:
-    """What PM_INFO or PM_DELTA say, in columns of these names of ours; values that a device did not
-    give are left out."""
+def _values_of_section(sections: Sections, name: str, columns: Mapping[str, str]) -> PortValues:
+    """What PM_INFO or PM_DELTA say in these columns; values that a device did not give are left
+    out."""
     ports = PortValues()
 
     def add(row: Row) -> None:
         guid, port, *texts = row.values
         counts = {
             key: number_of(text, _MOST)
-            for key, text in zip(keys, texts, strict=True)
+            for key, text in zip(columns.values(), texts, strict=True)
             if known(text)
         }
         here = ports.at((guid_of(guid), 0, number_of(port, 255)))
@@ -237,7 +248,7 @@ def values_of_section(
     return ports
 
 
-def date_of(sections: Sections) -> float | None:
+def _date_of(sections: Sections) -> float | None:
     """The Unix time at which ibdiagnet began, `2025-03-31 23:43:18 UTC +0000`."""
     for row in sections.rows["RUN_INFO"]:
         if match := _DATE.search(row.values[0]):

@@ -13,18 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sar_agent.counters.counter_files import (
-    FOLDER_FILES,
-    REMEDY,
-    Place,
-    date_of,
-    values_of_lines,
-    values_of_section,
-)
+from sar_agent.counters.counter_files import FOLDER_FILES, REMEDY, Place, values_of_text
 from sar_agent.counters.readings import MOST_PORTS
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.csv_sections import SEEN, read_sections
 from sar_agent.util.text_files import first_readable, passed_over, read_text
 
 ERRORS = {
@@ -37,10 +29,7 @@ ERRORS = {
 """Our name, the worst first, to perfquery's (also db_csv's), to that of `ibdiagnet2.pm` and to
 that of perfquery in OFED 1."""
 _NAMES = {theirs: ours for ours, names in ERRORS.items() for theirs in names}
-_SECTIONS = {
-    "RUN_INFO": ("Date", "Args"),
-    "PM_INFO": ("NODEGUID", "PORTNUMBER", *(names[0] for names in ERRORS.values())),
-}
+_COLUMNS = {names[0]: ours for ours, names in ERRORS.items()}
 
 
 @dataclass(frozen=True)
@@ -85,13 +74,7 @@ def read_port_errors(path: str | Path) -> PortErrors:
     path = Path(path)
     if path.is_dir() and (found := first_readable(path, FOLDER_FILES, read_port_errors)):
         return found[0]
-    text, time = read_text(path), path.stat().st_mtime
-    if SEEN.search(text):
-        sections = read_sections(text, _SECTIONS)
-        ports = values_of_section(sections, "PM_INFO", ERRORS)
-        time = date_of(sections) or time
-    else:
-        ports = values_of_lines(text, _NAMES)
+    ports, time = values_of_text(read_text(path), path.stat().st_mtime, _NAMES, _COLUMNS)
     if not 0 < len(ports.values) <= MOST_PORTS:
         raise InputError("names no port", file=path, remedy=REMEDY)
     above_0 = {p: {n: c for n, c in counts.items() if c} for p, counts in ports.values.items()}

@@ -38,17 +38,16 @@ class SeriesNames:
     bytes_each: int
 
 
+def _of_both(counter: str) -> tuple[str, ...]:
+    """infiniband_exporter's series of switches and of HCAs."""
+    return tuple(f"infiniband_{node}_port_{counter}_total" for node in ("switch", "hca"))
+
+
 SERIES: dict[Series, SeriesNames] = {
     "infiniband_exporter": SeriesNames(
-        (
-            "infiniband_switch_port_transmit_data_bytes_total",
-            "infiniband_hca_port_transmit_data_bytes_total",
-        ),
-        (
-            "infiniband_switch_port_receive_data_bytes_total",
-            "infiniband_hca_port_receive_data_bytes_total",
-        ),
-        ("infiniband_switch_port_transmit_wait_total", "infiniband_hca_port_transmit_wait_total"),
+        _of_both("transmit_data_bytes"),
+        _of_both("receive_data_bytes"),
+        _of_both("transmit_wait"),
         "guid",
         "port",
         1,

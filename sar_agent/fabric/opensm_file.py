@@ -25,6 +25,7 @@ from sar_agent.fabric.cabling import MAX_LID
 from sar_agent.fabric.hostnames import HostMapper, name_port
 from sar_agent.fabric.model import I64, Bool, Fabric
 from sar_agent.fabric.rates import LANE_RATE, UNREAD
+from sar_agent.util.text_files import disk_errors
 
 AGAIN = "ask the plugin again"
 MOST_BYTES = 1 << 28
@@ -88,13 +89,10 @@ def read_opensm_fabric(path: str | Path, mapper: HostMapper | None = None) -> Op
 def read_plugin_file(path: Path, most: int, what: str) -> bytes:
     """A file that the plugin wrote. Raises `InputError` where it is missing or unreadable, or has
     more than `most` bytes, which is too large for `what`."""
-    try:
+    with disk_errors("cannot be read", path, AGAIN):
         if path.stat().st_size > most:
             raise InputError(f"is too large for {what}", file=path, remedy=AGAIN)
         return path.read_bytes()
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else str(error)
-        raise InputError(f"cannot be read ({why})", file=path, remedy=AGAIN) from error
 
 
 def decode_opensm_fabric(

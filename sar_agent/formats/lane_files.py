@@ -10,6 +10,7 @@ same for every level. Lanes that depend on both (torus-2QoS) are refused.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
@@ -68,12 +69,7 @@ def _levels(routes: Routes, fabric: Fabric, path: Path) -> U8 | None:
     level = np.zeros(routes.egress.shape, np.uint8)
     known = np.zeros(routes.egress.shape, np.bool_)
     turns: dict[tuple[int, int], int] = {}
-    for number, line in enumerate(read_text(path).splitlines(), start=1):
-        if not line.strip():
-            continue
-        if not (match := _PATH.match(line.strip())):
-            what = f"{line[:60]!r} is not `guid lid level`"
-            _refuse(what, path, number, "give psl as ibdmchk reads")
+    for number, match in _lines(path, _PATH, "`guid lid level`"):
         guid, lid, sl = (
             int(match[1], 16),
             int(match[2], 16 if match[2].startswith("0x") else 10),
@@ -107,12 +103,7 @@ def _tables(fabric: Fabric, path: Path) -> U8 | None:
     wide = int(fabric.switch_ports.max(initial=0)) + 1
     table = np.full((fabric.switches, wide, wide, LEVELS), UNSET, np.uint8)
     rows = {int(guid): s for s, guid in enumerate(fabric.switch_guid)}
-    for number, line in enumerate(read_text(path).splitlines(), start=1):
-        if not line.strip():
-            continue
-        if not (match := _LANES.match(line.strip())):
-            what = f"{line[:60]!r} is not `guid in out` and eight bytes"
-            _refuse(what, path, number, "give slvl as ibdmchk reads")
+    for number, match in _lines(path, _LANES, "`guid in out` and eight bytes"):
         s, entry, out = rows.get(int(match[1], 16)), int(match[2]), int(match[3])
         if s is None or max(entry, out) > fabric.switch_ports[s]:
             what = f"switch {match[1]} with ports {entry} and {out} is not in {fabric.name}"
@@ -140,6 +131,16 @@ def _port_pairs(fabric: Fabric, table: U8, path: Path) -> Bool:
         what = f'no lanes of switch "{fabric.switch_name[s]}" from port {entry} to port {exit_}'
         raise InputError(what, file=path, remedy=SAME_TIME)
     return pairs
+
+
+def _lines(path: Path, form: re.Pattern[str], words: str) -> Iterator[tuple[int, re.Match[str]]]:
+    """Number and parts of each line. Raises `InputError` for one of another form."""
+    for number, line in enumerate(map(str.strip, read_text(path).splitlines()), start=1):
+        if match := form.match(line):
+            yield number, match
+        elif line:
+            what = f"{line[:60]!r} is not {words}"
+            _refuse(what, path, number, f"give {path.name} as ibdmchk reads it")
 
 
 def _has_content(path: Path) -> bool:

@@ -217,13 +217,9 @@ def read_image(path: str | Path, size: int = -1) -> bytes:
 def read_generation(path: str | Path) -> int:
     """The generation in the file's header; only the header is read. Raises `InputError` where there
     is no such file or its header is broken."""
-    return generation_of(read_image(path, HEADER_SIZE), path)
-
-
-def generation_of(image: bytes, file: str | Path | None = None) -> int:
-    """The generation of `image`, which begins with the header. Raises `InputError`."""
-    _require_size(image, file)
-    _require(file, *_sound_head(image))
+    image = read_image(path, HEADER_SIZE)
+    _require_size(image, path)
+    _require(path, *_sound_head(image))
     return int(_HEADER.unpack_from(image)[4])
 
 

@@ -17,10 +17,10 @@ from sar_agent.routing.routes import Routes
 NAME = "routes.sar"
 
 
-def write_routes_folder(folder: Path, fabric: Fabric, routes: Routes, generation: int = 1) -> None:
+def write_routes_folder(folder: Path, fabric: Fabric, routes: Routes) -> None:
     """Writes the folder, which is created where it does not exist."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_routes_file(folder / NAME, routes_to_file(fabric, routes, generation))
+    write_routes_file(folder / NAME, routes_to_file(fabric, routes, generation=1))
 
 
 def routes_of_file(path: Path, fabric: Fabric) -> Routes:

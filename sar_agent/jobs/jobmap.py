@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sar_agent.errors import InputError
 from sar_agent.jobs.record import JobRecord
-from sar_agent.jobs.source import jobs_of_file, kept
+from sar_agent.jobs.source import jobs_of_file
 from sar_agent.util.owned_files import READABLE
 from sar_agent.util.text_files import write_text
 
@@ -74,7 +74,7 @@ def parse_jobmap(text: str, source: str | Path | None = None) -> tuple[JobRecord
             continue
         hosts.setdefault(names.get(words[1], words[1]), {})[words[0]] = None
     jobs = (JobRecord(job, tuple(where), "RUNNING") for job, where in hosts.items())
-    return jobs_of_file(kept(jobs, bad, lines))
+    return jobs_of_file(jobs, bad, lines)
 
 
 def write_jobmap(path: str | Path, records: Iterable[JobRecord]) -> None:

@@ -51,12 +51,18 @@ class Poll:
     planned: tuple[JobRecord, ...] = ()
 
 
-def kept(records: Iterable[JobRecord], bad: Sequence[InputError], entries: int) -> Poll:
-    """The jobs of a text of so many entries, of which `bad` could not be read. Raises the first of
-    these where they are half of the entries or more: then this is no list of jobs."""
+def jobs_of_file(
+    records: Iterable[JobRecord], bad: Sequence[InputError], entries: int
+) -> tuple[JobRecord, ...]:
+    """The jobs of a file of so many entries, of which `bad` could not be read, which is logged.
+    Raises the first of these where they are half of the entries or more: then this is no list of
+    jobs."""
     if bad and 2 * len(bad) >= entries:
         raise bad[0]
-    return Poll(merge_components(records), len(bad), str(bad[0]) if bad else "")
+    if bad:
+        skipped = "1 entry was" if len(bad) == 1 else f"{len(bad)} entries were"
+        log.warning("%s passed over, the first: %s", skipped, bad[0])
+    return merge_components(records)
 
 
 def kept_of_queue(
@@ -72,15 +78,6 @@ def kept_of_queue(
     for record in records:
         (planned if record.state == PENDING else running).append(record)
     return Poll(merge_components(running), len(skipped), first, merge_components(planned))
-
-
-def jobs_of_file(poll: Poll) -> tuple[JobRecord, ...]:
-    """The records; what was skipped is logged."""
-    if poll.skipped:
-        log.warning("%s passed over, the first: %s",
-                    "1 entry was" if poll.skipped == 1 else f"{poll.skipped} entries were",
-                    poll.first_skipped)  # fmt: skip
-    return poll.records
 
 
 class JobSource(Protocol):

@@ -124,4 +124,5 @@ class TablesReader:
                 )
             return parse_tables(text.encode(), self.command[0])
         with disk_errors("cannot be read", self.dump):
-            return parse_tables(self.dump.read_bytes(), self.dump)
+            data = self.dump.read_bytes()
+        return parse_tables(data, self.dump)

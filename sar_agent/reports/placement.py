@@ -32,8 +32,6 @@ from sar_agent.slurm.conf_lists import write_list
 
 MOST_CHANGES_TRIED = 600
 """Changes that are tried from each start."""
-MOST_HOSTS = 4096
-"""Of a job: a try takes time by the square of it."""
 TREE_RULE = "Slurm's tree rule"
 JOBS_SHOWN = 3
 
@@ -109,7 +107,7 @@ class Placer:
         """`free`: names of nodes, of which those count that the fabric has."""
         self.fabric, self.routes, self.mix = dumps.fabric, dumps.routes, dumps.mix
         self._traffic: Traffic = dumps.traffic
-        tree = TreePlacement(self.fabric)
+        self._tree = tree = TreePlacement(self.fabric)
         self.compute = frozenset(host for hosts in tree.free.values() for host in hosts)
         """The hosts that jobs can use, free or not."""
         names = {self.fabric.hosts.name_of(host) for host in free}
@@ -124,9 +122,8 @@ class Placer:
 
     def tree_rule(self, count: int) -> list[str]:
         """The nodes that Slurm's tree rule would give. Raises `ValueError` without enough."""
-        tree = TreePlacement(self.fabric)
-        tree.free = {leaf: list(hosts) for leaf, hosts in self.free.items()}
-        return tree.start(count)
+        self._tree.free = {leaf: list(hosts) for leaf, hosts in self.free.items()}
+        return self._tree.start(count)
 
     def candidates(self, count: int) -> list[Candidate]:
         """Slurm's tree rule, then up to three placements that are better, the best first. Raises

@@ -13,7 +13,7 @@ from typing import Any
 
 from sar_agent.errors import InputError
 from sar_agent.jobs.record import PENDING, JobRecord, traffic_hint
-from sar_agent.jobs.source import jobs_of_file, kept
+from sar_agent.jobs.source import jobs_of_file
 from sar_agent.slurm.hostlist import expand
 from sar_agent.slurm.states import RUNNING_STATES, state_of_flags
 
@@ -57,7 +57,7 @@ def parse_squeue_json(
             bad.append(InputError(f"{what}: {error.what}", file=source))
         else:
             records += [record] if record else []
-    return jobs_of_file(kept(records, bad, len(jobs)))
+    return jobs_of_file(records, bad, len(jobs))
 
 
 def _is_cut(text: str, error: json.JSONDecodeError) -> bool:

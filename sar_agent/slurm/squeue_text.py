@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from sar_agent.errors import InputError
 from sar_agent.jobs.record import PENDING, JobRecord, traffic_hint
-from sar_agent.jobs.source import jobs_of_file, kept
+from sar_agent.jobs.source import jobs_of_file
 from sar_agent.slurm.hostlist import expand
 from sar_agent.slurm.states import RUNNING_STATES, STATE_CODES, STATES
 
@@ -131,7 +131,7 @@ def parse_squeue_pipe(
             "SLURM_TIME_FORMAT=standard squeue prints them so that they can",
             where, len(times), times[0],
         )  # fmt: skip
-    return jobs_of_file(kept(records, bad, len(lines)))
+    return jobs_of_file(records, bad, len(lines))
 
 
 def _columns(line: str) -> list[str]:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -67,7 +67,7 @@ class SlurmTopology:
     """The content of a topology.conf or topology.yaml.
 
     `switches` are by name, in the order of the file. `leaves_of` maps a node to the names of its
-    leaf switches (one, in a file without problems). `problems` are those that a strict reading
+    leaf switches (one, in a file without problems). `problems` are what slurmctld
     would refuse, one sentence each. `files` are the file and all its includes, for a watcher.
     `refusals` are what only some versions of Slurm take.
     """
@@ -88,19 +88,37 @@ class SlurmTopology:
         return self.leaves_of.get(host, frozenset())
 
 
+@dataclass
+class SwitchLines:
+    """The switches of a topology file, as they are read, and what is wrong with single ones."""
+
+    switches: dict[str, SlurmSwitch] = field(default_factory=dict)
+    problems: list[InputError] = field(default_factory=list)
+
+    def add(self, switch: SlurmSwitch, keys: str) -> None:
+        """One entry; `keys` are the file's words for nodes and children. Entries of one name are
+        one switch."""
+        if switch.nodes and switch.children:
+            self.problems.append(_at(switch, f"switch {switch.name} has both {keys}"))
+        if known := self.switches.get(switch.name):
+            what = f"switch {switch.name} is named twice, first at {known.file}:{known.line}"
+            self.problems.append(_at(switch, what))
+            switch = replace(
+                known,
+                nodes=known.nodes + switch.nodes,
+                children=known.children + switch.children,
+            )
+        self.switches[switch.name] = switch
+
+
 def topology_of(
-    switches: Mapping[str, SlurmSwitch],
-    problems: Iterable[InputError],
-    files: Iterable[Path],
-    refusals: Iterable[Refusal] = (),
-    *,
-    strict: bool,
+    read: SwitchLines, files: Iterable[Path], refusals: Iterable[Refusal] = ()
 ) -> SlurmTopology:
-    """The switches with the map from nodes to leaves. With `strict`, raises the first of `problems`
-    and of those between switches: a node on two leaves, an unknown child, a cycle."""
-    all_problems = [*problems, *_problems(switches)]
-    if strict and all_problems:
-        raise all_problems[0]
+    """The switches with the map from nodes to leaves, and all problems: those between switches are
+    a node on two leaves, an unknown child, a cycle. Raises the first where there is no switch."""
+    switches = read.switches
+    if read.problems and not switches:
+        raise read.problems[0]
     leaves_of: dict[str, frozenset[str]] = {}
     for switch in switches.values():
         here = frozenset((switch.name,))
@@ -109,7 +127,7 @@ def topology_of(
     return SlurmTopology(
         MappingProxyType(dict(switches)),
         MappingProxyType(leaves_of),
-        tuple(map(str, all_problems)),
+        tuple(map(str, [*read.problems, *_problems(switches)])),
         tuple(dict.fromkeys(files)),
         (*refusals, *_long_names(switches)),
     )

@@ -17,7 +17,14 @@ from pathlib import Path
 
 from sar_agent.errors import InputError
 from sar_agent.slurm.conf_lists import SUFFIX_SINCE, read_list
-from sar_agent.slurm.topology import Refusal, SlurmSwitch, SlurmTopology, topology_of, topology_text
+from sar_agent.slurm.topology import (
+    Refusal,
+    SlurmSwitch,
+    SlurmTopology,
+    SwitchLines,
+    topology_of,
+    topology_text,
+)
 
 _PAIR = re.compile(r'\s*([A-Za-z0-9_.]+)\s*[-*+/]?=\s*("[^"]*"|\S+)(?=\s|$)')
 _SHOWN = re.compile(
@@ -30,30 +37,23 @@ _KEYS = {"switchname", "nodes", "switches", "linkspeed"}
 _REMEDY = "a tree has lines `SwitchName=… Nodes=…` or `SwitchName=… Switches=…`"
 
 
-def read_topology_conf(path: str | Path, *, strict: bool = True) -> SlurmTopology:
+def read_topology_conf(path: str | Path) -> SlurmTopology:
     """Read a topology.conf and its includes.
 
     Raises InputError with file and line for what cannot be read at all: a missing file, an include
-    cycle, a file in which no line is a switch. With `strict` the first line that slurmctld refuses
-    is an error, too: one that is not a setting, a broken host list, a switch named twice or with
+    cycle, a file in which no line is a switch. What slurmctld refuses is listed in `problems`, and
+    the rest is read: a line that is not a setting, a broken host list, a switch named twice or with
     both nodes and switches, a node on two leaves, an unknown child, a cycle in `Switches=`.
-    Otherwise these are listed in `problems`, and the rest is read.
     """
     reading = _Reading()
     reading.file(Path(path), ())
-    if reading.problems and not reading.switches:
-        raise reading.problems[0]
-    return topology_of(
-        reading.switches, reading.problems, reading.files, reading.refusals, strict=strict
-    )
+    return topology_of(reading, reading.files, reading.refusals)
 
 
 @dataclass
-class _Reading:
+class _Reading(SwitchLines):
     """The content of the files read so far."""
 
-    switches: dict[str, SlurmSwitch] = field(default_factory=dict)
-    problems: list[InputError] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
 
@@ -100,20 +100,10 @@ class _Reading:
         if suffixed or also:
             what = f"does not take text behind a bracket: {suffixed or also}"
             self.refusals.append(Refusal(what, path, number, before=SUFFIX_SINCE))
-        switch = SlurmSwitch(name, nodes, children, path, number)
-        if nodes and children:
-            what = f"switch {name} has both Nodes= and Switches="
-            self.problems.append(InputError(what, file=path, line=number))
-        elif not nodes and not children:
+        if not nodes and not children:
             what = f"takes no switch with neither Nodes= nor Switches=: {name}"
             self.refusals.append(Refusal(what, path, number, before=(25, 5)))
-        if known := self.switches.get(name):
-            what = f"switch {name} is named twice, first at {known.file}:{known.line}"
-            self.problems.append(InputError(what, file=path, line=number))
-            switch = SlurmSwitch(
-                name, known.nodes + nodes, known.children + children, known.file, known.line
-            )
-        self.switches[name] = switch
+        self.add(SlurmSwitch(name, nodes, children, path, number), "Nodes= and Switches=")
 
 
 class _BadLine(InputError):

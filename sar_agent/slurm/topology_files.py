@@ -14,17 +14,15 @@ from sar_agent.util.text_files import read_text
 YAML = (".yaml", ".yml")
 
 
-def read_topology(
-    path: str | Path, *, strict: bool = True, tree: str | None = None
-) -> SlurmTopology:
+def read_topology(path: str | Path, *, tree: str | None = None) -> SlurmTopology:
     """`topology.yaml` or, by any other name, `topology.conf`, or what `scontrol show topology`
     prints. `tree` names one of several in a `topology.yaml`. Raises `InputError`."""
     if Path(path).suffix in YAML:
-        return read_topology_yaml(path, strict=strict, tree=tree)
+        return read_topology_yaml(path, tree=tree)
     if tree is not None:
         raise InputError("names no trees", file=path, remedy="give --tree for a topology.yaml only")
     try:
-        return read_topology_conf(path, strict=strict)
+        return read_topology_conf(path)
     except InputError as error:
         if (what := other_file(read_text(Path(path)))) not in ("", TOPOLOGY_CONF):
             raise InputError(

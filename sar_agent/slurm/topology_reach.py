@@ -9,7 +9,9 @@ island of the fabric overlap and neither holds the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from functools import reduce
+from operator import or_
 
 from sar_agent.fabric.levels import islands_of
 from sar_agent.fabric.model import Fabric
@@ -67,28 +69,21 @@ def compare_reach(fabric: Fabric, topology: SlurmTopology) -> list[str]:
 
 
 def _below(switches: Mapping[str, SlurmSwitch], bit: Mapping[str, int]) -> dict[str, int]:
-    """By switch: the hosts below it, as a set of bits. A child in a cycle counts as far as it was
-    walked; cycles are named as problems of the file."""
-    masks: dict[str, int] = {}
-    for root in switches:
-        stack = [(root, False)]
-        while stack:
-            name, leaving = stack.pop()
-            children = [child for child in switches[name].children if child in switches]
-            if leaving:
-                masks[name] |= _union(masks[child] for child in children)
-            elif name not in masks:
-                masks[name] = _union(bit.get(node, 0) for node in switches[name].nodes)
-                stack.append((name, True))
-                stack += [(child, False) for child in children]
+    """By switch: the hosts below it, as a set of bits. Those of a child are added level by level,
+    until nothing changes; cycles are named as problems of the file."""
+    masks = {name: _union(bit.get(n, 0) for n in each.nodes) for name, each in switches.items()}
+    before: dict[str, int] = {}
+    while masks != before:
+        before = masks
+        masks = {
+            name: _union([before[name], *(before.get(child, 0) for child in each.children)])
+            for name, each in switches.items()
+        }
     return masks
 
 
-def _union(masks: Iterator[int]) -> int:
-    total = 0
-    for mask in masks:
-        total |= mask
-    return total
+def _union(masks: Iterable[int]) -> int:
+    return reduce(or_, masks, 0)
 
 
 def _joined(masks: list[int]) -> list[int]:
@@ -98,5 +93,5 @@ def _joined(masks: list[int]) -> list[int]:
         if mask:
             overlapping = [other for other in joined if other & mask]
             joined = [other for other in joined if not other & mask]
-            joined.append(_union(iter([mask, *overlapping])))
+            joined.append(_union([mask, *overlapping]))
     return sorted(joined, key=lambda mask: mask & -mask)

@@ -29,16 +29,13 @@ class TopologyWatcher(FileSystemEventHandler):
     `topology` is None until a reading succeeded. `problem` says what is wrong with the present
     file, "" if nothing is; a broken new file leaves `topology` as it was. `on_event()` is called
     from another thread when the files may have changed: set an event there, and call `changed()`
-    from your own thread. Use it as a context manager, or call `start` and `stop`.
+    from your own thread. Events come between `start` and `stop`.
     """
 
-    def __init__(
-        self, path: str | Path, *, strict: bool = False, on_event: Callable[[], None] = lambda: None
-    ) -> None:
+    def __init__(self, path: str | Path, *, on_event: Callable[[], None] = lambda: None) -> None:
         self.path = Path(path).absolute()
         self.topology: SlurmTopology | None = None
         self.problem = ""
-        self._strict = strict
         self._on_event = on_event
         # Slurm uses a topology.yaml as soon as it exists.
         self._given = tuple({self.path, self.path.with_name("topology.yaml")})
@@ -59,7 +56,7 @@ class TopologyWatcher(FileSystemEventHandler):
         self._seen = _fingerprint(self._files)  # before reading, so that a later write differs
         before = self.topology
         try:
-            topology = read_topology(topology_in_use(self.path), strict=self._strict)
+            topology = read_topology(topology_in_use(self.path))
         except InputError as error:
             self.problem = str(error)
             # The broken file may be a new include: watch it, too, or its repair is missed.
@@ -84,13 +81,6 @@ class TopologyWatcher(FileSystemEventHandler):
         if self._observer.is_alive():
             self._observer.stop()
             self._observer.join()
-
-    def __enter__(self) -> TopologyWatcher:
-        self.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.stop()
 
     def on_any_event(self, event: FileSystemEvent) -> None:
         """Called by watchdog, in its thread."""

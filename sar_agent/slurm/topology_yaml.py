@@ -15,19 +15,22 @@ from typing import Any, NoReturn
 
 from sar_agent.errors import InputError
 from sar_agent.slurm.conf_lists import read_list
-from sar_agent.slurm.topology import SlurmSwitch, SlurmTopology, topology_of, topology_text
+from sar_agent.slurm.topology import (
+    SlurmSwitch,
+    SlurmTopology,
+    SwitchLines,
+    topology_of,
+    topology_text,
+)
 
 KINDS = ("tree", "block", "flat", "ring", "torus3d")
 _REMEDY = "a tree is `- topology: NAME` with `tree: {switches: [{switch: …, nodes: …}, …]}`"
 
 
-def read_topology_yaml(
-    path: str | Path, *, strict: bool = True, tree: str | None = None
-) -> SlurmTopology:
+def read_topology_yaml(path: str | Path, *, tree: str | None = None) -> SlurmTopology:
     """Read a topology.yaml; `tree` is the name of one of its topologies.
 
-    Raises `InputError` with file and line for a file that cannot be parsed or has no tree; `strict`
-    as for `read_topology_conf`.
+    Raises `InputError` with file and line for a file that cannot be parsed or has no tree.
     """
     import yaml  # loading it takes a tenth of a second, and most sites do not need it
 
@@ -45,8 +48,7 @@ def read_topology_yaml(
         what = str(error).partition("\n")[0]
         raise InputError(f"is not YAML: {what}", file=file) from error
     reading = _Reading(file)
-    switches, problems = reading.switches(reading.tree(root, tree))
-    return topology_of(switches, problems, [file], strict=strict)
+    return topology_of(reading.switches(reading.tree(root, tree)), [file])
 
 
 class _Reading:
@@ -86,11 +88,9 @@ class _Reading:
             )
         return next((keys for default, keys in trees if default), trees[0][1])["tree"]
 
-    def switches(self, tree: Any) -> tuple[dict[str, SlurmSwitch], list[InputError]]:
-        """(switches by name, problems: entries that are no switch, switches named twice, or with
-        both nodes and children). Raises the first problem where there is no switch."""
-        switches: dict[str, SlurmSwitch] = {}
-        problems: list[InputError] = []
+    def switches(self, tree: Any) -> SwitchLines:
+        """The switches of a tree; entries that are no switch are problems."""
+        read = SwitchLines()
         for node in self.items(self.keys(tree).get("switches"), "`switches:` of the tree"):
             try:
                 keys = self.keys(node)
@@ -99,19 +99,10 @@ class _Reading:
                 name, line = self.text(keys["switch"]), node.start_mark.line + 1
                 nodes, children = (self.hosts(keys.get(key)) for key in ("nodes", "children"))
             except InputError as error:
-                problems.append(error)
+                read.problems.append(error)
                 continue
-            if nodes and children:
-                what = f"switch {name} has both nodes and children"
-                problems.append(InputError(what, file=self.file, line=line))
-            if known := switches.get(name):
-                what = f"switch {name} is named twice, first at {self.file}:{known.line}"
-                problems.append(InputError(what, file=self.file, line=line))
-                nodes, children = known.nodes + nodes, known.children + children
-            switches[name] = SlurmSwitch(name, nodes, children, self.file, line)
-        if problems and not switches:
-            raise problems[0]
-        return switches, problems
+            read.add(SlurmSwitch(name, nodes, children, self.file, line), "nodes and children")
+        return read
 
     def hosts(self, node: Any) -> tuple[str, ...]:
         """The names of a host list; empty where the key is missing."""

@@ -11,14 +11,13 @@ event; a label without values, `reason=()`, has series only as they occur.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import product
 from typing import Any, Generic, TypeVar, cast
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.core import HistogramMetricFamily
+from prometheus_client.core import Metric
 from prometheus_client.metrics import MetricWrapperBase
 from prometheus_client.registry import Collector
 
@@ -86,30 +85,25 @@ class JobDistribution(Collector):
     so query it without rate(): histogram_quantile(0.5, sar_agent_job_links_bucket)."""
 
     def __init__(self, name: str, help: str, bounds: Sequence[float]) -> None:
-        self._name, self._help, self._bounds = name, help, bounds
+        self._new = partial(Histogram, name, help, ("routes",), registry=None, buckets=bounds)
         self._values: dict[str, list[float]] = {}
-        self._lock = threading.Lock()
 
     def set(self, routes: str, values: Iterable[float] | None) -> None:
         """Sets the values of the jobs under `routes`; None removes the series."""
-        with self._lock:
+        if values is None:
             self._values.pop(routes, None)
-            if values is not None:
-                self._values[routes] = sorted(values)
+        else:
+            self._values[routes] = list(values)
 
-    def describe(self) -> Iterable[HistogramMetricFamily]:
+    def describe(self) -> Iterable[Metric]:
         """Called by prometheus_client when the collector is registered."""
-        return [HistogramMetricFamily(self._name, self._help, labels=["routes"])]
+        return self._new().describe()
 
-    def collect(self) -> Iterable[HistogramMetricFamily]:
-        """Called by prometheus_client in the thread of a scrape."""
-        family = HistogramMetricFamily(self._name, self._help, labels=["routes"])
-        with self._lock:
-            for routes, values in sorted(self._values.items()):
-                cumulative = [
-                    (str(float(bound)), float(sum(value <= bound for value in values)))
-                    for bound in self._bounds
-                ]
-                buckets = [*cumulative, ("+Inf", float(len(values)))]
-                family.add_metric([routes], buckets, sum_value=sum(values))
-        return [family]
+    def collect(self) -> Iterable[Metric]:
+        """Called by prometheus_client in the thread of a scrape: a histogram of what is set now."""
+        histogram = self._new()
+        for routes, values in sorted(self._values.copy().items()):
+            series = histogram.labels(routes)
+            for value in values:
+                series.observe(value)
+        return histogram.collect()

@@ -28,15 +28,15 @@ def set_mode_and_owner(descriptor: int, folder: Path, mode: int) -> None:
             os.fchown(descriptor, owner.st_uid, owner.st_gid)
 
 
-def open_owned(path: Path, mode: int = PRIVATE) -> int:
+def open_owned(path: Path) -> int:
     """A descriptor for reading and writing; the file is created where it does not exist. Raises
     `OSError`."""
     flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
-        descriptor = os.open(path, flags | os.O_CREAT | os.O_EXCL, mode)
+        descriptor = os.open(path, flags | os.O_CREAT | os.O_EXCL, PRIVATE)
     except FileExistsError:
         return os.open(path, flags)
-    set_mode_and_owner(descriptor, path.parent, mode)
+    set_mode_and_owner(descriptor, path.parent, PRIVATE)
     return descriptor
 
 

@@ -73,13 +73,6 @@ def _bounded(file: IO[bytes] | gzip.GzipFile, path: Path) -> bytes:
     return bytes(data)
 
 
-def source_text(source: str | Path, name: str) -> tuple[str, str]:
-    """(text, name for messages) of a file, or of a string that contains line ends."""
-    if isinstance(source, str) and "\n" in source:
-        return normal_lines(source), name
-    return read_text(Path(source)), str(source)
-
-
 def first_readable(
     folder: Path, names: Sequence[str], read: Callable[[Path], _T]
 ) -> tuple[_T, list[str]] | None:
@@ -163,11 +156,13 @@ def _write_and_rename(path: Path, data: bytes, mode: int | None) -> None:
 
 @contextmanager
 def disk_errors(what: str, file: Path, remedy: str = "") -> Iterator[None]:
-    """Raises an `OSError` of its body as an `InputError` that says `what` of the file."""
+    """Raises an `OSError` of its body, and the `ValueError` for a name with a NUL, as an
+    `InputError` that says `what` of the file."""
     try:
         yield
-    except OSError as error:
-        raise InputError(f"{what} ({error.strerror})", file=file, remedy=remedy) from error
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"{what} ({why})", file=file, remedy=remedy) from error
 
 
 def normal_lines(text: str) -> str:

@@ -181,7 +181,7 @@ def _tables(
 
 def _topology(path: Path, fabric: Fabric, left: list[LeftOut]) -> tuple[str, ...] | None:
     try:
-        slurm = read_topology(topology_in_use(path), strict=False)
+        slurm = read_topology(topology_in_use(path))
     except InputError as error:
         left.append(LeftOut("files of Slurm's topology that cannot be read", 1, (str(error),)))
         return None

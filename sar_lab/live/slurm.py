@@ -240,7 +240,7 @@ class SlurmCluster:
         (self.folder / "log").mkdir()
         self.topology_conf.write_text(self._topology)
         if not self.nodes:
-            self.nodes = tuple(read_topology_conf(self.topology_conf, strict=False).leaves_of)
+            self.nodes = tuple(read_topology_conf(self.topology_conf).leaves_of)
         port = free_port(len(self.nodes) + 1)
         text = _CONF.format(
             port=port,

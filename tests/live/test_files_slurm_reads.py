@@ -53,6 +53,7 @@ def test_slurmctld_takes_what_generate_writes(name: str, tmp_path: Path) -> None
     shown = tmp_path / "shown"
     shown.write_text(heard.shown)
     topology = read_topology_conf(shown)
+    assert not topology.problems
     assert {s.name: (set(s.nodes), set(s.children)) for s in topology.switches.values()} == {
         s.name: (set(s.nodes), set(s.children)) for s in tree.switches
     }

@@ -69,6 +69,7 @@ def test_squeue_and_its_json_give_equal_records_of_every_kind_of_job(slurm):
     assert len(numbers) == 2, "a task's own number, by which hooks know it"
     assert {job.uid for job in seen.values()} == {os.getuid()}
     topology = read_topology_conf(slurm.topology_conf)
+    assert not topology.problems
     assert {wide, het} <= {job.id for job in multi_switch(seen.values(), topology.leaf_of).jobs}
 
     slurm.run("scontrol", "update", f"jobid={wide}", "admincomment=sar:bitcomp")

@@ -158,12 +158,8 @@ def _fabrics(folder: Path) -> Iterator[Reader]:
     everything = (small, net, subnet, csv, text.PORTS)
     yield Reader("fabric, any", everything, _text(lambda content: parse_fabric(content, "file")))
     conf, yaml = folder / "conf/topology.conf", folder / "yaml/topology.yaml"
-    yield Reader(
-        "topology.conf", text.TOPOLOGY_CONF, _file(conf, lambda p: read_topology(p, strict=False))
-    )
-    yield Reader(
-        "topology.yaml", text.TOPOLOGY_YAML, _file(yaml, lambda p: read_topology(p, strict=False))
-    )
+    yield Reader("topology.conf", text.TOPOLOGY_CONF, _file(conf, read_topology))
+    yield Reader("topology.yaml", text.TOPOLOGY_YAML, _file(yaml, read_topology))
     home = folder / "ibdiagnet"
     home.mkdir()
     (home / "ibdiagnet2.lst").write_bytes(subnet)

@@ -62,12 +62,10 @@ LEAF = "SwitchName=a Nodes=n1\n"
 )
 def test_structural_problems(tmp_path, text, line, said):
     path = write(tmp_path, text)
-    with pytest.raises(InputError, match=said) as caught:
-        read_topology_conf(path)
-    assert (caught.value.file, caught.value.line) == (path, line)
-    lenient = read_topology_conf(path, strict=False)
-    assert str(caught.value) in lenient.problems
-    assert "a" in lenient.leaf_of("n1")
+    found = read_topology_conf(path)
+    assert found.problems[0].startswith(f"{path}:{line}: ")
+    assert re.search(said, found.problems[0])
+    assert "a" in found.leaf_of("n1")
 
 
 @pytest.mark.parametrize(
@@ -84,9 +82,8 @@ def test_structural_problems(tmp_path, text, line, said):
 )
 def test_unreadable_files_are_refused(tmp_path, text, said):
     path = write(tmp_path, text)
-    for strict in (True, False):
-        with pytest.raises(InputError, match=said):
-            read_topology_conf(path, strict=strict)
+    with pytest.raises(InputError, match=said):
+        read_topology_conf(path)
 
 
 @pytest.mark.parametrize(
@@ -108,6 +105,7 @@ def test_lines_that_slurmctld_reads(tmp_path, line, nodes):
     """Each line was given to slurmctld 22.05.8, and `scontrol show topology` compared."""
     topology = read_topology_conf(write(tmp_path, f"{LEAF}{line}\n"))
     assert topology.switches["b"].nodes == tuple(nodes.split())
+    assert not topology.problems
 
 
 @pytest.mark.parametrize(
@@ -123,11 +121,9 @@ def test_lines_that_slurmctld_reads(tmp_path, line, nodes):
 def test_a_bad_line_does_not_refuse_the_rest(tmp_path, line, said):
     write(tmp_path, "", "other.conf")
     path = write(tmp_path, f"{LEAF}{line}\nSwitchName=c Nodes=n9\n")
-    topology = read_topology_conf(path, strict=False)
+    topology = read_topology_conf(path)
     assert topology.leaves == ("a", "c")
     assert re.search(said, topology.problems[0]), topology.problems
-    with pytest.raises(InputError, match=said):
-        read_topology_conf(path)
 
 
 @pytest.mark.parametrize(
@@ -148,12 +144,9 @@ def test_lines_that_some_versions_refuse(tmp_path, line, said, by_22_05, by_25_0
 @pytest.mark.data
 def test_a_real_cyclic_file():
     path = data_path("psmn-x5.topology.conf")
-    with pytest.raises(
-        InputError,
-        match=r":4: .*cycle: S-0008f105001086a2 → S-0008f10500108530 → S-0008f105001086a2",
-    ):
-        read_topology_conf(path)
-    topology = read_topology_conf(path, strict=False)
+    topology = read_topology_conf(path)
     assert len(topology.problems) == 2
+    cycle = r":4: .*cycle: S-0008f105001086a2 → S-0008f10500108530 → S-0008f105001086a2"
+    assert re.search(cycle, topology.problems[0])
     assert len(topology.leaves_of) == 89
     assert topology.leaf_of("sl390lin101") == {"S-0008f105002036b4"}

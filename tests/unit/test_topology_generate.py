@@ -73,6 +73,7 @@ def test_the_file_agrees_with_the_fabric(tmp_path: Path, name: str, form: str) -
     path = tmp_path / form
     path.write_text(FORMS[form]([(name, tree)]))
     found = read_topology(path)
+    assert not found.problems
     differences = check_topology(fabric, found)
     assert all("not in Slurm's topology" in one for one in differences) and len(differences) <= 1
     assert bool(differences) == bool(tree.notes)

@@ -26,7 +26,7 @@ import numpy as np
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.model import I32
-from sar_agent.util.text_files import source_text
+from sar_agent.util.text_files import normal_lines, read_text
 from sar_lab.research.trace.groups import AXES, all_pairs, shift_pairs, step_pairs
 from sar_lab.research.trace.program_trace import (
     F64,
@@ -45,8 +45,9 @@ PHASES_MOST = 1 << 20
 def read_trace(source: str | Path) -> ProgramTrace:
     """The trace in a file, or in a text of several lines. Raises `InputError` with file and
     line."""
-    text, name = source_text(source, "trace")
-    return _Reader(name).read(text)
+    if isinstance(source, str) and "\n" in source:
+        return _Reader("trace").read(normal_lines(source))
+    return _Reader(str(source)).read(read_text(Path(source)))
 
 
 @dataclass
