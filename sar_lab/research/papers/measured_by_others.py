@@ -21,7 +21,7 @@ from sar_lab.fluid.flow_steps import Flows
 from sar_lab.opensm_tables import lab_engine
 from sar_lab.research.packets import PacketModel, packet_times
 from sar_lab.research.packets.adaptive_groups import minimal_groups
-from sar_lab.research.packets.adaptive_model import adaptive_times
+from sar_lab.research.packets.packet_model import adaptive_times
 from sar_lab.research.papers.claims import NEAR, Claim, value
 from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Outcome, ResultTable
@@ -120,7 +120,7 @@ def clos_bandwidth(seed: int) -> dict[tuple[str, str], float]:
     alone = size / float(fabric.terminal_rate.min())
     ends = {
         (FLUID, "static"): end_times(links, flows),
-        (PACKETS, "static"): packet_times(links, flows, MODEL).end,
+        (PACKETS, "static"): packet_times(fabric, links, flows, MODEL).end,
         (PACKETS, "adaptive"): adaptive_times(
             fabric, minimal_groups(fabric), flows, MODEL, "packet"
         ).end,
@@ -141,7 +141,7 @@ def all_to_all(seed: int) -> dict[tuple[str, str], float]:
         links = routed_links(fabric, engine.route(fabric, mix, Options()), flows)
         found[FLUID, name] = float(end_times(links, flows).max())
         try:
-            found[PACKETS, name] = float(packet_times(links, flows, MODEL).end.max())
+            found[PACKETS, name] = float(packet_times(fabric, links, flows, MODEL).end.max())
         except SarError:  # speeds that have no common clock
             continue
     return found

@@ -45,7 +45,7 @@ def _victims_time(routes: Routes, flows: Sequence[str], packets: bool) -> float:
     once = np.array([True]), np.zeros(1)
     made = Flows(ends[:, 0].copy(), ends[:, 1].copy(), size, zeros, zeros, *once)
     links = routed_links(fabric, routes, made)
-    found = packet_times(links, made).end if packets else end_times(links, made)
+    found = packet_times(fabric, links, made).end if packets else end_times(links, made)
     return float(found[0])
 
 

@@ -19,7 +19,7 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.routing.routes import Routes
 from sar_lab.fluid.flow_paths import routed_links
 from sar_lab.fluid.flow_steps import Flows
-from sar_lab.research.packets import PacketModel, packet_times
+from sar_lab.research.packets import packet_times
 from sar_lab.research.papers.claims import order
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.published import quotes
@@ -174,7 +174,7 @@ def _arrivals(tables: tuple[str, str]) -> NDArray[np.float64]:
             0 * ones, np.arange(count, dtype=np.uint32),
             np.arange(count) == count - 1, np.zeros(count),
         )  # fmt: skip
-        ends = packet_times(routed_links(fabric, routes, flows), flows, PacketModel()).end
+        ends = packet_times(fabric, routed_links(fabric, routes, flows), flows).end
         found += (ends + (found[-1] if found else 0.0)).tolist()
     return np.array(found)
 

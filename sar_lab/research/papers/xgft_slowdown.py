@@ -94,7 +94,8 @@ def times(
         alone = ProgramTrace(name, (Program("1", ranks, 0.0, (phase,)),))
         if packets:
             flows = flows_of(alone, place_ranks(fabric, alone, "linear"))
-            slowdowns.append(_packet_slowdown(routed_links(fabric, routes, flows), flows, packets))
+            links = routed_links(fabric, routes, flows)
+            slowdowns.append(_packet_slowdown(fabric, links, flows, packets))
             continue
         time = play_trace(fabric, routes, alone, place_ranks(fabric, alone, "linear"))[0]
         # Shares of a link are summed in floats; rounding restores whole numbers.
@@ -102,8 +103,8 @@ def times(
     return slowdowns
 
 
-def _packet_slowdown(links: FlowLinks, flows: Flows, packets: PacketModel) -> float:
+def _packet_slowdown(fabric: Fabric, links: FlowLinks, flows: Flows, packets: PacketModel) -> float:
     """Until the last message arrives, divided by what the busiest host's own link needs."""
     ends = np.concatenate([links.link[links.path], links.link[links.stop - 1]])
     alone = np.bincount(ends, np.tile(flows.size, 2), len(links.capacity)) / links.capacity
-    return float(packet_times(links, flows, packets).end.max() / alone.max())
+    return float(packet_times(fabric, links, flows, packets).end.max() / alone.max())

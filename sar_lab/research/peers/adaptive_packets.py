@@ -19,9 +19,9 @@ from sar_agent.routing import Options, load_engine
 from sar_lab.fluid.flow_steps import Flows
 from sar_lab.fluid.job_patterns import all_to_all, shift
 from sar_lab.research.packets import PacketModel
-from sar_lab.research.packets.adaptive_events import PortGroups
 from sar_lab.research.packets.adaptive_groups import job_groups, minimal_groups, table_groups
-from sar_lab.research.packets.adaptive_model import Choice, adaptive_times
+from sar_lab.research.packets.packet_events import PortGroups
+from sar_lab.research.packets.packet_model import Choice, adaptive_times
 from sar_lab.research.papers.claims import Claim, more
 from sar_lab.research.papers.measured import by_key, measured
 from sar_lab.research.papers.outcome import Figure, Outcome, median_table

@@ -31,10 +31,9 @@ from sar_agent.routing.updn import tree_order
 from sar_lab.fluid.flow_links import F64, FlowLinks, flow_links_of
 from sar_lab.fluid.flow_paths import link_rates
 from sar_lab.fluid.flow_steps import Flows
-from sar_lab.research.packets import PacketModel, packet_times
-from sar_lab.research.packets.adaptive_events import PortGroups
+from sar_lab.research.packets import Choice, PacketModel, PacketRun, adaptive_times, packet_times
 from sar_lab.research.packets.adaptive_groups import job_groups, minimal_groups, table_groups
-from sar_lab.research.packets.adaptive_model import AdaptiveRun, Choice, adaptive_times
+from sar_lab.research.packets.packet_events import PortGroups
 from sar_lab.research.papers.claims import Claim, times_as_much
 from sar_lab.research.papers.measured import by_key, measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
@@ -159,7 +158,7 @@ def patterns_of(spec: str, seed: int) -> dict[tuple[str, str], PatternResult]:
                 fabric, pattern, some, played.end, down, float(played.overtaken.sum())
             )
     steps = flows[GRID]
-    end = packet_times(key_links(fabric, grid_phases(mix), steps), steps, MODEL).end
+    end = packet_times(fabric, key_links(fabric, grid_phases(mix), steps), steps, MODEL).end
     found[GRID, KEYS] = _result(fabric, GRID, steps, end, np.nan, 0)
     return found
 
@@ -292,7 +291,7 @@ def _result(
     return PatternResult(typical, worst, down, overtaken / float(sent))
 
 
-def share_down(fabric: Fabric, played: AdaptiveRun) -> float:
+def share_down(fabric: Fabric, played: PacketRun) -> float:
     """Of all waiting in switches, the part for links down to another switch; hosts' own links,
     which no route avoids, are in the whole."""
     down = ~np.asarray(tree_order(fabric, graph_of(fabric)).higher, np.bool_)

@@ -32,7 +32,7 @@ from sar_agent.routing import Options, load_engine
 from sar_lab.fluid.flow_steps import Flows
 from sar_lab.research.packets import packet_times
 from sar_lab.research.packets.adaptive_groups import minimal_groups, table_groups
-from sar_lab.research.packets.adaptive_model import adaptive_times
+from sar_lab.research.packets.packet_model import adaptive_times
 from sar_lab.research.papers.claims import more, times_as_much
 from sar_lab.research.papers.measured import by_key, measured
 from sar_lab.research.papers.outcome import Outcome, ResultTable
@@ -180,7 +180,7 @@ def times(title: str, seed: int) -> dict[tuple[str, str], float]:
         flows = steps_of_jobs(steps, [SEGMENTS / each for each in alone])
         ends = {row: adaptive_times(fabric, each, flows, MODEL, "packet").end
                 for row, each in groups.items()}  # fmt: skip
-        ends[ROWS[4]] = packet_times(key_links(fabric, steps, flows), flows, MODEL).end
+        ends[ROWS[4]] = packet_times(fabric, key_links(fabric, steps, flows), flows, MODEL).end
         for row, end in ends.items():
             found[name, row] = _mean_job(fabric, flows, end, owner)
     return found

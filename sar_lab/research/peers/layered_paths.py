@@ -29,7 +29,7 @@ from sar_lab.fluid.flow_paths import reroute, routed_links
 from sar_lab.fluid.flow_steps import Flows
 from sar_lab.fluid.job_patterns import all_to_all
 from sar_lab.research.engines.lnmp import LONGEST
-from sar_lab.research.packets.adaptive_model import crossbar_seconds
+from sar_lab.research.packets.packet_model import crossbar_seconds
 from sar_lab.research.papers.measured import by_key, measured
 from sar_lab.research.papers.outcome import Figure, Outcome, median_table
 from sar_lab.research.papers.pictures import grouped_bars

@@ -24,7 +24,7 @@ from sar_agent.reports.site_dumps import SiteDumps
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.slurm.hostlist import expand
 from sar_lab.research.packets.adaptive_groups import minimal_groups, table_groups
-from sar_lab.research.packets.adaptive_model import adaptive_times
+from sar_lab.research.packets.packet_model import adaptive_times
 from sar_lab.research.papers.claims import Claim, more
 from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
