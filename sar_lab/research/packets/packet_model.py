@@ -218,10 +218,3 @@ def _switch_ports(fabric: Fabric) -> SwitchPorts:
         (leaf,),
     )
     return SwitchPorts(*(np.concatenate(each).astype(np.uint32) for each in parts))
-
-
-def crossbar_seconds(fabric: Fabric, flows: Flows) -> float:
-    """What one step takes if only hosts' own links limit it."""
-    sent = np.bincount(flows.source, flows.size, fabric.terminals)
-    received = np.bincount(flows.destination, flows.size, fabric.terminals)
-    return float((np.maximum(sent, received) / fabric.terminal_rate).max())

@@ -17,7 +17,7 @@ from sar_agent.routing import Options, load_engine
 from sar_lab.fluid import PATTERNS
 from sar_lab.fluid.flow_events import end_times
 from sar_lab.fluid.flow_paths import routed_links
-from sar_lab.fluid.flow_steps import Flows
+from sar_lab.fluid.flow_steps import flows_of_steps
 from sar_lab.opensm_tables import lab_engine
 from sar_lab.research.packets import PacketModel, packet_times
 from sar_lab.research.packets.adaptive_groups import minimal_groups
@@ -110,11 +110,10 @@ def victim(step: int) -> Models:
 def clos_bandwidth(seed: int) -> dict[tuple[str, str], float]:
     """(model, routes) → the bandwidth of the mean pair; partners send to each other."""
     fabric = load_fabric(CLOS)
-    hosts = np.random.default_rng(seed).permutation(fabric.terminals).astype(np.uint32)
-    source, to = hosts, np.roll(hosts.reshape(2, -1), 1, axis=0).ravel()
-    size = np.full(len(hosts), SEGMENTS * MODEL.segment_bytes * 8e-9)
-    zeros = np.zeros(len(hosts), np.uint32)
-    flows = Flows(source, to, size, zeros, zeros, np.ones(1, np.bool_), np.zeros(1))
+    hosts = np.random.default_rng(seed).permutation(fabric.terminals)
+    to = np.roll(hosts.reshape(2, -1), 1, axis=0).ravel()
+    size = SEGMENTS * MODEL.segment_bytes * 8e-9
+    flows = flows_of_steps([np.stack([hosts, to], axis=1)], size)
     routes = load_engine("ftree").route(fabric, JobMix(()), Options())
     links = routed_links(fabric, routes, flows)
     alone = size / float(fabric.terminal_rate.min())

@@ -29,7 +29,7 @@ from sar_agent.jobs.model import make_job
 from sar_agent.jobs.rails import rails_for
 from sar_agent.jobs.rank_order import ranks_of
 from sar_agent.routing import Options, load_engine
-from sar_lab.fluid.flow_steps import Flows
+from sar_lab.fluid.flow_steps import Flows, job_ends
 from sar_lab.research.packets import packet_times
 from sar_lab.research.packets.adaptive_groups import minimal_groups, table_groups
 from sar_lab.research.packets.packet_model import adaptive_times
@@ -188,8 +188,7 @@ def times(title: str, seed: int) -> dict[tuple[str, str], float]:
 
 def _mean_job(fabric: Fabric, flows: Flows, end: np.ndarray, owner: Sequence[str]) -> float:
     """Divided by what its busiest port needs; a job takes as long as its slowest rail."""
-    last = np.zeros(len(owner))
-    np.maximum.at(last, flows.job, end)
+    last = job_ends(flows, end, len(owner))
     jobs: dict[str, float] = {}
     for job, seconds in zip(owner, last, strict=True):
         jobs[job] = max(jobs.get(job, 0.0), float(seconds))

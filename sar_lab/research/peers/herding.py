@@ -20,8 +20,9 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.quality import bounds_of, measure
-from sar_agent.routing import Options, Routes, load_engine
+from sar_agent.routing import Engine, Options, load_engine
 from sar_lab.opensm_tables import lab_engine
+from sar_lab.replay.chain import CachedEngine
 from sar_lab.replay.samples import samples_of
 from sar_lab.research.papers.claims import Claim, more, order, times_as_much, told_apart
 from sar_lab.research.papers.measured import measured
@@ -80,17 +81,17 @@ def equal_jobs(fabric: Fabric, size: int, seed: int) -> JobMix:
 def swept(spec: str, size: int, seeds: list[int]) -> Point:
     """The peak of every row of `SWEPT` over the bound, in routes, for each seed."""
     fabric = xgft_fabric(spec)
-    fixed = lab_engine("opensm-ftree").route(fabric, JobMix(()), Options())
+    ftree = CachedEngine(lab_engine("opensm-ftree"))
     point: Point = {name: [] for name in (*SWEPT, "bound")}
     for seed in seeds:
         mix = equal_jobs(fabric, size, seed)
         bound = bounds_of(fabric, mix, rounds=ROUNDS).efi_max
         peak = {
-            FTREE: _peak(fabric, mix, fixed),
-            SAR: _peak(fabric, mix, load_engine("sar").route(fabric, mix, Options())),
+            FTREE: _peak(fabric, mix, ftree),
+            SAR: _peak(fabric, mix, load_engine("sar")),
             LEAFWISE: greedy_peak(fabric, mix, leaf_by_leaf=True),
             LARGER: greedy_peak(fabric, mix, larger=True),
-            PLUS: _peak(fabric, mix, load_engine("sar-plus").route(fabric, mix, Options())),
+            PLUS: _peak(fabric, mix, load_engine("sar-plus")),
         }
         point["bound"].append(float(bound))
         for name, routes in peak.items():
@@ -98,8 +99,8 @@ def swept(spec: str, size: int, seeds: list[int]) -> Point:
     return point
 
 
-def _peak(fabric: Fabric, mix: JobMix, routes: Routes) -> int:
-    return measure(fabric, mix, routes).effective_efi_max
+def _peak(fabric: Fabric, mix: JobMix, engine: Engine) -> int:
+    return measure(fabric, mix, engine.route(fabric, mix, Options())).effective_efi_max
 
 
 @measured
@@ -118,12 +119,12 @@ def real_loads(seeds: list[int]) -> tuple[dict[str, Point], Point | None]:
 def loads_of(fabric: Fabric, mixes: Iterable[JobMix]) -> Point:
     """The largest load of every engine over the bound, for each mix. Lanes are not considered."""
     point: Point = {name: [] for name in (*ENGINES, "bound")}
-    fixed = {n: load_engine(n).route(fabric, JobMix(()), Options()) for n in ENGINES[:1]}
+    engines = {name: CachedEngine(load_engine(name)) for name in ENGINES}
     for mix in mixes:
         bounds = bounds_of(fabric, mix, rounds=ROUNDS)
         point["bound"].append(bounds.load_max)
-        for name in ENGINES:
-            routes = fixed.get(name) or load_engine(name).route(fabric, mix, Options())
+        for name, engine in engines.items():
+            routes = engine.route(fabric, mix, Options())
             most = measure(fabric, mix, routes, bounds=bounds).load_max
             point[name].append(most / bounds.load_max)
     return point
