@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
+
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 
@@ -14,3 +18,13 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def write_page(folder: Path, numbers: str, found: dict[str, Any], html: str) -> Path:
+    """Writes `index.html` and its `numbers`, a JSON file, to `folder` (created if needed); returns
+    the page's path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / numbers).write_text(json.dumps(found, indent=1) + "\n")
+    page = folder / "index.html"
+    page.write_text(html)
+    return page

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from markupsafe import Markup
 from sar_lab.assess.agent_record import AgentRecord
 from sar_lab.assess.judgement import Change
 from sar_lab.demo.charts import WIDTH, svg, text, ticks
-from sar_lab.page_templates import templates
+from sar_lab.page_templates import templates, write_page
 
 LEFT, TALL = 40.0, 130.0
 
@@ -19,11 +18,7 @@ LEFT, TALL = 40.0, 130.0
 def write_record(record: AgentRecord, command: str, folder: Path) -> Path:
     """Writes `index.html` and `assess.json` to `folder` (created if needed); returns the page's
     path."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "assess.json").write_text(json.dumps(record.json(), indent=1) + "\n")
-    page = folder / "index.html"
-    page.write_text(render(record, command))
-    return page
+    return write_page(folder, "assess.json", record.json(), render(record, command))
 
 
 def render(record: AgentRecord, command: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from sar_lab.assess.rate import RatedRoutes
 from sar_lab.assess.timeline import timeline
 from sar_lab.demo import charts, drawing
 from sar_lab.demo.change_text import change
-from sar_lab.page_templates import templates
+from sar_lab.page_templates import templates, write_page
 
 JOBS_SHOWN = 12
 MOST_HOT = 3000
@@ -28,11 +27,7 @@ MOST_HOT = 3000
 def write_assessment(assessment: Assessment, folder: Path) -> Path:
     """Writes `index.html` and `assess.json` to `folder` (created if needed); returns the page's
     path."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "assess.json").write_text(json.dumps(assessment.json(), indent=1) + "\n")
-    page = folder / "index.html"
-    page.write_text(render(assessment))
-    return page
+    return write_page(folder, "assess.json", assessment.json(), render(assessment))
 
 
 def render(assessment: Assessment) -> str:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from sar_lab.demo.demo_page import render_page, render_picture
 from sar_lab.demo.demo_run import Demo
+from sar_lab.page_templates import write_page
 
 
 def write_demo(demo: Demo, folder: Path) -> Path:
     """Writes `index.html`, `before-after.svg` and `numbers.json`; returns the page's path."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "numbers.json").write_text(json.dumps(demo.json(), indent=1) + "\n")
+    page = write_page(folder, "numbers.json", demo.json(), render_page(demo))
     if picture := render_picture(demo):
         (folder / "before-after.svg").write_text(picture)
-    page = folder / "index.html"
-    page.write_text(render_page(demo))
     return page

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from sar_agent.errors import CheckFailed
@@ -66,6 +68,15 @@ def link_rates(fabric: Fabric) -> F64:
     """float64[L], Gbit/s: the capacity of every link."""
     rates = (fabric.channel_rate, fabric.terminal_rate, fabric.terminal_rate)
     return np.concatenate(rates).astype(np.float64)
+
+
+def with_rates(fabric: Fabric, channels: float, hosts: float) -> Fabric:
+    """The fabric with links of so many Gbit/s."""
+    return replace(
+        fabric,
+        channel_rate=np.full_like(fabric.channel_rate, channels),
+        terminal_rate=np.full_like(fabric.terminal_rate, hosts),
+    )
 
 
 def _rooms(hops: U32, room: int) -> U32:

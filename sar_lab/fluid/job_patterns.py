@@ -16,7 +16,7 @@ from sar_agent.fabric.model import I32
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.demand import port_demand
 from sar_agent.jobs.rank_order import ranks_of
-from sar_lab.fluid.flow_steps import Flows
+from sar_lab.fluid.flow_steps import Flows, flows_of_steps
 
 Pattern = Callable[[Fabric, JobMix], Flows]
 
@@ -49,25 +49,16 @@ def _flows(fabric: Fabric, mix: JobMix, order: Callable[[I32], Sequence[Sequence
     its sequences of steps, each int32[…, 2]."""
     size = np.diff(mix.offset)
     demand = port_demand(fabric, mix) / (size - 1)
-    pairs: list[I32] = [np.empty((0, 2), np.int32)]
-    flows: list[int] = []
+    steps: list[I32] = []
+    job: list[int] = []
     last: list[bool] = []
-    for ranks in np.split(ranks_of(fabric, mix), mix.offset[1:-1]) if mix.jobs else ():
+    of_jobs = np.split(ranks_of(fabric, mix), mix.offset[1:-1]) if mix.jobs else ()
+    for number, ranks in enumerate(of_jobs):
         to = [np.roll(ranks, -k) for k in range(1, len(ranks))]
         both = np.stack(np.broadcast_arrays(ranks, np.stack(to)), axis=-1)
         for sequence in order(both):
-            steps = [step.reshape(-1, 2) for step in sequence]
-            pairs += steps
-            flows += map(len, steps)
-            last += [False] * (len(steps) - 1) + [True]
-    ends = np.concatenate(pairs).astype(np.uint32)
-    of = np.repeat(np.arange(len(size), dtype=np.uint32), size * (size - 1))
-    return Flows(
-        np.ascontiguousarray(ends[:, 0]),
-        np.ascontiguousarray(ends[:, 1]),
-        demand[of],
-        of,
-        np.repeat(np.arange(len(flows), dtype=np.uint32), np.array(flows, np.int64)),
-        np.array(last, np.bool_),
-        np.zeros(len(last)),
-    )
+            steps += [step.reshape(-1, 2) for step in sequence]
+            job += [number] * len(sequence)
+            last += [False] * (len(sequence) - 1) + [True]
+    size_of = np.repeat(demand, size * (size - 1))
+    return flows_of_steps(steps, size_of, job=np.array(job, np.uint32), last=np.array(last, bool))

@@ -14,6 +14,7 @@ from sar_agent.routing.routes import Routes
 from sar_lab.fluid.flow_events import end_times
 from sar_lab.fluid.flow_links import F64
 from sar_lab.fluid.flow_paths import routed_links
+from sar_lab.fluid.flow_steps import job_ends
 from sar_lab.fluid.job_patterns import Pattern
 
 
@@ -51,6 +52,5 @@ def job_times(fabric: Fabric, mix: JobMix, routes: Routes, pattern: Pattern) -> 
     mix = JobMix(tuple(replace(job, weight=1.0) for job in mix.jobs))
     flows = pattern(fabric, mix)
     end = end_times(routed_links(fabric, routes, flows), flows)
-    time = np.zeros(len(mix.jobs), np.float64)
-    np.maximum.at(time, flows.job, end)
+    time = job_ends(flows, end, len(mix.jobs))
     return JobTimes(mix, time, np.maximum(1.0, traffic_of(fabric, mix, routes).job_load))

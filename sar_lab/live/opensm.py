@@ -79,10 +79,6 @@ class OpenSM:
         return self.run_dir / "routes.next"
 
     @property
-    def dump_path(self) -> Path:
-        return self.run_dir / "in_force.sar"
-
-    @property
     def log_path(self) -> Path:
         return self.folder / "opensm.log"
 

@@ -42,10 +42,6 @@ class Estimate:
             return f"{self.value:.{digits}f}"
         return f"{self.value:.{digits}f} [{self.low:.{digits}f}, {self.high:.{digits}f}]"
 
-    def apart_from(self, other: Estimate) -> bool:
-        """Whether the intervals do not overlap, so that chance does not explain the difference."""
-        return self.high < other.low or other.high < self.low
-
 
 def median_of(draws: ArrayLike, confidence: float = 0.95) -> Estimate:
     """The median, between the two nearest order statistics that give `confidence`.

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from statistics import fmean
 
-import numpy as np
-
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_lab.fluid import PATTERNS
 from sar_lab.fluid.flow_events import end_times
 from sar_lab.fluid.flow_paths import routed_links
-from sar_lab.fluid.flow_steps import Flows
-from sar_lab.research.packets import PacketModel, packet_times
+from sar_lab.fluid.flow_steps import Flows, job_ends
+from sar_lab.research.packets import packet_times
 from tests.bench.exception_rows import oblivious, row_fabric, row_mix, row_name
 from tests.bench.table import Table
 
@@ -71,8 +69,6 @@ def _times(fabric: Fabric, mix: JobMix, routes: Routes, flows: Flows) -> tuple[f
     """When the mean job ends: fluid, packets."""
     links = routed_links(fabric, routes, flows)
     found = []
-    for ends in (end_times(links, flows), packet_times(links, flows, PacketModel()).end):
-        last = np.zeros(len(mix.jobs))
-        np.maximum.at(last, flows.job, ends)
-        found.append(float(last.mean()))
+    for ends in (end_times(links, flows), packet_times(fabric, links, flows).end):
+        found.append(float(job_ends(flows, ends, len(mix.jobs)).mean()))
     return found[0], found[1]

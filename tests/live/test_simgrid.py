@@ -77,7 +77,7 @@ def test_packets_where_no_link_is_shared(spec: str, shift: int) -> None:
     flows = one_phase(hosts, np.roll(hosts, -shift), segments)
     links = routed_links(fabric, load_engine("dmodk").route(fabric, JobMix(()), Options()), flows)
     flit = 8 * PacketModel.flit_bytes / 1e9 / float(links.capacity.max())
-    later = (packet_times(links, flows).end - np.array(judged(links, flows))) / flit
+    later = (packet_times(fabric, links, flows).end - np.array(judged(links, flows))) / flit
     assert later == pytest.approx(links.stop - links.path - 1, abs=1e-3)
 
 

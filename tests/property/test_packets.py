@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_agent.errors import CheckFailed, InputError
+from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, load_engine
 from sar_lab.fluid.flow_events import end_times
-from sar_lab.fluid.flow_paths import routed_links
+from sar_lab.fluid.flow_paths import link_rates, routed_links
 from sar_lab.fluid.flow_steps import Flows
 from sar_lab.research.packets import PacketModel, PacketRun, packet_times
 from tests.examples import examples
@@ -26,12 +30,44 @@ FLITS = MODEL.segment_bytes // MODEL.flit_bytes
 
 
 def run(
-    capacity: list[float], paths: list[list[int]], segments: list[float], **model: object
+    ways: list[list[int]],
+    segments: list[float],
+    speed: float = 1.0,
+    slow: float | None = None,
+    **model: object,
 ) -> PacketRun:
-    """One step; sizes in segments."""
-    links, flows = case_of(capacity, paths, [1] * len(paths), [False] * (len(paths) - 1), [])
-    flows = flows._replace(size=np.array(segments) * SEGMENT)
-    return packet_times(links, flows, PacketModel(**model))  # type: ignore[arg-type]
+    """One step: a message of so many segments over each way of switches, between two hosts of its
+    own. Links have `speed` Gbit/s, the last one of the first message `slow`."""
+    builder = FabricBuilder("by hand")
+    for s in range(1 + max(map(max, ways))):
+        builder.add_switch(1 + s, f"s{s}", 36)
+    port = Counter[int]()
+    cables = {tuple(sorted(pair)) for way in ways for pair in pairwise(way)}
+    for a, b in sorted(cables):
+        port.update((a, b))
+        builder.add_link(a, port[a], b, port[b], rate=speed)
+    for i, way in enumerate(ways):
+        for end, switch in enumerate((way[0], way[-1])):
+            port.update((switch,))
+            rate = slow if end and not i and slow else speed
+            name = f"h{2 * i + end}"
+            builder.add_terminal(100 + 2 * i + end, name, name, switch, port[switch], rate=rate)
+    fabric = builder.build()
+    channel = {
+        (int(a), int(b)): c
+        for c, (a, b) in enumerate(zip(fabric.channel_source, fabric.channel_target, strict=True))
+    }
+    first, last = fabric.channels, fabric.channels + fabric.terminals
+    paths = [
+        [first + 2 * i, *(channel[pair] for pair in pairwise(way)), last + 2 * i + 1]
+        for i, way in enumerate(ways)
+    ]
+    links, flows = case_of(
+        link_rates(fabric), paths, np.array(segments) * SEGMENT, [False] * (len(ways) - 1), []
+    )
+    sender = 2 * np.arange(len(ways), dtype=np.uint32)
+    flows = flows._replace(source=sender, destination=sender + np.uint32(1))
+    return packet_times(fabric, links, flows, PacketModel(**model))  # type: ignore[arg-type]
 
 
 def ticks(times: np.ndarray, capacity: float = 1.0) -> list[float]:
@@ -41,43 +77,43 @@ def ticks(times: np.ndarray, capacity: float = 1.0) -> list[float]:
 
 def test_a_message_alone_takes_its_own_time_and_a_flit_a_switch() -> None:
     """5 segments of 128 flits over 3 links: the first flit needs 2 flits' times to the last."""
-    result = run([1, 1, 1], [[0, 1, 2]], [5])
+    result = run([[0, 1]], [5])
     assert ticks(result.end) == [5 * 128 + 2] and result.hops == 15
-    assert ticks(run([1, 1, 1], [[0, 1, 2]], [4.5]).end) == [4.5 * 128 + 2]
-    slow = run([1, 1, 1], [[0, 1, 2]], [5], hop_seconds=10 * FLIT)
+    assert ticks(run([[0, 1]], [4.5]).end) == [4.5 * 128 + 2]
+    slow = run([[0, 1]], [5], hop_seconds=10 * FLIT)
     assert ticks(slow.end) == [5 * 128 + 2 + 2 * 10]
 
 
 def test_a_full_buffer_holds_up_a_message_that_goes_elsewhere() -> None:
-    """A and B come over link 2; A goes on over a link of an eighth of the speed. Its segments fill
-    the buffer behind link 2, so B waits for them: with its own queue, but not its own buffer."""
-    capacity, paths = [8.0, 8, 8, 1, 8], [[0, 2, 3], [1, 2, 4]]
-    a, b = run(capacity, paths, [40, 40], buffer_segments=4).end
-    alone = run(capacity, paths[1:], [40], buffer_segments=4).end[0]
+    """A and B cross one link; A goes on over a link of an eighth of the speed. Its segments fill
+    the buffer behind the shared link, so B waits for them: with its own queue, but not its own
+    buffer."""
+    a, b = run([[0, 1], [0, 1]], [40, 40], 8.0, 1.0, buffer_segments=4).end
+    alone = run([[0, 1]], [40], 8.0, buffer_segments=4).end[0]
     assert b > 4 * alone, "the fluid model says twice at most"
-    plenty = run(capacity, paths, [40, 40], buffer_segments=100).end
+    plenty = run([[0, 1], [0, 1]], [40, 40], 8.0, 1.0, buffer_segments=100).end
     assert plenty[1] < 2.1 * alone
     assert plenty[0] == pytest.approx(a, rel=0.01), "A's slow link is always busy"
 
 
 def test_a_circle_of_full_buffers_is_a_deadlock() -> None:
     """Three links in a ring; each message crosses two of them and waits for the third's."""
-    ring = [[3, 0, 1, 6], [4, 1, 2, 7], [5, 2, 0, 8]]
+    ring = [[0, 1, 2], [1, 2, 0], [2, 0, 1]]
     with pytest.raises(CheckFailed, match="deadlock: packets of 3 messages"):
-        run([1.0] * 9, ring, [50, 50, 50], buffer_segments=2)
-    free = [[3, 0, 1, 6], [4, 1, 2, 7], [5, 2, 8]]
-    assert (run([1.0] * 9, free, [50, 50, 50], buffer_segments=2).end > 0).all()
+        run(ring, [50, 50, 50], buffer_segments=2)
+    free = [[0, 1, 2], [1, 2, 0], [2, 0]]
+    assert (run(free, [50, 50, 50], buffer_segments=2).end > 0).all()
 
 
 def test_inconsistent_networks_are_refused() -> None:
     with pytest.raises(InputError, match="2,000 times as slow"):
-        run([2000.0, 1], [[0, 1]], [1])
+        run([[0]], [1], 2000.0, 1.0)
     with pytest.raises(InputError, match="segment_bytes is at least 1"):
         PacketModel(segment_bytes=0)
     with pytest.raises(InputError, match="no multiple of a flit"):
         PacketModel(segment_bytes=1001)
     with pytest.raises(InputError, match="segments"):
-        run([1.0, 1], [[0, 1]], [1e15])
+        run([[0]], [1e15])
 
 
 @examples(60)
@@ -102,7 +138,7 @@ def test_against_the_fluid_model(data: st.DataObject, seed: int, buffer: int) ->
     )
     routes = load_engine("ftree").route(fabric, JobMix(()), Options())
     links = routed_links(fabric, routes, flows)
-    result = packet_times(links, flows, PacketModel(buffer_segments=buffer))
+    result = packet_times(fabric, links, flows, PacketModel(buffer_segments=buffer))
     speed = float(links.capacity.max())
     used = np.zeros(len(links.capacity))
     for f in range(some):

@@ -16,9 +16,9 @@ from sar_agent.routing import Options
 from sar_lab.research.papers.claims import Claim, order, value, verdict
 from sar_lab.research.papers.pftree_delays import PATTERNS, delays
 from sar_lab.research.papers.pftree_printed import PFTreeAsPrinted
+from sar_lab.research.papers.pftree_receivers import interference
 from sar_lab.research.papers.pftree_trees import TREES, Table3Tree, draw_victims, routed
 from sar_lab.research.papers.published import ERRATUM, PRINTED
-from sar_lab.research.papers.receivers import interference
 from sar_lab.research.papers.registry import experiment
 from sar_lab.research.papers.result_store import run_row
 from sar_lab.research.papers.xgft_slowdown import program, slimmed, times

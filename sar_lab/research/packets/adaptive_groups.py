@@ -19,7 +19,7 @@ from sar_agent.routing.routes import Routes
 from sar_agent.routing.updn import tree_order
 from sar_agent.routing.updown_paths import Orientation, RootDistances, legal_row, new_row
 from sar_agent.util.kernels import kernel
-from sar_lab.research.packets.adaptive_events import PortGroups
+from sar_lab.research.packets.packet_events import PortGroups
 
 
 def minimal_groups(fabric: Fabric) -> PortGroups:

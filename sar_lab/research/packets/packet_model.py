@@ -17,14 +17,23 @@ Phases, computation and barriers are those of `Flows`, as in the fluid model (`s
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from sar_agent.errors import CheckFailed, InputError
-from sar_agent.fabric.model import I64
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import I64, U32
 from sar_lab.fluid.flow_links import F64, FlowLinks
+from sar_lab.fluid.flow_paths import link_rates
 from sar_lab.fluid.flow_steps import Flows
-from sar_lab.research.packets.packet_events import NONE, PacketQueues, run_packets
+from sar_lab.research.packets.packet_events import (
+    NONE,
+    PortGroups,
+    QueuedFlows,
+    SwitchPorts,
+    run_packets,
+)
 
 BITS = 8
 GIGA = 1e9
@@ -34,6 +43,11 @@ FINE = 16
 """Ticks of a flit where speeds are no multiples of each other."""
 MOST_SEGMENTS = 1 << 40
 """Segments of all messages: some days of one core."""
+
+
+MOST_HOPS = 32
+"""Switches that a segment may pass where it chooses its way."""
+Choice = Literal["packet", "flow"]
 
 
 @dataclass(frozen=True)
@@ -68,39 +82,94 @@ class PacketRun:
     """float64[P], seconds: when each step begins to send."""
     end: F64
     """float64[F], seconds: when the last flit of each message arrives."""
+    overtaken: I64
+    """int64[F]: segments that arrived after a later one of the same message. Receivers take them
+    as they come: reordering itself costs nothing here."""
+    waited: F64
+    """float64[L], seconds: how long segments in switches, all in all, waited for each link after
+    they could have gone on. The links are those of `sar_lab/fluid/flow_links.py`."""
     hops: int
     """Segments times links: the work that was done."""
 
 
-def packet_times(links: FlowLinks, flows: Flows, model: PacketModel | None = None) -> PacketRun:
-    """Sends all flows over their links. Raises `CheckFailed` where packets wait for each other's
-    buffers in a circle, and `InputError` for links too different to have a common clock."""
-    model = model or PacketModel()
-    ticks, per_flit = clock_of(links.capacity, model)
+def packet_times(
+    fabric: Fabric, links: FlowLinks, flows: Flows, model: PacketModel | None = None
+) -> PacketRun:
+    """Sends all flows over their links, which are those of the fabric. Raises `CheckFailed` where
+    packets wait for each other's buffers in a circle, and `InputError` for links too different to
+    have a common clock."""
+    channels = (links.stop - links.path).astype(np.int64) - 2
+    chosen = np.full((len(channels), max(MOST_HOPS, int(channels.max()) + 1)), NONE, np.uint32)
+    row = np.repeat(np.arange(len(channels)), channels)
+    place = np.arange(len(row)) - np.repeat(np.cumsum(channels) - channels, channels)
+    chosen[row, place] = links.link[links.path[row] + 1 + place]
+    nothing = PortGroups(
+        np.zeros(fabric.switches * fabric.terminals + 1, np.uint32), np.zeros(0, np.uint32)
+    )
+    return _run(fabric, nothing, chosen, False, flows, model or PacketModel())
+
+
+def adaptive_times(
+    fabric: Fabric,
+    groups: PortGroups,
+    flows: Flows,
+    model: PacketModel | None = None,
+    choice: Choice = "packet",
+) -> PacketRun:
+    """Sends all flows; each segment (`packet`) or the first one of each message (`flow`) chooses
+    among the ports of its group. Raises `CheckFailed` also where a switch has no port for a
+    segment."""
+    by_packet = choice == "packet"
+    chosen = np.full((1 if by_packet else len(flows.size), MOST_HOPS), NONE, np.uint32)
+    return _run(fabric, groups, chosen, by_packet, flows, model or PacketModel())
+
+
+def _run(
+    fabric: Fabric,
+    groups: PortGroups,
+    chosen: U32,
+    by_packet: bool,
+    flows: Flows,
+    model: PacketModel,
+) -> PacketRun:
+    rates = link_rates(fabric)
+    ticks, per_flit = clock_of(rates, model)
     segments, last_flits = segments_of(flows.size, model)
-    hop = round(model.hop_seconds * ticks)
-    queues = _queues(links)
-    begin, end = np.full(len(flows.wait), -1, np.int64), np.full(len(segments), -1, np.int64)
-    hops = run_packets(
-        queues,
-        per_flit,
+    begin = np.full(len(flows.wait), -1, np.int64)
+    end, overtaken = np.full(len(segments), -1, np.int64), np.zeros(len(segments), np.int64)
+    queued = QueuedFlows(
+        flows.source,
+        flows.destination,
         segments,
         last_flits,
-        model.segment_bytes // model.flit_bytes,
-        model.buffer_segments,
-        hop,
         flows.step,
         flows.last,
         np.round(flows.wait * ticks).astype(np.int64),
+    )
+    waited = np.zeros(len(rates), np.int64)
+    hops = run_packets(
+        _switch_ports(fabric),
+        groups,
+        queued,
+        per_flit,
+        model.segment_bytes // model.flit_bytes,
+        model.buffer_segments,
+        round(model.hop_seconds * ticks),
+        chosen,
+        by_packet,
         begin,
         end,
+        overtaken,
+        waited,
     )
+    if hops < 0:
+        raise CheckFailed(f"{fabric.name}: a switch has no port for a segment that came to it")
     if (stuck := np.flatnonzero((end < 0) & (begin[flows.step] >= 0))).size:
         raise CheckFailed(
             f"deadlock: packets of {len(stuck)} messages wait for each other's buffers; one is "
             f"from terminal {flows.source[stuck[0]]} to {flows.destination[stuck[0]]}"
         )
-    return PacketRun(begin / ticks, end / ticks, int(hops))
+    return PacketRun(begin / ticks, end / ticks, overtaken, waited / ticks, int(hops))
 
 
 def segments_of(size: F64, model: PacketModel) -> tuple[I64, I64]:
@@ -129,26 +198,23 @@ def clock_of(capacity: F64, model: PacketModel) -> tuple[float, I64]:
     return ticks, np.round(ratio * fine).astype(np.int64)
 
 
-def _queues(links: FlowLinks) -> PacketQueues:
-    """A queue for each pair of links that some flow crosses one after the other, and one for each
-    flow at its host."""
-    flows, size = len(links.stop), np.uint64(len(links.capacity))
-    hops = (links.stop - links.path).astype(np.int64)
-    start = np.concatenate([[0], np.cumsum(hops)])
-    entry = np.arange(start[-1]) - np.repeat(start[:-1] - links.path, hops)
-    link = links.link[entry]
-    first = np.zeros(len(link), np.bool_)
-    first[start[:-1]] = True
-    inner = np.flatnonzero(~first)
-    pair = link[inner - 1].astype(np.uint64) * size + link[inner]
-    pairs, of_pair = np.unique(pair, return_inverse=True)
-    queue = np.empty(len(link), np.uint32)
-    queue[inner] = of_pair
-    queue[first] = len(pairs) + np.arange(flows)
-    return PacketQueues(
-        start.astype(np.uint32),
-        link.astype(np.uint32),
-        queue,
-        np.concatenate([pairs % size, link[first]]).astype(np.uint32),
-        np.concatenate([pairs // size, np.full(flows, NONE)]).astype(np.uint32),
+def _switch_ports(fabric: Fabric) -> SwitchPorts:
+    """Channels first, then hosts, at every switch."""
+    offset = fabric.channel_offset.astype(np.int64)
+    leaf = fabric.terminal_switch.astype(np.int64)
+    order = np.argsort(leaf, kind="stable")
+    place = np.empty(fabric.terminals, np.int64)
+    place[order] = np.arange(fabric.terminals) - np.searchsorted(leaf[order], leaf[order])
+    place += np.diff(offset)[leaf]
+    channel = np.arange(fabric.channels) - offset[fabric.channel_source]
+    degree = np.diff(offset) + np.bincount(leaf, minlength=fabric.switches)
+    nowhere = np.full(fabric.terminals, NONE)
+    parts = (
+        (fabric.channel_target, leaf, nowhere),
+        (channel[fabric.channel_reverse], place, nowhere),
+        (channel, nowhere, place),
+        (degree,),
+        ([0], np.cumsum(degree**2)),
+        (leaf,),
     )
+    return SwitchPorts(*(np.concatenate(each).astype(np.uint32) for each in parts))

@@ -13,14 +13,13 @@ import math
 from dataclasses import dataclass, replace
 from functools import cache
 
-import numpy as np
-
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.routing.engine import Options, load_engine
 from sar_agent.routing.keys import KeyTree, key_tree
 from sar_agent.routing.routes import Routes
+from sar_lab.fluid.flow_paths import with_rates
 from sar_lab.research.papers.measured import measured
 from sar_lab.research.trace.adaptive import AdaptiveRouting
 from sar_lab.research.trace.parse import read_trace
@@ -85,11 +84,6 @@ def worst_of(setup: Setup, engine: str, seeds: list[int], conga: AdaptiveRouting
 
 @cache
 def _network(spec: str) -> tuple[Fabric, KeyTree, Routes]:
-    fabric = xgft_fabric(spec)
-    fabric = replace(
-        fabric,
-        channel_rate=np.full_like(fabric.channel_rate, RATE),
-        terminal_rate=np.full_like(fabric.terminal_rate, RATE),
-    )
+    fabric = with_rates(xgft_fabric(spec), RATE, RATE)
     routes = load_engine("dmodk").route(fabric, JobMix(()), Options())
     return fabric, key_tree(fabric), routes

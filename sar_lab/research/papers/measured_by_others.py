@@ -17,11 +17,11 @@ from sar_agent.routing import Options, load_engine
 from sar_lab.fluid import PATTERNS
 from sar_lab.fluid.flow_events import end_times
 from sar_lab.fluid.flow_paths import routed_links
-from sar_lab.fluid.flow_steps import Flows
+from sar_lab.fluid.flow_steps import flows_of_steps
 from sar_lab.opensm_tables import lab_engine
 from sar_lab.research.packets import PacketModel, packet_times
 from sar_lab.research.packets.adaptive_groups import minimal_groups
-from sar_lab.research.packets.adaptive_model import adaptive_times
+from sar_lab.research.packets.packet_model import adaptive_times
 from sar_lab.research.papers.claims import NEAR, Claim, value
 from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Outcome, ResultTable
@@ -110,17 +110,16 @@ def victim(step: int) -> Models:
 def clos_bandwidth(seed: int) -> dict[tuple[str, str], float]:
     """(model, routes) → the bandwidth of the mean pair; partners send to each other."""
     fabric = load_fabric(CLOS)
-    hosts = np.random.default_rng(seed).permutation(fabric.terminals).astype(np.uint32)
-    source, to = hosts, np.roll(hosts.reshape(2, -1), 1, axis=0).ravel()
-    size = np.full(len(hosts), SEGMENTS * MODEL.segment_bytes * 8e-9)
-    zeros = np.zeros(len(hosts), np.uint32)
-    flows = Flows(source, to, size, zeros, zeros, np.ones(1, np.bool_), np.zeros(1))
+    hosts = np.random.default_rng(seed).permutation(fabric.terminals)
+    to = np.roll(hosts.reshape(2, -1), 1, axis=0).ravel()
+    size = SEGMENTS * MODEL.segment_bytes * 8e-9
+    flows = flows_of_steps([np.stack([hosts, to], axis=1)], size)
     routes = load_engine("ftree").route(fabric, JobMix(()), Options())
     links = routed_links(fabric, routes, flows)
     alone = size / float(fabric.terminal_rate.min())
     ends = {
         (FLUID, "static"): end_times(links, flows),
-        (PACKETS, "static"): packet_times(links, flows, MODEL).end,
+        (PACKETS, "static"): packet_times(fabric, links, flows, MODEL).end,
         (PACKETS, "adaptive"): adaptive_times(
             fabric, minimal_groups(fabric), flows, MODEL, "packet"
         ).end,
@@ -141,7 +140,7 @@ def all_to_all(seed: int) -> dict[tuple[str, str], float]:
         links = routed_links(fabric, engine.route(fabric, mix, Options()), flows)
         found[FLUID, name] = float(end_times(links, flows).max())
         try:
-            found[PACKETS, name] = float(packet_times(links, flows, MODEL).end.max())
+            found[PACKETS, name] = float(packet_times(fabric, links, flows, MODEL).end.max())
         except SarError:  # speeds that have no common clock
             continue
     return found

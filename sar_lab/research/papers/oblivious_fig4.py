@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from sar_lab.fluid.path_routes import PathRoutes
 from sar_lab.research.papers.claims import value
 from sar_lab.research.papers.measured import measured
+from sar_lab.research.papers.oblivious_slowdowns import DRAWN
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import COLOURS, LABELS
 from sar_lab.research.papers.published import quotes
-from sar_lab.research.papers.slimmed_trees import DRAWN
 from sar_lab.research.papers.worded_claims import MEDIANS, PLAIN, Draws, judged
 from sar_lab.research.papers.xgft_slowdown import choice_of, slimmed
 from sar_lab.research.statistics import median_of

@@ -20,7 +20,7 @@ from sar_agent.routing.engine import Options, load_engine
 from sar_agent.routing.routes import Routes
 from sar_lab.research.papers.outcome import Axes, Figure
 from sar_lab.research.papers.pftree_printed import PFTreeAsPrinted
-from sar_lab.research.papers.receivers import routes_over
+from sar_lab.research.papers.pftree_receivers import routes_over
 
 TINTS = {"1": "#228833", "2": "#ee6677", "3": "#aa3377"}
 """Colours of the partitions, near those of the paper."""

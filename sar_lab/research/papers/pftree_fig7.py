@@ -9,7 +9,7 @@ import numpy as np
 from sar_agent.routing.routes import Routes
 from sar_lab.fluid.flow_events import end_times
 from sar_lab.fluid.flow_paths import routed_links
-from sar_lab.fluid.flow_steps import Flows
+from sar_lab.fluid.flow_steps import flows_of_steps
 from sar_lab.research.packets import packet_times
 from sar_lab.research.papers.claims import NEAR, Claim, value
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
@@ -38,14 +38,12 @@ def victims_share(routes: Routes, flows: Sequence[str], *, packets: bool = False
 
 def _victims_time(routes: Routes, flows: Sequence[str], packets: bool) -> float:
     fabric = THREE.fabric
-    ends = np.array([THREE.terminals(each) for each in flows], np.uint32)
+    ends = np.array([THREE.terminals(each) for each in flows])
     size = np.full(len(flows), OTHERS_GBIT)
     size[0] = VICTIM_GBIT
-    zeros = np.zeros(len(flows), np.uint32)
-    once = np.array([True]), np.zeros(1)
-    made = Flows(ends[:, 0].copy(), ends[:, 1].copy(), size, zeros, zeros, *once)
+    made = flows_of_steps([ends], size)
     links = routed_links(fabric, routes, made)
-    found = packet_times(links, made).end if packets else end_times(links, made)
+    found = packet_times(fabric, links, made).end if packets else end_times(links, made)
     return float(found[0])
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from sar_agent.errors import InputError
 from sar_lab.research.papers.outcome import Outcome
-from sar_lab.research.papers.published import Quote, all_quotes
+from sar_lab.research.papers.published import all_quotes
 
 FILE = Path(__file__).parent.with_name("rows.toml")
 PACKAGES = {"papers": "sar_lab.research.papers", "peers": "sar_lab.research.peers"}
@@ -90,8 +90,8 @@ def _functions(package: str) -> Iterator[tuple[str, Callable[[Sequence[int]], Ou
 
 def _experiment(name: str, function: Callable[[Sequence[int]], Outcome]) -> Experiment:
     row = _records()[name]
-    said: Mapping[str, Quote] = function.__globals__.get("SAID") or all_quotes().get(name, {})
-    quoted = "; ".join(quote.cell() for quote in said.values())
+    said = [all_quotes().get(each, {}) for each in row.get("quotes", [name])]
+    quoted = "; ".join(quote.cell() for some in said for quote in some.values())
 
     def run(seeds: Sequence[int]) -> Outcome:
         found = function(seeds)

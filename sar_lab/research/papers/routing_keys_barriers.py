@@ -15,11 +15,9 @@ from sar_lab.research.papers.claims import times_as_much
 from sar_lab.research.papers.keys_runs import CONGA, KILO, LARGE, ROUND, Setup, worst_of
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import COLOURS, LABELS, band
-from sar_lab.research.papers.published import quotes
 from sar_lab.research.statistics import Estimate
 from sar_lab.research.trace.play_trace import barrier_rounds
 
-SAID = quotes("routing-keys-fig7")
 APPLICATIONS, UTILIZATION = 2, 0.1
 ROUNDS = (0.0, 0.2, 0.5, 1.0, 2.0, 4.0)
 """Microseconds of a round."""

@@ -18,9 +18,9 @@ from sar_agent.routing.dmodk import modulo_labels
 from sar_agent.routing.keys import KeyTree, key_tree, unshifted
 from sar_agent.routing.keys.key import digit_channels
 from sar_lab.research.papers.claims import RESAMPLES, Claim
-from sar_lab.research.papers.measured import measured
+from sar_lab.research.papers.measured import by_key, measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
-from sar_lab.research.papers.pictures import COLOURS, LABELS
+from sar_lab.research.papers.pictures import COLOURS, LABELS, band
 from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.worded_claims import MEANS, Draws, judged
 from sar_lab.research.statistics import Estimate, bootstrap_of, median_of
@@ -31,29 +31,20 @@ SIDES = (8, 16, 24, 32, 40, 48, 56, 64)
 LOAD, FLOWS = 0.6, 10
 PRINTED = ("nrk-printed", "nrk-printed-links")
 ENGINES = ("dmodk", "ark", "nrk", *PRINTED)
-Rows = dict[str, dict[int, Estimate]]
 
 
 def routing_keys_fig4(seeds: Sequence[int]) -> Outcome:
     """Networks of n = 64 … 4,096 hosts."""
-    results: dict[tuple[str, int], list[int]] = {}
-    for side in SIDES:
-        for each in largest_of(side, list(seeds)):
-            for engine, flows in each.items():
-                results.setdefault((engine, side * side), []).append(flows)
+    results = [by_key(largest_of(side, list(seeds))) for side in SIDES]
     sizes = [side * side for side in SIDES]
-    rows = {e: {n: median_of(results[e, n]) for n in sizes} for e in ENGINES}
     drawn = {
-        e: [
-            bootstrap_of(np.array(results[e, n], float), np.mean, resamples=RESAMPLES)
-            for n in sizes
-        ]
+        e: [bootstrap_of(each[e], np.mean, resamples=RESAMPLES) for each in results]
         for e in ENGINES
     }
     printed = {LABELS[nrk]: claims_of(drawn | {"nrk": drawn[nrk]}, sizes) for nrk in PRINTED}
     cells = [
-        [f"{n:,}", *(f"{rows[e][n].words(1)} · {drawn[e][place].value:.2f}" for e in ENGINES)]
-        for place, n in enumerate(sizes)
+        [f"{n:,}", *(f"{median_of(each[e]).words(1)} · {drawn[e][i].value:.2f}" for e in ENGINES)]
+        for i, (n, each) in enumerate(zip(sizes, results, strict=True))
     ]
     return Outcome(
         claims_of(drawn, sizes),
@@ -123,10 +114,7 @@ def _draw(figure: Figure, mean: dict[str, list[Estimate]]) -> None:
     axes = figure.subplots()
     hosts = [side * side for side in SIDES]
     for engine, each in mean.items():
-        low, high = [e.low for e in each], [e.high for e in each]
-        axes.fill_between(hosts, low, high, color=COLOURS[engine], alpha=0.2, lw=0)
-        axes.plot(hosts, [e.value for e in each], color=COLOURS[engine], marker="o", ms=4,
-                  label=LABELS[engine])  # fmt: skip
+        band(axes, hosts, each, color=COLOURS[engine], marker="o", ms=4, label=LABELS[engine])
     draws = mean[ENGINES[0]][0].n
     axes.set(xlabel=f"hosts (mean of n = {draws} draws, bands: 95 % intervals of the mean)",
              ylabel="most flows on a link", ylim=(0, None))  # fmt: skip

@@ -13,7 +13,7 @@ from sar_lab.mixes.synthetic_histories import BEGIN, synthetic_history
 from sar_lab.research.papers.history_marks import DAY, Marks, marks_of
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.published import quotes
-from sar_lab.research.papers.sar_history import SYSTEMS
+from sar_lab.research.papers.sar_months import SYSTEMS
 from sar_lab.research.statistics import median_of
 
 SAID = quotes("sar-fig1")

@@ -14,11 +14,11 @@ import numpy as np
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.xgft import xgft_fabric
-from sar_agent.jobs import JobMix
 from sar_agent.quality import measure
 from sar_agent.routing import Options
 from sar_lab.demo.three_jobs import three_equal_jobs
 from sar_lab.opensm_tables import lab_engine
+from sar_lab.replay.chain import CachedEngine
 from sar_lab.research.papers.claims import NEAR, times_as_much, value
 from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
@@ -101,13 +101,14 @@ def sar_fig2(seeds: Sequence[int]) -> Outcome:
 def point_of(ratio: str, hosts: int, seeds: list[int]) -> Point:
     """Every engine on the jobs of each seed; sar-plus and the links' EFI for the figure only."""
     fabric, figure = xgft_fabric(TREES[ratio]), (ratio, hosts) == FIGURE
-    fixed = {name: lab_engine(name).route(fabric, JobMix(()), Options()) for name in OBLIVIOUS}
-    results: Point = {name: [] for name in ENGINES if figure or name != "sar-plus"}
+    engines = {
+        name: CachedEngine(lab_engine(name)) for name in ENGINES if figure or name != "sar-plus"
+    }
+    results: Point = {name: [] for name in engines}
     for seed in seeds:
         mix = three_equal_jobs(fabric, hosts, seed)
         for name, found in results.items():
-            routes = fixed.get(name) or lab_engine(name).route(fabric, mix, Options())
-            each = measure(fabric, mix, routes)
+            each = measure(fabric, mix, engines[name].route(fabric, mix, Options()))
             efi = each.channel_efi.tolist() if figure and not found else []
             found.append(Peak(float(each.effective_efi_max), each.dark_fiber_ratio, efi))
     return results

@@ -8,7 +8,7 @@ between two of them costs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.routing.routes import Routes
-from sar_lab.fluid.flow_paths import routed_links
-from sar_lab.fluid.flow_steps import Flows
-from sar_lab.research.packets import PacketModel, packet_times
+from sar_lab.fluid.flow_paths import routed_links, with_rates
+from sar_lab.fluid.flow_steps import flows_of_steps
+from sar_lab.research.packets import packet_times
 from sar_lab.research.papers.claims import order
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.published import quotes
@@ -167,26 +167,16 @@ def _arrivals(tables: tuple[str, str]) -> NDArray[np.float64]:
         table = update.tables["before"][0 if name == "before" else 1]
         egress = np.array(table, np.uint8).T[None].copy()
         routes = Routes(name, fabric.digest, egress)
-        count = MEASURED
-        ones = np.ones(count, np.uint32)
-        flows = Flows(
-            SENDER * ones, RECEIVER * ones, np.full(count, 8e-9 * MESSAGE),
-            0 * ones, np.arange(count, dtype=np.uint32),
-            np.arange(count) == count - 1, np.zeros(count),
-        )  # fmt: skip
-        ends = packet_times(routed_links(fabric, routes, flows), flows, PacketModel()).end
+        messages = [np.array([[SENDER, RECEIVER]], np.int32)] * MEASURED
+        flows = flows_of_steps(messages, 8e-9 * MESSAGE)
+        ends = packet_times(fabric, routed_links(fabric, routes, flows), flows).end
         found += (ends + (found[-1] if found else 0.0)).tolist()
     return np.array(found)
 
 
 @cache
 def _fabric() -> Fabric:
-    fabric = load_fabric(TESTBED)
-    return replace(
-        fabric,
-        channel_rate=np.full_like(fabric.channel_rate, GIGABIT),
-        terminal_rate=np.full_like(fabric.terminal_rate, HOST_GIGABIT),
-    )
+    return with_rates(load_fabric(TESTBED), GIGABIT, HOST_GIGABIT)
 
 
 def _draw(

@@ -9,7 +9,6 @@ the same size, so sizes and link speeds cancel out: the unit of time is a messag
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -20,9 +19,8 @@ from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.fabric.xgft_view import XgftView, recognise_xgft
 from sar_agent.routing.engine import Engine, is_source_routed, load_engine
 from sar_agent.routing.keys.digits import flow_digits
-from sar_lab.fluid.flow_links import FlowLinks
-from sar_lab.fluid.flow_paths import routed_links
-from sar_lab.fluid.flow_steps import Flows
+from sar_lab.fluid.flow_paths import routed_links, with_rates
+from sar_lab.fluid.flow_steps import seconds_alone
 from sar_lab.fluid.path_routes import ParentChoice, PathRoutes
 from sar_lab.research.packets import PacketModel, packet_times
 from sar_lab.research.trace import Program, ProgramPhase, ProgramTrace
@@ -38,12 +36,7 @@ RATE = 2.0
 @cache
 def slimmed(roots: int) -> tuple[Fabric, XgftView]:
     """XGFT(2;16,16;1,roots): the paper's trees of 32-port switches, with links of 2 Gbit/s."""
-    fabric = xgft_fabric(f"xgft:2;16,16;1,{roots}")
-    fabric = replace(
-        fabric,
-        channel_rate=np.full_like(fabric.channel_rate, RATE),
-        terminal_rate=np.full_like(fabric.terminal_rate, RATE),
-    )
+    fabric = with_rates(xgft_fabric(f"xgft:2;16,16;1,{roots}"), RATE, RATE)
     return fabric, recognise_xgft(fabric)
 
 
@@ -94,16 +87,10 @@ def times(
         alone = ProgramTrace(name, (Program("1", ranks, 0.0, (phase,)),))
         if packets:
             flows = flows_of(alone, place_ranks(fabric, alone, "linear"))
-            slowdowns.append(_packet_slowdown(routed_links(fabric, routes, flows), flows, packets))
+            end = packet_times(fabric, routed_links(fabric, routes, flows), flows, packets).end
+            slowdowns.append(float(end.max() / seconds_alone(fabric, flows, flows.step, 1)[0]))
             continue
         time = play_trace(fabric, routes, alone, place_ranks(fabric, alone, "linear"))[0]
         # Shares of a link are summed in floats; rounding restores whole numbers.
         slowdowns.append(round(float(time.sending[0] / time.alone[0]), 9))
     return slowdowns
-
-
-def _packet_slowdown(links: FlowLinks, flows: Flows, packets: PacketModel) -> float:
-    """Until the last message arrives, divided by what the busiest host's own link needs."""
-    ends = np.concatenate([links.link[links.path], links.link[links.stop - 1]])
-    alone = np.bincount(ends, np.tile(flows.size, 2), len(links.capacity)) / links.capacity
-    return float(packet_times(links, flows, packets).end.max() / alone.max())

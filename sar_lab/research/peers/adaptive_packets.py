@@ -16,12 +16,12 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, load_engine
-from sar_lab.fluid.flow_steps import Flows
+from sar_lab.fluid.flow_steps import Flows, job_ends
 from sar_lab.fluid.job_patterns import all_to_all, shift
 from sar_lab.research.packets import PacketModel
-from sar_lab.research.packets.adaptive_events import PortGroups
 from sar_lab.research.packets.adaptive_groups import job_groups, minimal_groups, table_groups
-from sar_lab.research.packets.adaptive_model import Choice, adaptive_times
+from sar_lab.research.packets.packet_events import PortGroups
+from sar_lab.research.packets.packet_model import Choice, adaptive_times
 from sar_lab.research.papers.claims import Claim, more
 from sar_lab.research.papers.measured import by_key, measured
 from sar_lab.research.papers.outcome import Figure, Outcome, median_table
@@ -119,8 +119,7 @@ def _times(
     fabric: Fabric, mix: JobMix, groups: PortGroups, flows: Flows, choice: Choice
 ) -> list[float]:
     end = adaptive_times(fabric, groups, flows, MODEL, choice).end
-    last = np.zeros(len(mix.jobs))
-    np.maximum.at(last, flows.job, end)
+    last = job_ends(flows, end, len(mix.jobs))
     slowdown: list[float] = (last[last > 0] / unit(fabric)).tolist()
     return slowdown
 

@@ -30,11 +30,10 @@ from sar_agent.routing.keys import choose_shift, key_tree, make_key
 from sar_agent.routing.updn import tree_order
 from sar_lab.fluid.flow_links import F64, FlowLinks, flow_links_of
 from sar_lab.fluid.flow_paths import link_rates
-from sar_lab.fluid.flow_steps import Flows
-from sar_lab.research.packets import PacketModel, packet_times
-from sar_lab.research.packets.adaptive_events import PortGroups
+from sar_lab.fluid.flow_steps import Flows, flows_of_steps, job_ends
+from sar_lab.research.packets import Choice, PacketModel, PacketRun, adaptive_times, packet_times
 from sar_lab.research.packets.adaptive_groups import job_groups, minimal_groups, table_groups
-from sar_lab.research.packets.adaptive_model import AdaptiveRun, Choice, adaptive_times
+from sar_lab.research.packets.packet_events import PortGroups
 from sar_lab.research.papers.claims import Claim, times_as_much
 from sar_lab.research.papers.measured import by_key, measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
@@ -159,7 +158,7 @@ def patterns_of(spec: str, seed: int) -> dict[tuple[str, str], PatternResult]:
                 fabric, pattern, some, played.end, down, float(played.overtaken.sum())
             )
     steps = flows[GRID]
-    end = packet_times(key_links(fabric, grid_phases(mix), steps), steps, MODEL).end
+    end = packet_times(fabric, key_links(fabric, grid_phases(mix), steps), steps, MODEL).end
     found[GRID, KEYS] = _result(fabric, GRID, steps, end, np.nan, 0)
     return found
 
@@ -233,17 +232,14 @@ def offered(fabric: Fabric, mix: JobMix, load: float, seed: int) -> Flows:
         partner = np.roll(hosts, 1)
         count = random.poisson(load * WINDOW / MESSAGE, len(hosts))
         pairs.append(np.stack([np.repeat(hosts, count), np.repeat(partner, count)], axis=1))
-    ends = np.concatenate(pairs).astype(np.uint32)
+    ends = np.concatenate(pairs)
     ends = ends[random.permutation(len(ends))]
-    number = np.arange(len(ends), dtype=np.uint32)
-    return Flows(
-        ends[:, 0].copy(),
-        ends[:, 1].copy(),
-        np.full(len(ends), MESSAGE * segment_gbit()),
-        number,
-        number,
-        np.ones(len(ends), np.bool_),
-        np.sort(random.uniform(0, WINDOW * segment_seconds(fabric), len(ends))),
+    return flows_of_steps(
+        list(ends[:, None, :]),
+        MESSAGE * segment_gbit(),
+        job=np.arange(len(ends)),
+        last=True,
+        wait=np.sort(random.uniform(0, WINDOW * segment_seconds(fabric), len(ends))),
     )
 
 
@@ -258,20 +254,14 @@ def segment_seconds(fabric: Fabric) -> float:
 
 def steps_of_jobs(jobs: Sequence[Sequence[I32]], segments: Sequence[float]) -> Flows:
     """The steps of all jobs, and the segments of each message of a job, which may be parts."""
-    sizes = [[len(step) for step in job] for job in jobs]
-    ends = np.concatenate([step for job in jobs for step in job]).astype(np.uint32)
-    messages = [sum(each) for each in sizes]
-    flat = [count for each in sizes for count in each]
-    last = [i == len(each) - 1 for each in sizes for i in range(len(each))]
-    return Flows(
-        ends[:, 0].copy(),
-        ends[:, 1].copy(),
-        np.repeat(np.array(segments) * segment_gbit(), messages),
-        np.repeat(np.arange(len(jobs), dtype=np.uint32), messages),
-        np.repeat(np.arange(len(flat), dtype=np.uint32), flat),
-        np.array(last, np.bool_),
-        np.zeros(len(flat)),
+    job = np.repeat(np.arange(len(jobs)), [len(steps) for steps in jobs])
+    flows = flows_of_steps(
+        [step for steps in jobs for step in steps],
+        1.0,
+        job=job,
+        last=np.append(job[1:] != job[:-1], True),
     )
+    return flows._replace(size=np.array(segments)[flows.job] * segment_gbit())
 
 
 def _result(
@@ -279,9 +269,7 @@ def _result(
 ) -> PatternResult:
     jobs = int(flows.job.max()) + 1
     if pattern in (INCAST, GRID):
-        last = np.zeros(jobs)
-        np.maximum.at(last, flows.job, end)
-        slowdown = last / (SEGMENTS * segment_seconds(fabric))
+        slowdown = job_ends(flows, end, jobs) / (SEGMENTS * segment_seconds(fabric))
         if pattern == INCAST:
             slowdown = slowdown[1::2]
         typical, worst = float(slowdown.mean()), float(slowdown.max())
@@ -292,7 +280,7 @@ def _result(
     return PatternResult(typical, worst, down, overtaken / float(sent))
 
 
-def share_down(fabric: Fabric, played: AdaptiveRun) -> float:
+def share_down(fabric: Fabric, played: PacketRun) -> float:
     """Of all waiting in switches, the part for links down to another switch; hosts' own links,
     which no route avoids, are in the whole."""
     down = ~np.asarray(tree_order(fabric, graph_of(fabric)).higher, np.bool_)

@@ -29,10 +29,10 @@ from sar_agent.jobs.model import make_job
 from sar_agent.jobs.rails import rails_for
 from sar_agent.jobs.rank_order import ranks_of
 from sar_agent.routing import Options, load_engine
-from sar_lab.fluid.flow_steps import Flows
+from sar_lab.fluid.flow_steps import Flows, job_ends
 from sar_lab.research.packets import packet_times
 from sar_lab.research.packets.adaptive_groups import minimal_groups, table_groups
-from sar_lab.research.packets.adaptive_model import adaptive_times
+from sar_lab.research.packets.packet_model import adaptive_times
 from sar_lab.research.papers.claims import more, times_as_much
 from sar_lab.research.papers.measured import by_key, measured
 from sar_lab.research.papers.outcome import Outcome, ResultTable
@@ -180,7 +180,7 @@ def times(title: str, seed: int) -> dict[tuple[str, str], float]:
         flows = steps_of_jobs(steps, [SEGMENTS / each for each in alone])
         ends = {row: adaptive_times(fabric, each, flows, MODEL, "packet").end
                 for row, each in groups.items()}  # fmt: skip
-        ends[ROWS[4]] = packet_times(key_links(fabric, steps, flows), flows, MODEL).end
+        ends[ROWS[4]] = packet_times(fabric, key_links(fabric, steps, flows), flows, MODEL).end
         for row, end in ends.items():
             found[name, row] = _mean_job(fabric, flows, end, owner)
     return found
@@ -188,8 +188,7 @@ def times(title: str, seed: int) -> dict[tuple[str, str], float]:
 
 def _mean_job(fabric: Fabric, flows: Flows, end: np.ndarray, owner: Sequence[str]) -> float:
     """Divided by what its busiest port needs; a job takes as long as its slowest rail."""
-    last = np.zeros(len(owner))
-    np.maximum.at(last, flows.job, end)
+    last = job_ends(flows, end, len(owner))
     jobs: dict[str, float] = {}
     for job, seconds in zip(owner, last, strict=True):
         jobs[job] = max(jobs.get(job, 0.0), float(seconds))

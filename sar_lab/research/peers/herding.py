@@ -9,7 +9,7 @@ folder with them. Every result is divided by a proved lower bound for the same j
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,17 +20,85 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.quality import bounds_of, measure
-from sar_agent.routing import Options, Routes, load_engine
+from sar_agent.routing import Engine, Options, load_engine
 from sar_lab.opensm_tables import lab_engine
+from sar_lab.replay.chain import CachedEngine
 from sar_lab.replay.samples import samples_of
 from sar_lab.research.papers.claims import Claim, more, order, times_as_much, told_apart
 from sar_lab.research.papers.measured import measured
-from sar_lab.research.papers.outcome import Outcome, ResultTable
+from sar_lab.research.papers.outcome import Axes, Figure, Outcome, ResultTable
+from sar_lab.research.papers.pictures import band
 from sar_lab.research.papers.sar_fig2 import TREES
 from sar_lab.research.peers.greedy_trees import greedy_peak
-from sar_lab.research.peers.herding_picture import draw_herding
 from sar_lab.research.peers.site_inputs import WITHOUT, captured_fabrics, leonardo, site_folder
 from sar_lab.research.statistics import median_of
+
+COLOURS = {
+    "OpenSM's ftree": "#999999", "sar": "#ee6677", "sar, leaf by leaf": "#ccbb44",
+    "sar-plus": "#4477aa", "dfsssp": "#999999",
+}  # fmt: skip
+Ratios = Mapping[str, Sequence[float]]
+
+
+def draw_herding(
+    figure: Figure,
+    sweep: Mapping[tuple[str, int], Ratios],
+    loads: Mapping[str, Ratios],
+    months: Ratios | None,
+    seeds: int,
+) -> None:
+    """A panel for each tree above; captured fabrics and Leonardo below, where there are any."""
+    trees = list(dict.fromkeys(ratio for ratio, _ in sweep))
+    below = bool(loads) + bool(months)
+    rows = figure.subfigures(2 if below else 1, 1, squeeze=False)[:, 0]
+    places = rows[0].subplots(1, len(trees), sharey=True, squeeze=False)[0]
+    for axes, ratio in zip(places, trees, strict=True):
+        _by_size(axes, {size: point for (r, size), point in sweep.items() if r == ratio})
+        axes.set(title=f"{ratio} tree, equal jobs", xlabel="hosts of a job")
+    first = rows[0].axes[0]
+    first.set_ylabel("most routes on a link / bound")
+    rows[0].legend(*first.get_legend_handles_labels(), loc="outside upper center", ncols=4)
+    if below:
+        panels = iter(np.atleast_1d(rows[1].subplots(1, below)))
+        if loads:
+            names = next(iter(loads.values()))
+            pooled = {n: [v for point in loads.values() for v in point[n]] for n in names}
+            axes = next(panels)
+            _distribution(axes, pooled)
+            axes.set_title(f"{len(loads)} captured fabrics, {seeds} mixes each")
+        if months:
+            axes = next(panels)
+            _distribution(axes, months)
+            axes.set_title(f"Leonardo's jobs (cables made up), {len(months['bound'])} moments")
+        rows[1].axes[0].set_ylabel("share of cases")
+    figure.suptitle(
+        f"n = {seeds} draws a point; medians, bands are their 95 % intervals; 1 is a proved bound",
+        fontsize=9,
+    )
+
+
+def _by_size(axes: Axes, points: Mapping[int, Ratios]) -> None:
+    sizes = sorted(points)
+    for name, colour in list(COLOURS.items())[:4]:
+        found = [median_of(points[size][name]) for size in sizes]
+        band(axes, sizes, found, marker=".", label=name, color=colour)
+    axes.axhline(1, color="black", linewidth=0.8)
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(sizes, [str(size) for size in sizes])
+
+
+def _distribution(axes: Axes, ratios: Ratios) -> None:
+    for name in (name for name in ratios if name != "bound"):
+        ordered = np.sort(ratios[name])
+        share = np.arange(1, len(ordered) + 1) / len(ordered)
+        axes.step(ordered, share, where="post", label=name, color=COLOURS[name])
+    axes.axvline(1, color="black", linewidth=0.8)
+    axes.set(xlabel="largest load / bound", xscale="log", ylim=(0, 1.02))
+    ticks = [1, 1.5, 2, 3, 5, 10]
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.minorticks_off()
+    axes.legend(loc="lower right")
+
 
 SIZES = (4, 16, 64, 128, 256)
 """Hosts of each job."""
@@ -80,17 +148,17 @@ def equal_jobs(fabric: Fabric, size: int, seed: int) -> JobMix:
 def swept(spec: str, size: int, seeds: list[int]) -> Point:
     """The peak of every row of `SWEPT` over the bound, in routes, for each seed."""
     fabric = xgft_fabric(spec)
-    fixed = lab_engine("opensm-ftree").route(fabric, JobMix(()), Options())
+    ftree = CachedEngine(lab_engine("opensm-ftree"))
     point: Point = {name: [] for name in (*SWEPT, "bound")}
     for seed in seeds:
         mix = equal_jobs(fabric, size, seed)
         bound = bounds_of(fabric, mix, rounds=ROUNDS).efi_max
         peak = {
-            FTREE: _peak(fabric, mix, fixed),
-            SAR: _peak(fabric, mix, load_engine("sar").route(fabric, mix, Options())),
+            FTREE: _peak(fabric, mix, ftree),
+            SAR: _peak(fabric, mix, load_engine("sar")),
             LEAFWISE: greedy_peak(fabric, mix, leaf_by_leaf=True),
             LARGER: greedy_peak(fabric, mix, larger=True),
-            PLUS: _peak(fabric, mix, load_engine("sar-plus").route(fabric, mix, Options())),
+            PLUS: _peak(fabric, mix, load_engine("sar-plus")),
         }
         point["bound"].append(float(bound))
         for name, routes in peak.items():
@@ -98,8 +166,8 @@ def swept(spec: str, size: int, seeds: list[int]) -> Point:
     return point
 
 
-def _peak(fabric: Fabric, mix: JobMix, routes: Routes) -> int:
-    return measure(fabric, mix, routes).effective_efi_max
+def _peak(fabric: Fabric, mix: JobMix, engine: Engine) -> int:
+    return measure(fabric, mix, engine.route(fabric, mix, Options())).effective_efi_max
 
 
 @measured
@@ -118,12 +186,12 @@ def real_loads(seeds: list[int]) -> tuple[dict[str, Point], Point | None]:
 def loads_of(fabric: Fabric, mixes: Iterable[JobMix]) -> Point:
     """The largest load of every engine over the bound, for each mix. Lanes are not considered."""
     point: Point = {name: [] for name in (*ENGINES, "bound")}
-    fixed = {n: load_engine(n).route(fabric, JobMix(()), Options()) for n in ENGINES[:1]}
+    engines = {name: CachedEngine(load_engine(name)) for name in ENGINES}
     for mix in mixes:
         bounds = bounds_of(fabric, mix, rounds=ROUNDS)
         point["bound"].append(bounds.load_max)
-        for name in ENGINES:
-            routes = fixed.get(name) or load_engine(name).route(fabric, mix, Options())
+        for name, engine in engines.items():
+            routes = engine.route(fabric, mix, Options())
             most = measure(fabric, mix, routes, bounds=bounds).load_max
             point[name].append(most / bounds.load_max)
     return point

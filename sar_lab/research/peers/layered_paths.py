@@ -26,10 +26,9 @@ from sar_agent.routing.routes import Routes
 from sar_lab.fluid.flow_events import end_times
 from sar_lab.fluid.flow_links import F64
 from sar_lab.fluid.flow_paths import reroute, routed_links
-from sar_lab.fluid.flow_steps import Flows
+from sar_lab.fluid.flow_steps import Flows, flows_of_steps, job_ends, seconds_alone
 from sar_lab.fluid.job_patterns import all_to_all
 from sar_lab.research.engines.lnmp import LONGEST
-from sar_lab.research.packets.adaptive_model import crossbar_seconds
 from sar_lab.research.papers.measured import by_key, measured
 from sar_lab.research.papers.outcome import Figure, Outcome, median_table
 from sar_lab.research.papers.pictures import grouped_bars
@@ -105,16 +104,8 @@ def host_partners(fabric: Fabric, seed: int) -> I32:
 
 def messages(fabric: Fabric, pairs: I32) -> Flows:
     """One message for each pair int32[F, 2], all at once; one second on a host's own link."""
-    count = len(pairs)
-    return Flows(
-        pairs[:, 0].astype(np.uint32),
-        pairs[:, 1].astype(np.uint32),
-        fabric.terminal_rate[pairs[:, 0]].astype(np.float64),
-        np.arange(count, dtype=np.uint32),
-        np.zeros(count, np.uint32),
-        np.ones(1, np.bool_),
-        np.zeros(1),
-    )
+    flows = flows_of_steps([pairs], fabric.terminal_rate[pairs[:, 0]])
+    return flows._replace(job=np.arange(len(pairs), dtype=np.uint32))
 
 
 def arrival(fabric: Fabric, routes: Routes, flows: Flows) -> F64:
@@ -139,17 +130,9 @@ def arrival(fabric: Fabric, routes: Routes, flows: Flows) -> F64:
 
 def _slowdown(fabric: Fabric, flows: Flows, end: F64) -> float:
     """Mean over jobs (each message of the first two patterns is one)."""
-    last = np.zeros(int(flows.job.max()) + 1)
-    np.maximum.at(last, flows.job, end)
-    alone = [crossbar_seconds(fabric, _of_job(flows, job)) for job in np.unique(flows.job)]
-    return float(np.mean(last[last > 0] / alone))
-
-
-def _of_job(flows: Flows, job: int) -> Flows:
-    mine = flows.job == job
-    return flows._replace(
-        source=flows.source[mine], destination=flows.destination[mine], size=flows.size[mine]
-    )
+    jobs = int(flows.job.max()) + 1
+    last, alone = job_ends(flows, end, jobs), seconds_alone(fabric, flows, flows.job, jobs)
+    return float(np.mean(last[last > 0] / alone[last > 0]))
 
 
 def _draw(figure: Figure, found: Slowdowns) -> None:

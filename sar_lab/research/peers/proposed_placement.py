@@ -23,8 +23,9 @@ from sar_agent.reports.placement import Placer
 from sar_agent.reports.site_dumps import SiteDumps
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.slurm.hostlist import expand
+from sar_lab.fluid.flow_steps import job_ends
 from sar_lab.research.packets.adaptive_groups import minimal_groups, table_groups
-from sar_lab.research.packets.adaptive_model import adaptive_times
+from sar_lab.research.packets.packet_model import adaptive_times
 from sar_lab.research.papers.claims import Claim, more
 from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
@@ -138,9 +139,8 @@ def _times(fabric: Fabric, jobs: list[Job], engine: str) -> dict[str, tuple[floa
     found = {}
     for pattern, make in PATTERNS.items():
         flows = scaled(fabric, make(fabric, mix))
-        last = np.full(len(mix.jobs), unit(fabric))
-        np.maximum.at(last, flows.job, adaptive_times(fabric, groups, flows, MODEL, "packet").end)
-        slowdown = last / unit(fabric)
+        end = adaptive_times(fabric, groups, flows, MODEL, "packet").end
+        slowdown = np.maximum(1.0, job_ends(flows, end, len(mix.jobs)) / unit(fabric))
         sizes = np.array([len(job.terminals) for job in mix.jobs])
         own = float(slowdown[-1]) if mix.jobs[-1].id == jobs[-1].id else 1.0
         found[pattern] = own, float((sizes * (1 - 1 / slowdown)).sum())

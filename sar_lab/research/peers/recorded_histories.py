@@ -20,6 +20,7 @@ from sar_agent.jobs.tree_placement import TreePlacement
 from sar_agent.quality import measure
 from sar_agent.routing import Options, load_engine
 from sar_lab.history import HistoryBuilder, JobHistory, read_history
+from sar_lab.replay.chain import CachedEngine
 from sar_lab.replay.samples import samples_of
 from sar_lab.research.papers.claims import more
 from sar_lab.research.papers.history_marks import DAY, marks_of
@@ -136,12 +137,11 @@ def recorded(fabric: Fabric, history: JobHistory) -> Recorded:
     if marks.multi_switch_share:
         samples = samples_of(fabric, history, EVERY, begin)
         mixes = [samples.mix(int(state)) for state in np.unique(samples.state)]
-    fixed = {n: load_engine(n).route(fabric, JobMix(()), Options()) for n in ENGINES[:2]}
+    engines = {name: CachedEngine(load_engine(name)) for name in ENGINES}
     drawn: dict[str, dict[str, list[float]]] = {e: {m: [] for m in METRICS} for e in ENGINES}
     for mix in (mix for mix in mixes if mix.jobs):
-        for name in ENGINES:
-            routes = fixed.get(name) or load_engine(name).route(fabric, mix, Options())
-            found = measure(fabric, mix, routes)
+        for name, engine in engines.items():
+            found = measure(fabric, mix, engine.route(fabric, mix, Options()))
             for metric in METRICS:
                 drawn[name][metric].append(float(getattr(found, metric)))
     return Recorded(marks.jobs, marks.multi_switch_share, list(marks.changes_per_day), drawn)

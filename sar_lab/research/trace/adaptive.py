@@ -223,12 +223,7 @@ def _best(
         v = tree.target[tree.up[start, r % tree.parents[1]]]
         rest = r // tree.parents[1]
         while v != goal and worst <= least:
-            at = tree.level[v]
-            if tree.inside[at, goal] != tree.subtree[v]:
-                c = tree.up[v, rest % tree.parents[at]]
-                rest //= tree.parents[at]
-            else:
-                c = tree.down[v, tree.digit[d, at - np.uint8(1)]]
+            c, rest = _onward(tree, v, goal, d, rest)
             worst = max(worst, min(levels - 1, int(seen[c] * levels)))
             v = tree.target[c]
         if worst > least:
@@ -248,18 +243,26 @@ def _best(
 
 
 @kernel_part
+def _onward(
+    tree: XgftTables, v: np.uint32, goal: np.uint32, d: np.uint32, rest: np.int64
+) -> tuple[np.uint32, np.int64]:  # pragma: no cover
+    """The channel from v towards terminal d under `goal`, and the parents that are left to choose
+    (`rest`, least significant first)."""
+    at = tree.level[v]
+    if tree.inside[at, goal] != tree.subtree[v]:
+        return tree.up[v, rest % tree.parents[at]], rest // tree.parents[at]
+    return tree.down[v, tree.digit[d, at - np.uint8(1)]], rest
+
+
+@kernel_part
 def _lead(
     links: FlowLinks, tree: XgftTables, flows: Flows, f: np.uint32, root: np.uint32
 ) -> None:  # pragma: no cover
     """Writes the channels of the path over this root between the links of the two hosts."""
     d = flows.destination[f]
     v, goal = tree.leaf[flows.source[f]], tree.leaf[d]
+    rest = np.int64(root)
     for i in range(links.path[f] + np.uint32(1), links.stop[f] - np.uint32(1)):
-        at = tree.level[v]
-        if tree.inside[at, goal] != tree.subtree[v]:
-            c = tree.up[v, root % tree.parents[at]]
-            root //= tree.parents[at]
-        else:
-            c = tree.down[v, tree.digit[d, at - np.uint8(1)]]
+        c, rest = _onward(tree, v, goal, d, rest)
         links.link[i] = c
         v = tree.target[c]

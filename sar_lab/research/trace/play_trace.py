@@ -16,7 +16,7 @@ from sar_agent.routing.routes import Routes
 from sar_lab.fluid.flow_events import WAITS, FlowProgress, advance, progress_of
 from sar_lab.fluid.flow_links import F64, FlowLinks
 from sar_lab.fluid.flow_paths import reroute, routed_links
-from sar_lab.fluid.flow_steps import Flows
+from sar_lab.fluid.flow_steps import Flows, flows_of_steps, seconds_alone
 from sar_lab.fluid.path_routes import PathRoutes
 from sar_lab.research.trace.adaptive import AdaptiveRouting, play_adaptive
 from sar_lab.research.trace.program_trace import Program, ProgramTrace
@@ -150,7 +150,9 @@ def flows_of(
 ) -> Flows:
     """The flows of all programs, with a step for each phase that sends. Each key request delays its
     phase by `request` seconds, each round of the barrier before it by `barrier_round`."""
-    source, destination, size, job, step = [], [], [], [], []
+    steps: list[I32] = []
+    size: list[F64] = []
+    job: list[int] = []
     last: list[bool] = []
     wait: list[float] = []
     for number, (program, terminal) in enumerate(zip(trace.programs, placement, strict=True)):
@@ -163,29 +165,17 @@ def flows_of(
             if phase.key is not None and phase.key != key:
                 pause += request
             key = phase.key
-            source.append(terminal[phase.pairs[:, 0]])
-            destination.append(terminal[phase.pairs[:, 1]])
+            steps.append(terminal[phase.pairs])
             size.append(phase.size * GBIT)
-            job.append(np.full(len(phase.pairs), number))
-            step.append(np.full(len(phase.pairs), len(wait)))
+            job.append(number)
             wait.append(pause)
             last.append(False)
             pause = 0.0
         if last:
             last[-1] = True
-    return Flows(
-        _joined(source),
-        _joined(destination),
-        np.concatenate([np.empty(0), *size]),
-        _joined(job),
-        _joined(step),
-        np.array(last, np.bool_),
-        np.array(wait, np.float64),
-    )
-
-
-def _joined(parts: list[Any]) -> Any:
-    return np.concatenate([np.empty(0, np.int64), *parts]).astype(np.uint32)
+    sizes = np.concatenate([np.empty(0), *size])
+    numbers = np.array(job, np.uint32)
+    return flows_of_steps(steps, sizes, job=numbers, last=np.array(last, bool), wait=wait)
 
 
 def _play_keys(
@@ -235,12 +225,7 @@ def _times(
     steps = len(flows.last)
     end = np.zeros(steps)
     np.maximum.at(end, flows.step, progress.end)
-    alone = np.zeros(steps)
-    for ends in (flows.source, flows.destination):
-        at = flows.step.astype(np.int64) * fabric.terminals + ends
-        place, which = np.unique(at, return_inverse=True)
-        total = np.bincount(which, flows.size) / fabric.terminal_rate[place % fabric.terminals]
-        np.maximum.at(alone, place // fabric.terminals, total)
+    alone = seconds_alone(fabric, flows, flows.step, steps)
     times = []
     step = 0
     for program in trace.programs:

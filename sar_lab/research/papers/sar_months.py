@@ -1,23 +1,152 @@
-"""SAR, Table 1: what SAR gains over three oblivious routings, over a month of two machines."""
+"""SAR, Table 1 and Fig. 7: what SAR gains over three oblivious routings, and four measures, over a
+month of each machine's stand-in.
+"""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from sar_agent.fabric.spec import load_fabric
+from sar_lab.history.job_history import F64
+from sar_lab.mixes.synthetic_histories import synthetic_history
+from sar_lab.replay.pools import pool_for
+from sar_lab.replay.replay_folder import read_result
+from sar_lab.replay.replay_plan import ReplayPlan
+from sar_lab.replay.replay_run import run_replay
+from sar_lab.replay.samples import samples_of
 from sar_lab.replay.table1 import METRICS, Gain, column, table1
+from sar_lab.research.papers import pictures
 from sar_lab.research.papers.claims import NEAR, RESAMPLES, Claim, order, value
 from sar_lab.research.papers.measured import by_key, measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable, median_table
-from sar_lab.research.papers.pictures import spans
+from sar_lab.research.papers.pictures import COLOURS, legend, spans
 from sar_lab.research.papers.published import quotes
-from sar_lab.research.papers.sar_history import LABELS, OTHERS, SYSTEMS, month
-from sar_lab.research.papers.worded_claims import judged
+from sar_lab.research.papers.worded_claims import PLAIN, judged
 from sar_lab.research.statistics import Estimate, bootstrap_of, median_of
 
-SAID = quotes("sar-table1")
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SYSTEMS = {"taurus": "Taurus", "tsubame": "Tsubame2.5"}
+OTHERS = {e: pictures.LABELS[e] for e in ("opensm-dfsssp", "opensm-ftree", "opensm-updn")}
+"""OpenSM's own tables (`sar_lab/opensm_tables`)."""
+LABELS = {**OTHERS, "sar": "SAR"}
+EVERY = 3600.0
+"""Seconds between samples. The paper took one every ten minutes."""
+
+
+def month(
+    system: str,
+    seed: int,
+    largest: int | None = None,
+    engines: Sequence[str] = tuple(LABELS),
+    from_scratch: bool = True,
+) -> pa.Table:
+    """`replay.parquet` of a month, computed on all cores; `largest` limits the nodes of a job. Each
+    state is computed from scratch, as in the paper, or else from the one before, as the agent does.
+    """
+    fabric = load_fabric(f"standin:{system}")
+    spec = f"synthetic:{system},seed={seed}" + (f",largest={largest}" if largest else "")
+    history = synthetic_history(spec)
+    samples = samples_of(fabric, history, EVERY)
+    work = ReplayPlan(fabric, samples, tuple(engines), from_scratch=from_scratch)
+    with tempfile.TemporaryDirectory(prefix="sar-replay-") as folder:
+        run_replay(history, work, Path(folder), pool_for(None), "")
+        return read_result(Path(folder))
+
+
+SAID_7 = quotes("sar-fig7")
+_QUOTES = dict(zip(METRICS, ("peak", "job", "dark", "links"), strict=True))
+SYMBOLS = dict(
+    zip(
+        METRICS,
+        (r"max $\gamma^e$", r"avg $\gamma_{max}(j)$", r"$\theta$, %", "avg links of a job"),
+        strict=True,
+    )
+)
+Series = dict[str, dict[str, F64]]
+"""Engine → metric → float64[samples]."""
+
+
+def sar_fig7(seeds: Sequence[int]) -> Outcome:
+    """Runs one month of each machine with the first seed."""
+    results = {system: series(system, seeds[0]) for system in SYSTEMS}
+    claims = [
+        _claim_fig7(system, results[system], other, metric)
+        for system in SYSTEMS
+        for metric in METRICS
+        for other in OTHERS
+        if metric in ("dark_fiber_ratio", "job_links")
+        or other == "opensm-dfsssp"
+        or system == "tsubame"
+    ]
+    rows = [
+        [SYSTEMS[system], label, *(f"{_mean_of(results[system][e][m], m):.1f}" for m in METRICS)]
+        for system in SYSTEMS
+        for e, label in LABELS.items()
+    ]
+    return Outcome(
+        claims,
+        tables=[ResultTable(["stand-in", "mean", *(name for name, _ in METRICS.values())], rows)],
+        draw=lambda figure: _draw_fig7(figure, results),
+    )
+
+
+def series(system: str, seed: int) -> Series:
+    """A month of a machine."""
+    drawn = _columns(system, seed)
+    return {e: {m: np.array(each) for m, each in of.items()} for e, of in drawn.items()}
+
+
+@measured
+def _columns(system: str, seed: int) -> dict[str, dict[str, list[float]]]:
+    whole = month(system, seed)
+    return {e: {m: column(whole, e, m).tolist() for m in METRICS} for e in LABELS}
+
+
+def _mean_of(values: F64, metric: str) -> float:
+    return float(np.nanmean(values)) * (100.0 if metric == "dark_fiber_ratio" else 1.0)
+
+
+def _claim_fig7(system: str, series: Series, other: str, metric: str) -> Claim:
+    name, sign = METRICS[metric]
+    ours, theirs = series["sar"][metric], series[other][metric]
+    both = np.isfinite(ours) & np.isfinite(theirs)
+    return judged(
+        f"{SYSTEMS[system]}: {name} better than {OTHERS[other]}'s at most samples",
+        {name: (sign * ours[both]).tolist(), f"{OTHERS[other]}'s": (sign * theirs[both]).tolist()},
+        PLAIN,
+        ours=f"at {float((sign * (theirs - ours)[both] > 0).mean()):.0%} of samples",
+        published="at most samples",
+        said=SAID_7[_QUOTES[metric]],
+    )
+
+
+def _draw_fig7(figure: Figure, results: dict[str, Series]) -> None:
+    """Hours as thin lines, the mean of each day as a thick one; y begins where the curves do."""
+    places = figure.subplots(len(METRICS), len(results), sharex=True)
+    for column_, (system, by_engine) in enumerate(results.items()):
+        for here, (metric, name) in zip(places[:, column_], SYMBOLS.items(), strict=True):
+            for engine, label in LABELS.items():
+                values = by_engine[engine][metric]
+                values = values * (100.0 if metric == "dark_fiber_ratio" else 1.0)
+                days = len(values) // 24
+                by_day = np.nanmean(values[: days * 24].reshape(days, 24), axis=1)
+                at = np.arange(len(values)) / 24.0
+                here.plot(at, values, lw=0.4, alpha=0.35, color=COLOURS[engine])
+                here.plot(np.arange(days) + 0.5, by_day, lw=1.8, color=COLOURS[engine], label=label)
+            here.set_ylabel(name)
+        places[0][column_].set_title(f"{SYSTEMS[system]} stand-in, synthetic jobs, one month")
+        places[-1][column_].set_xlabel("day (thin: hours, thick: means of days)")
+    legend(figure, ncols=len(LABELS))
+
+
+SAID_TABLE = quotes("sar-table1")
 NEGLIGIBLE = 5.0
 """Per cent."""
 SMALL = 96
@@ -48,7 +177,7 @@ def printed(system: str, other: str, metric: str) -> tuple[float, float, float]:
     """A cell of the table: the largest gain in per cent, and the mean gain as a number and in per
     cent; of dark fiber all are percentage points."""
     place = list(OTHERS).index(other) + len(OTHERS) * list(SYSTEMS).index(system)
-    numbers = SAID[metric].numbers
+    numbers = SAID_TABLE[metric].numbers
     if metric == "dark_fiber_ratio":
         most, mean = numbers[2 * place :][:2]
         return most, mean, mean
@@ -73,9 +202,9 @@ def sar_table1(seeds: Sequence[int]) -> Outcome:
     tables.append(_sizes(months, small))
     tables += [_ours(SYSTEMS[system], months[system].plus) for system in SYSTEMS]
     return Outcome(
-        [claim for system in SYSTEMS for claim in _claims(system, months[system].sar)],
+        [claim for system in SYSTEMS for claim in _claims_table1(system, months[system].sar)],
         tables=tables,
-        draw=lambda figure: _draw(figure, months, small),
+        draw=lambda figure: _draw_table1(figure, months, small),
     )
 
 
@@ -113,7 +242,7 @@ def _size(gain: Gain) -> float:
     return gain.mean if gain.mean_percent is None else gain.mean_percent
 
 
-def _claims(system: str, drawn: Drawn) -> Iterator[Claim]:
+def _claims_table1(system: str, drawn: Drawn) -> Iterator[Claim]:
     """For each cell: the sign of the mean gain, told apart from 0 by the seeds' months, each a pair
     of the same jobs; its size; and the size of the largest gain. A loss that the text calls
     negligibly small is one of at most `NEGLIGIBLE` per cent."""
@@ -125,17 +254,17 @@ def _claims(system: str, drawn: Drawn) -> Iterator[Claim]:
         if mean > 0:
             yield judged(
                 f"{what}: SAR is better", {"SAR": [each]}, ours=ours.words(1),
-                published=f"{mean:.1f}", said=SAID[metric],
+                published=f"{mean:.1f}", said=SAID_TABLE[metric],
             )  # fmt: skip
         else:
             yield order(
                 f"{what}: SAR is at most {NEGLIGIBLE:g} % worse", ours.value >= -NEGLIGIBLE,
-                ours.words(1), f"{mean:.1f}", said=SAID["negligible"],
+                ours.words(1), f"{mean:.1f}", said=SAID_TABLE["negligible"],
             )  # fmt: skip
         for says, number, found in (
             ("by how much", mean, _mean(gains)), ("by how much at most", most, _largest(gains))
         ):  # fmt: skip
-            yield value(f"{what}: {says}", number, found.value, NEAR, 1, said=SAID[metric])
+            yield value(f"{what}: {says}", number, found.value, NEAR, 1, said=SAID_TABLE[metric])
 
 
 def _table(title: str, system: str, drawn: Drawn) -> ResultTable:
@@ -177,7 +306,7 @@ def _ours(name: str, drawn: Drawn) -> ResultTable:
     )
 
 
-def _draw(figure: Figure, months: Mapping[str, MonthlyGains], small: MonthlyGains) -> None:
+def _draw_table1(figure: Figure, months: Mapping[str, MonthlyGains], small: MonthlyGains) -> None:
     rows = [(system, SYSTEMS[system], result) for system, result in months.items()]
     rows.append(("tsubame", f"{SYSTEMS['tsubame']},\n≤ {SMALL} nodes", small))
     axes = figure.subplots(len(rows), len(METRICS), sharey="row")
