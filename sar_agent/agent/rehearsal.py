@@ -34,8 +34,9 @@ from sar_agent.routing.lanes.hop_tables import other_tables
 from sar_agent.util.kernels import compile_listeners
 
 log = logging.getLogger(__name__)
-FABRICS = ("xgft:3;2,2,2;1,2,2", "torus:4x4,hosts=1")
-"""Trees need one lane; a torus needs several, which is other code."""
+FABRICS = ("xgft:3;3,3,2;1,2,2", "torus:4x4,hosts=1")
+"""Trees need one lane; a torus needs several, which is other code. On the tree some channels stay
+too full, so that `cool` is called, too."""
 
 
 @dataclass(frozen=True)
