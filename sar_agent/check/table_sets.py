@@ -121,7 +121,8 @@ class TableSets:
 
     def _differs(self, other: TableEntries) -> Bool:
         """bool[O, D]: trees of which an entry of a live switch or a service level is not new."""
-        entries = (other.egress != self.new.egress) & self.fabric.switch_up
+        entries = other.egress != self.new.egress
+        entries &= self.fabric.switch_up
         differs: Bool = entries.any(axis=2) | (other.level != self.new.level).any(axis=2)
         return differs
 

@@ -145,7 +145,8 @@ class SarPlus:
             seconds=time.perf_counter() - began,
             mark=next(_marks),
         )
-        self._last = _Last(routes.mark, tables)
+        # Whoever continues brings the entries.
+        self._last = _Last(routes.mark, replace(tables, egress=np.empty((0, 0), np.uint8)))
         return routes
 
 
