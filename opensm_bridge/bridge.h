@@ -136,6 +136,9 @@ struct install {
 	struct lid_place place[UNICAST_LIDS]; /* for service levels, if the routes have any */
 };
 void install_tables(struct install *i);
+/* OpenSM builds its multicast trees from the hop count over every port of every switch to every switch. These are the numbers of
+ * its own step, which takes 4.5 s at 1,620 switches, after every install. */
+void install_hops(const struct install *i);
 /* Forgets the fabric and the entries: OpenSM has them now, and its switches are valid until its next discovery only. */
 void install_forget_osm(struct install *i);
 void install_free(struct install *i);

@@ -1,8 +1,8 @@
 /*
  * The routing engine "sar", which OpenSM calls first for hop counts and then for the tables, both in its sweep thread and
- * with its lock held. Hop counts serve multicast only, and OpenSM computes that after it has sent the tables; so it makes
- * them then (events.c), and a repair reaches the switches earlier. Routes that cannot be used are refused in the first
- * call, before anything of OpenSM's has changed, so that the next engine starts from a clean state.
+ * with its lock held. Hop counts serve multicast only, and OpenSM computes that after it has sent the tables; so they
+ * are set then (events.c), and a repair reaches the switches earlier. Routes that cannot be used are refused in the first call,
+ * before anything of OpenSM's has changed, so that the next engine starts from a clean state.
  *
  * These functions must never return a positive number: OpenSM would then build min-hop tables under this engine's name.
  */
@@ -15,6 +15,7 @@ static int build_lid_matrices(void *context)
 	struct bridge *b = context;
 
 	install_free(b->next);
+	install_forget_osm(b->in_force);
 	b->next = plans_choose(b);
 	return b->next ? 0 : -1;
 }
@@ -32,7 +33,6 @@ static int build_tables(void *context)
 	pthread_mutex_lock(&b->tables);
 	tables_note_ends(b, chosen);
 	pthread_mutex_unlock(&b->tables);
-	install_forget_osm(chosen);
 	b->next = NULL;
 	install_free(b->in_force);
 	b->in_force = chosen;

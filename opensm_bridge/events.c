@@ -109,8 +109,10 @@ static void routing_done(struct bridge *b)
 	b->routings++;
 	pthread_cond_broadcast(&b->changed);
 	pthread_mutex_unlock(&b->mutex);
-	if (ours) /* OpenSM computes multicast next, and needs hop counts for it; it reads them in this thread only */
-		osm_ucast_mgr_build_lid_matrices(&b->osm->sm.ucast_mgr);
+	if (ours) { /* OpenSM computes multicast next, and needs hop counts for it; it reads them in this thread only */
+		install_hops(b->in_force);
+		install_forget_osm(b->in_force);
+	}
 	if (!ours || switches || lanes.ports)
 		return;
 	BRIDGE_LOG(b, OSM_LOG_INFO, "generation %ju is in force%s\n", (uintmax_t)b->in_force->tables.routes->generation,

@@ -35,7 +35,7 @@ struct walk {
 	const struct fit *fit;
 	uint32_t *hops; /* [switch] how many it is away */
 	uint32_t *path; /* [switch] */
-	unsigned offset;
+	uint8_t *entries; /* [column][switch] of one LID offset: a walk reads a column, and those of a file are far apart */
 	uint32_t column, at; /* `at`: the live switch at which the route ends */
 	uint64_t guid;
 	bool certified; /* numbers must rise along paths of hosts */
@@ -134,7 +134,7 @@ static bool step(const struct walk *w, uint32_t s, uint32_t *next, uint32_t *las
 	const struct routes *r = w->routes;
 	const struct live_switch *sw = &w->live->sw[s];
 	const uint32_t row = w->fit->row[s];
-	const uint8_t port = routes_row(r, r->forwarding, w->offset, row)[w->column];
+	const uint8_t port = w->entries[(size_t)w->column * w->live->switches + s];
 	uint32_t number;
 
 	*next = ROUTES_NO_SWITCH;
@@ -192,13 +192,11 @@ static bool follow(struct walk *w, uint32_t s, bool hosts, struct reason *why)
 }
 
 /* From the switches where packets of hosts begin, then from all others, whose numbers need not rise. */
-static bool walk_to(struct walk *w, struct fit *fit, unsigned offset, uint32_t column, uint32_t at, uint64_t guid,
-		    struct reason *why)
+static bool walk_to(struct walk *w, struct fit *fit, uint32_t column, uint32_t at, uint64_t guid, struct reason *why)
 {
 	const uint32_t switches = w->live->switches;
 	const bool certified = w->certified && routes_covers(w->routes, column);
 
-	w->offset = offset;
 	w->column = column;
 	w->at = at;
 	w->guid = guid;
@@ -216,19 +214,34 @@ static bool walk_to(struct walk *w, struct fit *fit, unsigned offset, uint32_t c
 	return true;
 }
 
+static void fill_entries(struct walk *w, unsigned offset)
+{
+	const struct routes *r = w->routes;
+	const uint32_t switches = w->live->switches;
+
+	for (uint32_t from = 0; from < r->columns; from += 64)
+		for (uint32_t s = 0; s < switches; s++) {
+			const uint8_t *row = routes_row(r, r->forwarding, offset, w->fit->row[s]);
+
+			for (uint32_t c = from; c < from + 64 && c < r->columns; c++)
+				w->entries[(size_t)c * switches + s] = row[c];
+		}
+}
+
 static bool walk_all(struct walk *w, struct fit *fit, struct reason *why)
 {
 	const struct live *live = w->live;
 	const struct routes *r = w->routes;
 
 	for (unsigned o = 0; o < r->offsets && o < live->lids_per_port; o++) {
+		fill_entries(w, o);
 		for (uint32_t d = 0; d < live_destinations(live); d++) {
 			const struct live_destination to = live_destination(live, d);
 			const uint32_t column = fit_column(fit, r, live, d);
 
 			if (to.host && column >= r->terminals)
 				continue; /* it uses the column of its leaf switch */
-			if (!walk_to(w, fit, o, column, to.leaf, to.guid, why))
+			if (!walk_to(w, fit, column, to.leaf, to.guid, why))
 				return false;
 		}
 	}
@@ -253,13 +266,14 @@ static bool find_senders(struct fit *fit, const struct routes *r, const struct l
 bool fit_find(struct fit *fit, const struct routes *r, const struct live *live, struct reason *why)
 {
 	struct walk w = {.routes = r, .live = live, .fit = fit, .hops = calloc(live->switches + 1, sizeof(*w.hops)),
-			 .path = calloc(live->switches + 1, sizeof(*w.path)), .certified = r->numbers && r->lanes == 1};
+			 .path = calloc(live->switches + 1, sizeof(*w.path)), .certified = r->numbers && r->lanes == 1,
+			 .entries = calloc((size_t)r->columns + 1, live->switches + 1)};
 	bool good;
 
 	*fit = (struct fit){.row = calloc(live->switches + 1, sizeof(*fit->row)),
 			    .column = calloc(live->terminals + 1, sizeof(*fit->column)),
 			    .hosts = calloc(live->switches + 1, 1), .sends = calloc(live->switches + 1, 1)};
-	good = w.hops && w.path && fit->row && fit->column && fit->hosts && fit->sends;
+	good = w.hops && w.path && w.entries && fit->row && fit->column && fit->hosts && fit->sends;
 	if (!good)
 		REASON(why, "no memory to check the routes");
 	good = good && match_switches(fit, r, live, why) && offers_lanes(r, live, why) &&
@@ -267,6 +281,7 @@ bool fit_find(struct fit *fit, const struct routes *r, const struct live *live, 
 	       find_senders(fit, r, live, why) && walk_all(&w, fit, why);
 	free(w.hops);
 	free(w.path);
+	free(w.entries);
 	return good;
 }
 

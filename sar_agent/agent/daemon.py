@@ -20,6 +20,7 @@ from sar_agent.config.model import Config
 from sar_agent.install.subnet_manager import SubnetManager
 from sar_agent.keys.make_key import warm
 from sar_agent.telemetry.metrics import Metrics
+from sar_agent.util.freed_memory import return_freed_memory
 from sar_agent.util.lock_file import Lock
 from sar_agent.util.systemd import Notifier
 
@@ -84,6 +85,7 @@ def run_passes(
             report = agent.pass_once(called=call > 0)
             calls.end(call)
             pacing.end()
+            return_freed_memory()
             guard("events", lambda: events.queue_read(observer.running()), None)
             if not (warmed or agent.pool.requests.closed):
                 warmed = True  # for sites that start without `warm-up`

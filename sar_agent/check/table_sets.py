@@ -101,9 +101,7 @@ class TableSets:
     def changed(self) -> Bool:
         """bool[O, D]: trees of which an entry or a service level differs, without those that repeat
         LID offset 0."""
-        old, new = self.old, self.new
-        entries = (old.egress != new.egress) & self.fabric.switch_up
-        differs: Bool = entries.any(axis=2) | (old.level != new.level).any(axis=2)
+        old, new, differs = self.old, self.new, self._differs(self.old)
         # Trees to a switch that repeat those of offset 0, before and after, move with them.
         to_switches = slice(self.fabric.terminals, None)
         repeat = [
@@ -111,6 +109,21 @@ class TableSets:
             for t in (old.egress, old.level, new.egress, new.level)
         ]
         differs[1:, to_switches] &= ~np.logical_and.reduce(repeat)
+        return differs
+
+    def differing(self) -> Bool:
+        """bool[O, D]: trees of which any of the tables has not the new entries and levels."""
+        had = () if self.had is None else (TableEntries(self.had, self.old.level),)
+        found: Bool = np.logical_or.reduce(
+            [self.changed(), *(self._differs(each) for each in (*had, *self.also))]
+        )
+        return found
+
+    def _differs(self, other: TableEntries) -> Bool:
+        """bool[O, D]: trees of which an entry of a live switch or a service level is not new."""
+        entries = other.egress != self.new.egress
+        entries &= self.fabric.switch_up
+        differs: Bool = entries.any(axis=2) | (other.level != self.new.level).any(axis=2)
         return differs
 
     def planes(self) -> Planes:

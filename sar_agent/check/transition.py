@@ -116,7 +116,7 @@ def examine(
     not confirmed it (254: unknown). `also` are earlier tables by which packets still in the fabric
     may have come; without any, the caller promises that there are no such packets. `levels` is
     uint16[O, D, S]: bit sets of the service levels that connections of earlier plans still use, by
-    the switch where they send. `numbers` are those of `after` (`channel_numbers`).
+    the switch where they send. `numbers` are the certificate of `after` (`certificate_of`).
     """
     other, cases, drains = OtherTables(had, (), levels), [], (False,)
     for senders in _senders(fabric, before, after):
@@ -206,6 +206,9 @@ class _Mixtures:
         self.safe = self._rising = False
         if len(sets.unknown()):
             return
+        self.safe = self._rising = self._differing_rise()
+        if self.safe:
+            return
         self.outcome = sets.mix(self.pair, np.ones_like(self.changed), self.planes)
         """uint8[O, D]: `FINE`, `CIRCLE` or `DROP` for each tree."""
         self._hazard = describe_hazard(sets, self.pair, self.outcome)
@@ -213,6 +216,18 @@ class _Mixtures:
             hosts = self.planes[: int(sets.wiring.lanes)]
             self._rising = numbers is not None and dependencies_rise(sets.wiring, hosts, numbers)
             self.safe = self._rising or sets.between_hosts(self.planes).acyclic
+
+    def _differing_rise(self) -> bool:
+        """Whether mixtures of the trees that differ are free of circles and losses, and the numbers
+        rise along them. All other trees are the new tables', which passed the check, and the
+        numbers rise along them, since they are their certificate: nothing more could be found."""
+        sets = self.sets
+        if self.numbers is None or not sets.same_lanes or sets.handed.size:
+            return False
+        planes = sets.planes()
+        if sets.mix(self.pair, sets.differing(), planes).any():
+            return False
+        return dependencies_rise(sets.wiring, planes[: int(sets.wiring.lanes)], self.numbers)
 
     def order(self) -> U32 | None:
         """`Transition.numbers`, where all mixtures are safe."""

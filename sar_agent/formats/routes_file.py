@@ -160,8 +160,9 @@ def _sorted_sections(
         if value is None:
             _refuse(f"{name} is missing, and {routes.lanes} lanes or the numbers need it", file)
         given = np.asarray(value)
-        cast = given.astype(dtype)
-        if list(given.shape) != shape or not np.array_equal(cast, given):
+        cast = given.astype(dtype, copy=False)
+        same = cast is given or np.array_equal(cast, given)
+        if list(given.shape) != shape or not same:
             _refuse(f"{name} is not {dtype}{shape}", file, "this is a bug of the caller")
         return cast
 
@@ -182,6 +183,7 @@ def _sorted_sections(
             known = part != NO_SWITCH
             if np.any(part[known] >> 8 >= switches):
                 _refuse("a cable ends at a switch that is not in the list", file)
+            part = part.copy()  # the caller's
             part[known] = new_index[part[known] >> 8] << 8 | part[known] & 255
         for axis, letter in enumerate(_SECTIONS[number][2]):  # one at a time: a third quicker
             part = part.take(order[letter], axis) if letter in order else part

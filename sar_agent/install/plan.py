@@ -26,7 +26,7 @@ from sar_agent.check.transition import Transition
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U32
 from sar_agent.formats.conversion import routes_to_file
-from sar_agent.formats.routes_file import MAX_LOAD, RoutesFile, encode
+from sar_agent.formats.routes_file import MAX_LOAD, RoutesFile, decode, encode
 from sar_agent.jobs import JobMix
 from sar_agent.quality import Measures, measure
 from sar_agent.routing.lid_offsets import repeat_to_switches
@@ -59,27 +59,29 @@ class Plan:
     """Unix seconds."""
 
     @cached_property
-    def routes_file(self) -> RoutesFile:
-        """The plan as a routes file, the form that OpenSM's plugin reads. At 11,664 hosts it takes
-        half a second, so it is made once. If paths of aggregation units close a cycle, it has no
-        certificate, because the plugin, which takes these units for hosts, would refuse it."""
+    def image(self) -> bytes:
+        """The plan as a routes file, the form that OpenSM's plugin reads: to be loaded, and to be
+        kept for a rollback. If paths of aggregation units close a cycle, it has no certificate,
+        because the plugin, which takes these units for hosts, would refuse it."""
         senders = self.routes.senders
         certified = senders is None or covers_units(self.fabric, self.proved, senders, self.numbers)
-        return routes_to_file(
-            self.fabric,
-            self.routes,
-            self.generation,
-            int(self.made_at),
-            senders=senders,
-            levels=self.levels,
-            numbers=self.numbers if certified else None,
-            loads=self._loads() if certified else None,
+        return encode(
+            routes_to_file(
+                self.fabric,
+                self.routes,
+                self.generation,
+                int(self.made_at),
+                senders=senders,
+                levels=self.levels,
+                numbers=self.numbers if certified else None,
+                loads=self._loads() if certified else None,
+            )
         )
 
     @cached_property
-    def image(self) -> bytes:
-        """The bytes of the routes file: to be loaded, and to be kept for a rollback."""
-        return encode(self.routes_file)
+    def routes_file(self) -> RoutesFile:
+        """What `image` says, in its order, which is that of what is read back."""
+        return decode(self.image)
 
     def _loads(self) -> NDArray[np.uint32]:
         """uint32[S, P]: the load of each channel in 1/65536 of the largest. A sixteenth of it (all,

@@ -17,6 +17,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+
 from sar_agent.errors import InputError, SarError
 from sar_agent.fabric import Fabric
 from sar_agent.formats.conversion import file_to_had, file_to_routes
@@ -179,6 +181,8 @@ def _read_back(client: PluginClient, plan: Plan) -> InForce:
         )
     if not found.confirmed:
         raise NotYet(f"generation {file.generation} was sent, but {found.status.unsettled}")
+    if np.array_equal(found.routes.egress, plan.routes.egress):  # one of the two is enough
+        found = replace(found, routes=replace(found.routes, egress=plan.routes.egress))
     return found
 
 

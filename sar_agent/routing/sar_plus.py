@@ -141,7 +141,8 @@ class SarPlus:
             jobs_digest=tables.loads.mix.digest(fabric),
             mark=next(_marks),
         )
-        self._last = _Last(routes.mark, tables)
+        # Whoever continues brings the entries.
+        self._last = _Last(routes.mark, replace(tables, egress=np.empty((0, 0), np.uint8)))
         return routes
 
 

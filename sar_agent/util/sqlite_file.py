@@ -12,7 +12,8 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import MISSING, asdict, fields
+from dataclasses import MISSING, fields
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -104,8 +105,11 @@ class SqliteTable(SqliteFile, Generic[Row]):
         base.execute(self.create)
         marks = ", ".join("?" * len(self._fields))
         values = (
-            [json.dumps(v) if k in self._json else v for k, v in asdict(row).items()]
-            for row in rows
+            [
+                json.dumps(v) if k in self._json else v
+                for k, v in zip(self._fields, cells, strict=True)
+            ]
+            for cells in map(attrgetter(*self._fields), rows)
         )
         changed = ", ".join(f"{name} = excluded.{name}" for name in self._fields)
         base.executemany(

@@ -15,6 +15,7 @@ from tests.bench import (
     assess_times,
     exceptions,
     failure_live,
+    growth,
     job_days,
     live_pass,
     performance,
@@ -36,6 +37,7 @@ BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
 KEPT: dict[str, Callable[[bool, StoredResults], Iterator[Table]]] = {
     "exceptions": exceptions.tables,
     "performance": performance.tables,
+    "growth": growth.tables,
 }
 """Benchmarks that store each of their results. `tests.bench.page` runs them, and some `BENCHES`."""
 HEAD = """# Benchmarks

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from tests.bench import (
     assess_times,
+    growth,
     our_engines,
     performance,
     second_start,
@@ -80,6 +81,7 @@ def _stored(name: str, full: bool, kept: StoredResults) -> Iterator[Table]:
 
 TABLES: dict[str, Callable[[bool, StoredResults], Iterator[Table]]] = {
     "performance": performance.tables,
+    "growth": growth.tables,
     **{name: partial(_stored, name) for name in FIXED},
 }
 
