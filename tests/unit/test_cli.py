@@ -116,15 +116,6 @@ def test_the_laboratory_is_a_program_of_its_own() -> None:
     assert none.returncode == 2 and none.stderr.startswith("sar-lab: no routes to simulate; ")
 
 
-def test_help_names_the_unit_of_times() -> None:
-    assert re.search(r"--hold +TIME", sar_agent("rollback", "--help").stdout)
-    refused = sar_agent("rollback", "--hold", "30")
-    assert refused.returncode == 2
-    assert "--hold 30 is no time; write 90s, 90m, 2h or 1d" in refused.stderr
-    text = sar_agent("key", "request", "--help").stdout
-    assert re.search(r"--wait +SECONDS", text) and re.search(r"--lease +SECONDS", text)
-
-
 def commands_of(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
     for name, command in group.commands.items():
         if hasattr(command, "commands"):

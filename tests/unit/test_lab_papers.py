@@ -5,12 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from string import Formatter
-from typing import NamedTuple
 
 import pytest
 
@@ -18,12 +14,10 @@ from sar_agent.errors import InputError
 from sar_lab.cli import app
 from sar_lab.research.papers import routing_keys_fig4 as fig4
 from sar_lab.research.papers.claims import Claim, verdict
-from sar_lab.research.papers.measured import begin, measured
 from sar_lab.research.papers.outcome import Outcome, ResultTable
 from sar_lab.research.papers.registry import (
     CLASSES,
     Experiment,
-    _records,
     experiment,
     experiments,
     peer_studies,
@@ -172,22 +166,6 @@ def test_tables_of_pages_are_the_stored_ones() -> None:
     assert found > 50
 
 
-def test_a_text_of_a_row_names_what_its_module_or_its_outcome_has() -> None:
-    for name, row in (experiments() | peer_studies()).items():
-        text = "".join(_records()[name].get(key, "") for key in ("how", "because", "qualified"))
-        for shared, words in _records()["shared"].items():
-            text = text.replace(f"{{shared.{shared}}}", words)
-        for _, field, _, _ in Formatter().parse(text):
-            known = re.match(r"\w+", field or "n")
-            module = sys.modules[row.run.__closure__[0].cell_contents.__module__]
-            source = Path(str(module.__file__)).read_text()
-            assert known and (
-                known[0] in {"n", "round_us", "feedback_us"}
-                or hasattr(module, known[0])
-                or f'"{known[0]}":' in source
-            ), f"{name}: {{{field}}}"
-
-
 def test_a_row_is_judged_again_from_its_draws_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,28 +177,3 @@ def test_a_row_is_judged_again_from_its_draws_alone(
     monkeypatch.setattr("sar_lab.research.papers.result_store.PAGES", tmp_path)
     clone = run_row(experiment("routing-keys-fig4"), [0, 1], tmp_path / "clone", judge=True)
     assert clone["ours"] == rows[0]["ours"], "the repository's draws serve where OUT has none"
-
-
-class Nested(NamedTuple):
-    ways: dict[tuple[str, int], list[float]]
-    most: float | None
-
-
-@dataclass(frozen=True)
-class Record:
-    names: tuple[str, ...]
-    both: tuple[Nested | None, bool]
-
-
-def test_draws_come_back_as_they_were_measured(tmp_path: Path) -> None:
-    given = Record(("a", "b"), (Nested({("x", 1): [1.5, 1 / 3]}, None), True))
-
-    @measured
-    def draw(seed: int) -> Record:
-        return given
-
-    kept = begin({})
-    first = draw(1)
-    begin(json.loads(json.dumps(kept)))
-    assert draw(1) == first
-    assert first.both[0] == Nested({("x", 1): [1.5, 0.3333333333]}, None)
