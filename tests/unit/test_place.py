@@ -191,6 +191,17 @@ def test_spread_and_pending_jobs() -> None:
     assert found[1].at_once == pytest.approx(max(1.0, (beside + alone)[alone > 0].max()))
 
 
+def test_place_on_the_example() -> None:
+    nodes = ["--nodes", EXAMPLES / "sinfo.txt"]
+    proposed = sar_agent("place", *SITE, *nodes, "-N", "2", "--json")
+    assert "2 free nodes are kept for pending jobs and are left out" in proposed.stderr
+    found = json.loads(proposed.stdout)
+    assert found["free"] == 4 and found["candidates"][0]["rule"] == TREE_RULE
+    queue = json.loads(sar_agent("place", *SITE, *nodes, "--json").stdout)
+    assert [job["job"] for job in queue["planned"]] == ["4716"]
+    assert queue["planned"][0]["shared"]
+
+
 def test_free_nodes_that_the_fabric_takes_for_storage_are_named() -> None:
     nodes = ["--nodes", EXAMPLES / "sinfo.txt", "--storage-hosts", "n00[78]"]
     said = sar_agent("place", *SITE, *nodes, "-N", "2").stderr
