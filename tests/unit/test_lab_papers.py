@@ -6,7 +6,9 @@ import json
 import re
 import shutil
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -14,6 +16,7 @@ from sar_agent.errors import InputError
 from sar_lab.cli import app
 from sar_lab.research.papers import routing_keys_fig4 as fig4
 from sar_lab.research.papers.claims import Claim, verdict
+from sar_lab.research.papers.measured import begin, measured
 from sar_lab.research.papers.outcome import Outcome, ResultTable
 from sar_lab.research.papers.registry import (
     CLASSES,
@@ -177,3 +180,28 @@ def test_a_row_is_judged_again_from_its_draws_alone(
     monkeypatch.setattr("sar_lab.research.papers.result_store.PAGES", tmp_path)
     clone = run_row(experiment("routing-keys-fig4"), [0, 1], tmp_path / "clone", judge=True)
     assert clone["ours"] == rows[0]["ours"], "the repository's draws serve where OUT has none"
+
+
+class Nested(NamedTuple):
+    ways: dict[tuple[str, int], list[float]]
+    most: float | None
+
+
+@dataclass(frozen=True)
+class Record:
+    names: tuple[str, ...]
+    both: tuple[Nested | None, bool]
+
+
+def test_draws_come_back_as_they_were_measured(tmp_path: Path) -> None:
+    given = Record(("a", "b"), (Nested({("x", 1): [1.5, 1 / 3]}, None), True))
+
+    @measured
+    def draw(seed: int) -> Record:
+        return given
+
+    kept = begin({})
+    first = draw(1)
+    begin(json.loads(json.dumps(kept)))
+    assert draw(1) == first
+    assert first.both[0] == Nested({("x", 1): [1.5, 0.3333333333]}, None)
