@@ -278,11 +278,13 @@ def _staged(
     way, end = Way.FITTED, replace(end, senders=last.senders)
     if not unmoved:
         way, end = Way.STAGED, last
-    drains = _drains(fabric, (before, *stages, end), other)
+    drains = drains_between(fabric, (before, *stages, end), other)
     return Transition(way, danger, (*stages, end), unmoved, drains)
 
 
-def _drains(fabric: Fabric, tables: tuple[Routes, ...], other: OtherTables) -> tuple[bool, ...]:
+def drains_between(
+    fabric: Fabric, tables: tuple[Routes, ...], other: OtherTables
+) -> tuple[bool, ...]:
     """For each step from table to table: whether packets of all tables before those two must have
     left the fabric first. Each pair is proved already, so only earlier tables are examined; at
     most three of them, to bound the time."""

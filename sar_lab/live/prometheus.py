@@ -18,8 +18,6 @@ from sar_lab.live.process import Daemon, free_port, require, wait_until
 # Connections to loopback must not use a proxy from the environment.
 _open = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
 
-_OF_STORED = ("--storage.tsdb.retention.time=90d", "--query.lookback-delta=20m")
-
 
 class Sample(NamedTuple):
     """One series of a query: its labels and its present value."""
@@ -32,8 +30,7 @@ class Prometheus:
     """`with Prometheus(["127.0.0.1:9417"], [Path("deploy/rules.yml")]) as prometheus:`
 
     `targets` are `host:port` to scrape every `interval` seconds as job `sar-agent`; `rules` are
-    rule files (alerts, recordings), evaluated at the same interval. `stored` is a storage of the
-    last 90 days to begin with, whose samples may be 20 minutes apart. `url` is its address. Raises
+    rule files (alerts, recordings), evaluated at the same interval. `url` is its address. Raises
     SarError if Debian's prometheus is missing or does not start.
     """
 
@@ -42,9 +39,8 @@ class Prometheus:
         targets: Sequence[str],
         rules: Sequence[str | Path] = (),
         interval: int = 1,
-        stored: Path | None = None,
     ) -> None:
-        self.url, self._stored = "", stored
+        self.url = ""
         self._config = {  # YAML is a superset of JSON
             "global": {"scrape_interval": f"{interval}s", "evaluation_interval": f"{interval}s"},
             "rule_files": [str(Path(rule).absolute()) for rule in rules],
@@ -73,10 +69,9 @@ class Prometheus:
                     [
                         "prometheus",
                         f"--config.file={config}",
-                        f"--storage.tsdb.path={self._stored or folder / 'data'}",
+                        f"--storage.tsdb.path={folder / 'data'}",
                         f"--web.listen-address=127.0.0.1:{port}",
                         "--log.level=warn",
-                        *(_OF_STORED if self._stored else ()),
                     ],
                     folder / "log",
                 )

@@ -1,5 +1,5 @@
-"""What changes when jobs start and end, and when something dies; with `--full`, seconds at 11,664
-and 27,648 hosts. Part of `tests.bench exceptions`."""
+"""What changes when jobs start and end, and when something dies. Part of `tests.bench
+exceptions`."""
 
 from __future__ import annotations
 
@@ -10,20 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from sar_agent.agent.planner import Planner
-from sar_agent.config.model import Config
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import multi_switch_mix
 from sar_agent.jobs.synthetic import synthetic_mix
-from sar_agent.quality import measure
 from sar_agent.routing import Options, PreviousRoutes, Rerouting, Routes, load_engine
 from tests.bench.bench_fabrics import LARGEST, MIDDLE, fabric_of
 from tests.bench.exception_rows import differing, template
 from tests.bench.failures import failures_of
 from tests.bench.queue import Queue
 from tests.bench.table import Table, goal
-from tests.bench.timing import Times
 
 CHANGES, DEATHS = 60, 12
 START, END, DEATH = 1.5, 0.0, 3.0
@@ -33,23 +29,6 @@ LARGE = (LARGEST, "xgft:3;24,24,48;1,24,24")
 ROUNDS = 5
 """Calls in turn of `sar` and of the engine."""
 OPTIONS = Options()
-
-
-def changes_baseline(engine: str) -> dict[str, Any]:
-    """Means and medians of entries at a start and at an end, and of those that differ from the
-    template."""
-    found = job_changes(MIDDLE, engine)
-    return {key: [fmean(found[key]), median(found[key])] for key in ("start", "end", "differ")}
-
-
-def large_baseline(engine: str) -> dict[str, int]:
-    """Entries that differ from the template, from scratch with `mix:1`."""
-    found = {}
-    for name in LARGE:
-        fabric = fabric_of(name)
-        routes = load_engine(engine).route(fabric, synthetic_mix(fabric, 1), OPTIONS)
-        found[name] = differing(fabric, routes.egress[0], template(name))
-    return found
 
 
 def change_tables(engine: str, before: dict[str, list[float]]) -> Iterator[Table]:
@@ -146,56 +125,3 @@ def _led_over(routes: Routes, before: Fabric, after: Fabric) -> int:
     rows = routes.egress[0][: before.terminals][after.is_host_port]
     columns = rows[:, before.channel_source[dead]]
     return int((columns == before.channel_port[dead]).sum())
-
-
-def large_table(engine_name: str, before: dict[str, int]) -> Table:
-    """Seconds over those of `sar`, entries, and a job change to the plan."""
-    load_engine(engine_name).route(fabric_of(MIDDLE), synthetic_mix(fabric_of(MIDDLE), 1), OPTIONS)
-    table = Table(
-        f"Seconds on large fabrics: {engine_name} beside sar",
-        ("fabric", "sar, s", "from scratch, s", "template kept, s", "load / the larger of 1 and "
-         "the bound", "entries", "today's", "a job change, to the plan, ms"),
-        f"`mix:1` from scratch: a new engine and a new fabric object. Template kept: `mix:2` and "
-        f"so on, {ROUNDS} calls in turn with `sar`. Median (least … most). A job change: the "
-        f"agent's planner, {CHANGES // 2} changes, all that `plan` does.",
-    )  # fmt: skip
-    for name in LARGE:
-        sar, scratch, kept = Times(), Times(), Times()
-        for _ in range(3):
-            fabric, engine = fabric_of(name), load_engine(engine_name)
-            mix, _ = synthetic_mix(fabric, 1), fabric.digest
-            with scratch.one():
-                routes = engine.route(fabric, mix, OPTIONS)
-        found = measure(fabric, mix, routes)
-        load_engine("sar").route(fabric, mix, OPTIONS)
-        for seed in range(2, 2 + ROUNDS):
-            mix = synthetic_mix(fabric, seed)
-            with sar.one():
-                load_engine("sar").route(fabric, mix, OPTIONS)
-            with kept.one():
-                engine.route(fabric, mix, OPTIONS)
-        ratio = found.load_max / max(1.0, found.lower_bound_load_max)
-        changes = _plan_times(fabric, engine_name) if name == LARGEST else None
-        table.add(f"`{name}`", sar.show(), scratch.show(), kept.show(), f"{ratio:.3f}",
-                  f"{(entries := differing(fabric, routes.egress[0], template(name))):,}",
-                  f"{before[name]:,}",
-                  changes.show(".1f", 1e3) if changes else "")  # fmt: skip
-        hosts = f"{fabric.terminals:,} hosts"
-        table.goals += [
-            goal(f"{hosts}, template kept, over sar", kept.median / sar.median, KEPT, "x"),
-            goal(f"{hosts}, from scratch, over sar", scratch.median / sar.median, SCRATCH, "x"),
-            goal(f"{hosts}, entries over today's", entries / before[name], ENTRIES_EVER, ""),
-        ]
-        if changes:
-            ms = changes.median * 1e3
-            table.goals.append(goal(f"{hosts}, a job change, median", ms, PLAN_MS, "ms"))
-    return table
-
-
-def _plan_times(fabric: Fabric, engine_name: str) -> Times:
-    queue, planner, times = Queue(fabric, 1), Planner(Config(), load_engine(engine_name)), Times()
-    plan = planner.plan(1, fabric, queue.mix)
-    for done, mix in enumerate(islice(queue.changes(), CHANGES // 2 + 5)):
-        with (times if done >= 5 else Times()).one():
-            plan = planner.plan(1, fabric, mix, plan)
-    return times

@@ -34,8 +34,8 @@ from tests.bench.timing import Times
 from tests.worlds.odd_trees import degraded
 
 BASELINE = Path(__file__).with_name("exceptions-baseline.json")
-"""sar-plus at commit fcf8f3f, before it was a template and exceptions. Written there by
-`python -m tests.bench.exceptions`; its tables cannot be had any more."""
+"""sar-plus at commit fcf8f3f, before it was a template and exceptions; its tables cannot be had any
+more."""
 
 TREES = {
     "xgft:2;12,24;1,12": "two levels",

@@ -1,21 +1,18 @@
 """Few exceptions on tables that everybody knows: what one message at a time and all at once cost.
 
-python -m tests.bench exceptions [--only FABRIC / MIX] [--engine NAME] [--out DIR] [--full]
+python -m tests.bench exceptions [--only FABRIC / MIX] [--engine NAME] [--out DIR]
 
 Each row is a fabric and a mix, compared with the better of ftree and dmodc in the same run, and
 with sar-plus of commit fcf8f3f by a file of its numbers (`exception_rows.BASELINE`). `--only`
 takes rows whose name contains the text (`--only dgx-ndr`, `--only "xgft:2;12,24;1,12 / mix:2"`),
-or one of the parts `changes`, `fig8`, `large` and `packets`; `--out DIR` keeps the references'
+or one of the parts `changes` and `fig8`; `--out DIR` keeps the references'
 simulated times, so that an engine under work is judged in seconds. Its own results are never kept.
-
-The baseline was made by `python -m tests.bench.exceptions`, at fcf8f3f with this benchmark on it.
 """
 
 from __future__ import annotations
 
 import json
 import multiprocessing
-import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -25,12 +22,8 @@ from typing import Any, NamedTuple
 from tests.bench.exception_changes import (
     ENTRIES_EVER,
     change_tables,
-    changes_baseline,
-    large_baseline,
-    large_table,
 )
 from tests.bench.exception_fig8 import fig8_table
-from tests.bench.exception_packets import packets_table
 from tests.bench.exception_rows import (
     BASELINE,
     MIXES,
@@ -53,7 +46,7 @@ PHASES, PHASES_EVER, OFTEN = 1.00, 1.03, 0.95
 WORST, ALL_AT_ONCE, ALONE = 1.05, 1.05, 0.9
 LOAD_TREES, LOAD_OTHERS = 1.05, 1.10
 ENTRIES = 0.05
-PARTS = ("changes", "fig8", "large", "packets")
+PARTS = ("changes", "fig8")
 ONLY = "of `exceptions`: rows with this in `FABRIC / MIX`, or one of " + ", ".join(PARTS)
 
 
@@ -129,7 +122,7 @@ predicted by loads. A row is reached only if its phases (at most 1.00, worst job
 def tables(
     full: bool, kept: StoredResults, only: str = "", engine: str = ENGINE
 ) -> Iterator[Table]:
-    """The rows, job changes and failures, sar-fig8; with `full` also large fabrics."""
+    """The rows, job changes and failures, sar-fig8."""
     before = json.loads(BASELINE.read_text())
     if only not in PARTS and (found := measured_rows(kept, only, engine)):
         yield rows_table(found, engine)
@@ -137,10 +130,6 @@ def tables(
         yield from change_tables(engine, before["changes"])
     if only in ("", "fig8"):
         yield fig8_table(engine)
-    if only == "packets" or (full and not only):
-        yield packets_table(engine)
-    if only == "large" or (full and not only):
-        yield large_table(engine, before["large"])
 
 
 def measured_rows(kept: StoredResults, only: str, engine: str) -> list[Row]:
@@ -240,27 +229,3 @@ def _goals(found: Sequence[Row]) -> Iterator[str]:
         yield f"entries from the nearest template, largest of a row: {near:.3g}"
     yield f"rows that no number of lanes serves: {sum(row.lanes == 0 for row in found)}"
     yield f"rows whose second call gave other tables: {sum(not row.repeatable for row in found)}"
-
-
-def write_baseline(parts: Sequence[str]) -> None:
-    """Measures today's sar-plus; only right at commit fcf8f3f plus this benchmark."""
-    kept = json.loads(BASELINE.read_text()) if BASELINE.exists() else {"commit": "fcf8f3f"}
-    if "rows" in parts:
-        kept["rows"] = {
-            row_name(name, mix): {
-                "alltoall": row.times.alltoall,
-                "load": row.times.load,
-                "entries": row.entries,
-                "lanes": row.lanes,
-            }
-            for name, mix, row, _ in _measure_all(StoredResults(None), "", ENGINE)
-        }
-    if "changes" in parts:
-        kept["changes"] = changes_baseline(ENGINE)
-    if "large" in parts:
-        kept["large"] = large_baseline(ENGINE)
-    BASELINE.write_text(json.dumps(kept, indent=1) + "\n")
-
-
-if __name__ == "__main__":
-    write_baseline(sys.argv[1:] or ("rows", "changes", "large"))

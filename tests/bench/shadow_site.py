@@ -28,7 +28,6 @@ from sar_lab.live.generated import ibsim_for
 from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import free_port, wait_for
 from sar_lab.mixes.replay_inputs import fabric_of, history_of
-from tests.bench.shadow_dashboard import WeekOfMetrics
 from tests.bench.shadow_week import EXAMPLES, JumpingClock
 from tests.worlds.live.agent_process import write_config
 
@@ -90,16 +89,13 @@ def run_week(
     out.mkdir(parents=True)
     jobs = queue_of(history_of(history), began, hours)
     with _site(out.absolute(), fabric, engine, began) as (agent, port):
-        week = WeekOfMetrics(agent.metrics.registry, out)
-        results = _passes(clock, agent, week, out / "queue/squeue.txt", jobs, began + hours * 3600)
+        results = _passes(clock, agent, out / "queue/squeue.txt", jobs, began + hours * 3600)
         page = f"http://127.0.0.1:{port}/"
         (out / "metrics.txt").write_bytes(_open(f"{page}metrics").read())
         (out / "state.json").write_bytes(_open(f"{page}api/state.json").read())
         _picture(page, out, "live")
         _week(out)
         _picture((out / "week/index.html").absolute().as_uri(), out, "week")
-        week.draw(began, clock.time(), out / "dashboard.html")
-        _picture((out / "dashboard.html").absolute().as_uri(), out, "dashboard")
     took = time.perf_counter() - took
     counts = ", ".join(f"{n} {result}" for result, n in sorted(results.items()))
     print(f"{hours:g} h of {len(jobs)} jobs in {took:.0f} s; passes: {counts}")
@@ -148,12 +144,7 @@ def _site(out: Path, spec: str, engine: str, began: float) -> Iterator[tuple[Age
 
 
 def _passes(
-    clock: JumpingClock,
-    agent: Agent,
-    week: WeekOfMetrics,
-    queue: Path,
-    jobs: list[QueueJob],
-    end: float,
+    clock: JumpingClock, agent: Agent, queue: Path, jobs: list[QueueJob], end: float
 ) -> Counter[str]:
     """Pass after pass until `end`; how often each result was."""
     changes = sorted({t for job in jobs for t in (job.start, job.end)})
@@ -165,7 +156,6 @@ def _passes(
         agent.pacing.begin()
         found[agent.pass_once().result.value] += 1
         agent.pacing.end()
-        week.scrape(clock.time())
 
     while (now := clock.time()) < end:
         look(now)

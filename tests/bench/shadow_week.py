@@ -3,7 +3,7 @@
 A simulated fabric, a stock OpenSM without our plugin, and the agent in observe mode. It reads a
 replayed queue by a `squeue`, the fabric by ibnetdiscover and the tables in force from OpenSM's
 dump; only its clock jumps, from one thing that is due to the next. DIR then holds the agent's
-state, its metrics, the page of the week, and pictures of it, of the live page and of the dashboard.
+state, its metrics, the page of the week, and pictures of it and of the live page.
 """
 
 from __future__ import annotations

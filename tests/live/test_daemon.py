@@ -97,14 +97,3 @@ def test_exit_codes_and_single_sentences(tmp_path: Path) -> None:
         wrong = cli(*words.split(), "--config", str(bad))
         assert wrong.returncode == 2
         assert wrong.stderr == f"sar-agent: {bad}: agent.mod: no such key; did you mean mode?\n"
-
-
-def test_a_metrics_port_in_use_is_one_sentence(tmp_path: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        address = f"127.0.0.1:{taken.getsockname()[1]}"
-        done = cli("run", "--config", str(config(tmp_path, metrics_address=address)))
-    assert done.returncode == 1
-    assert done.stderr.startswith(f"sar-agent: cannot serve metrics on {address}")
-    assert len(done.stderr.splitlines()) == 1

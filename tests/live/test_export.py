@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from sar_agent.check import check_routes
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.ibsim_net import read_ibsim_net
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import assign_lanes
@@ -38,23 +36,6 @@ def ring() -> Fabric:
         for s in range(5)
     )
     return read_ibsim_net(text)
-
-
-def test_no_credit_loop_on_a_tree_and_a_broken_tree(tmp_path: Path) -> None:
-    tree = xgft_fabric("xgft:3;4,4,4;1,4,4")
-    cut = np.random.default_rng(5).choice(tree.channels, 6, replace=False)
-    for name, fabric in (("whole", tree), ("broken", tree.with_links_down(cut))):
-        (tmp_path / name).mkdir()
-        routes = routed(fabric)
-        assert check_routes(fabric, routes).passed
-        assert "no credit loops found" in ibdmchk(fabric, routes, tmp_path / name)
-
-
-def test_both_find_the_loop_of_a_ring(tmp_path: Path) -> None:
-    fabric = ring()
-    routes = routed(fabric)
-    assert "credit loop in virtual lane 0" in check_routes(fabric, routes).problems[0]
-    assert "no credit loops found" not in ibdmchk(fabric, routes, tmp_path)
 
 
 def laid(fabric: Fabric, engine: str, options: Options) -> Routes:

@@ -15,8 +15,6 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.components import is_connected
 from sar_agent.fabric.tree import tree_levels
 from sar_agent.fabric.xgft import Xgft
-from sar_agent.formats.conversion import routes_to_file
-from sar_agent.formats.routes_file import encode
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.dmodc import dividers, host_numbers
@@ -155,16 +153,6 @@ def connections(fabric: Fabric) -> tuple[Hops, Hops] | None:
                 if leaf not in falls[a]:
                     every[a][leaf] = min(hops + 1, every[a].get(leaf, 99))
     return falls, every
-
-
-@examples(40)
-@given(shape=pgfts(), random=st.randoms(use_true_random=False))
-def test_the_order_of_nodes_and_cables_changes_no_byte(shape: Pgft, random: Random) -> None:
-    files = []
-    for order in (None, random):
-        fabric = pgft_fabric(shape, order)
-        files.append(encode(routes_to_file(fabric, dmodc(fabric), 1)))
-    assert files[0] == files[1]
 
 
 @examples(40)

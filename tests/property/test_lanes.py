@@ -100,10 +100,3 @@ def test_levels_that_are_kept_are_as_safe(network: Network) -> None:
     else:
         assert kept is not None and kept.digest == laid.digest
         assert with_levels_of(laid, fabric, plain, fabric, replace(options, max_lanes=1)) is None
-
-
-def test_random_networks_do_need_lanes() -> None:
-    """Or else nothing above is tested."""
-    fabric = load_fabric("torus:5")
-    routes = routed(load_engine("dfsssp"), fabric, synthetic_mix(fabric, 1), Options(lanes="path"))
-    assert routes.virtual_lanes == 2

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from sar_agent.check import check_routes
-from sar_agent.check.transition import Way, examine, sound_with_levels
+from sar_agent.check.table_sets import NO_OTHERS
+from sar_agent.check.transition import Way, drains_between, examine, sound_with_levels
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.spec import load_fabric
@@ -144,6 +145,16 @@ def ring_of_levels(second: set[int]) -> tuple[Fabric, Routes]:
         level[0, d, s] = level[0, 4 + d, s] = s in second and (d - s) % 4 == 2
     fabric = builder.build()
     return fabric, Routes("by-hand", fabric.digest, egress, level, 2)
+
+
+def test_a_step_drains_packets_of_all_tables_since_the_last_drain() -> None:
+    """Any three tables in a row are safe together; packets of all four would fill lane 1."""
+    fabric, first = ring_of_levels({0, 1})
+    chain = (first, *(ring_of_levels(lane)[1] for lane in ({1}, {1, 2}, {1, 2, 3})))
+    assert enumerated(fabric, *chain[1:3], also=chain[:1]) == ""
+    assert enumerated(fabric, *chain[2:], also=chain[1:2]) == ""
+    assert enumerated(fabric, *chain[2:], also=chain[:2]) == "loop"
+    assert drains_between(fabric, chain, NO_OTHERS) == (False, False, True)
 
 
 def bits(*plans: Routes) -> np.ndarray:

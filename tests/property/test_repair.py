@@ -78,16 +78,3 @@ def test_three_cables_of_three_levels(engine: str, tmp_path: Path) -> None:
             program.load(plan)
             refused += bool(program.go(failures(plan, rng, "few").commands()).refusal)
     assert refused <= 3, "hosts of these have no rising path"
-
-
-@pytest.mark.parametrize("lanes", ["path", "hop"])
-def test_the_agent_repairs_routes_in_several_lanes(lanes: str, tmp_path: Path) -> None:
-    plan = plan_of("torus:5x5", "dfsssp", lanes=lanes)
-    assert plan is not None and plan.lanes > 1
-    with repairing(plan, tmp_path) as program:
-        assert not program.go("go\n").refusal, "the fabric of the plan"
-        ends = np.argwhere(plan.far_ends != NO_SWITCH)
-        refusal = program.go(
-            Failure(cables={(int(ends[0, 0]), int(ends[0, 1]))}).commands()
-        ).refusal
-        assert "no live link" in refusal

@@ -54,6 +54,7 @@ class World:
         waiting = sorted(events)
         gains, urgent = iter(gains), iter(urgent)
         end = max((at for at, _ in events), default=0.0) + 200
+        without_pause, left = 0, len(waiting)
         while self.now < end:
             due = self.now + pacing.left()
             if waiting and waiting[0][0] <= due:
@@ -62,6 +63,9 @@ class World:
                 self.version += changes
                 pacing.heard(at)
                 continue
+            nothing_new = due == self.now and len(waiting) == left
+            without_pause, left = without_pause + 1 if nothing_new else 0, len(waiting)
+            assert without_pause < 4, "it observes again and again while nothing happens"
             self.now = due
             self.look(pacing, waiting, gains, urgent)
 

@@ -23,7 +23,8 @@ from sar_agent.routing.lanes import routed
 from tests.examples import share
 from tests.worlds.histories import tree
 from tests.worlds.mixtures import enumerated
-from tests.worlds.newcomers import rebuilt, sparse, with_newcomers
+from tests.worlds.newcomers import rebuilt, with_newcomers
+from tests.worlds.table_pairs import redrawn, small
 
 T = TypeVar("T")
 TREES = [
@@ -125,7 +126,7 @@ def mixed(seed: int) -> Counter[str]:
     """Asserts that no mixture on the way from plan to plan harms hosts that boot meanwhile where
     both let them; what was seen."""
     random, seen = Random(seed), Counter[str]()
-    fabric = sparse(random)
+    fabric = small(random, 6, hosts_everywhere=False)
     before, after = drawn(fabric, random), drawn(fabric, random)
     if not (before and after):
         return seen
@@ -169,12 +170,7 @@ def test_fabrics_that_need_lanes(kind: str, seed: int) -> None:
     options = Options(lanes="hop" if kind == "hop" else "path")
     before = routed(load_engine("sar"), fabric, JobMix(()), options)
     assert before.virtual_lanes == 2 and (before.hop_lane is not None) == (kind == "hop")
-    after = before
-    for d in random.sample(range(fabric.destinations), fabric.destinations):
-        egress = after.egress.copy()
-        egress[0, d] = tree(fabric, d, random)
-        other = replace(after, egress=egress)
-        after = other if check_routes(fabric, other).passed else after
+    after = redrawn(before, fabric, random)
     one, two = (replace(r, senders=senders(fabric, r)) for r in (before, after))
     assert one.senders is not None and two.senders is not None and one.senders.any()
     assert sound_with(fabric, one, one.senders) and sound_with(fabric, two, two.senders)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from itertools import pairwise
 from random import Random
 
@@ -17,9 +16,8 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import routed
-from tests.worlds.histories import tree
 from tests.worlds.mixtures import enumerated, loses
-from tests.worlds.table_pairs import Pair, random_pair, stages_hold
+from tests.worlds.table_pairs import Pair, random_pair, redrawn, stages_hold
 
 
 def agrees(fabric: Fabric, before: Routes, after: Routes) -> Way:
@@ -59,12 +57,7 @@ def test_fabrics_that_need_lanes(lanes: str, seed: int) -> None:
     options = Options(lanes="hop" if lanes == "hop" else "path")
     before = routed(load_engine("sar"), fabric, JobMix(()), options)
     assert (before.hop_lane is not None) == (lanes == "hop")
-    after = before
-    for d in random.sample(range(fabric.destinations), fabric.destinations):
-        egress = after.egress.copy()
-        egress[0, d] = tree(fabric, d, random)
-        other = replace(after, egress=egress)
-        after = other if check_routes(fabric, other).passed else after
+    after = redrawn(before, fabric, random)
     assert after is not before
     agrees(fabric, before, after)
     agrees(fabric, after, before)

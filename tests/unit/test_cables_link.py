@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -258,24 +257,6 @@ def test_changes_between_two_dumps(tree: Fabric) -> None:
     assert cable_changes(tree, tree.with_links_down(terminals=[3])) == (
         f'"{tree.terminal_description[3]}" is gone',
     )
-
-
-def test_commands_on_the_examples(capsys: pytest.CaptureFixture[str]) -> None:
-    given = [
-        "--fabric",
-        str(EXAMPLES / "cluster.ibnetdiscover"),
-        "--jobs",
-        str(EXAMPLES / "squeue.txt"),
-    ]
-    app(
-        ["link", "S1-0[8]", *given, "--routes", str(EXAMPLES / "opensm-lfts.dump"), "--json"],
-        standalone_mode=False,
-    )
-    (link,) = json.loads(capsys.readouterr().out)["links"]
-    assert [job["user"] for job in link["directions"][0]["jobs"]] == ["grace"]
-    app(["cables", *given, "--before", given[1], "--json"], standalone_mode=False)
-    report = json.loads(capsys.readouterr().out)
-    assert report["findings"] == [] and report["changes"] == [] and report["cables"] == 60
 
 
 def test_without_jobs_a_report_says_nothing_of_them(tree: Fabric) -> None:

@@ -17,7 +17,6 @@ from typer.main import get_command
 from sar_agent.cli import app
 from sar_agent.commands.engine_options import NOT_OFFERED
 from sar_agent.config.engine import Options
-from sar_agent.fabric.spec import load_fabric
 from sar_lab.cli import app as lab_app
 from tests.data import data_path
 from tests.worlds.command_line import TREE, said, sar_agent, sar_lab
@@ -141,13 +140,6 @@ def test_route_has_an_option_for_every_option_of_engines() -> None:
     assert too_many.returncode == 2 and "--max-lanes" in too_many.stderr
 
 
-def test_the_same_routes_to_the_byte(tmp_path: Path) -> None:
-    for folder in ("a", "b"):
-        done = sar_agent("route", "--fabric", TREE, "--jobs", "mix:3", "--out", tmp_path / folder)
-        assert done.returncode == 0, done.stderr
-    assert (tmp_path / "a/routes.sar").read_bytes() == (tmp_path / "b/routes.sar").read_bytes()
-
-
 def test_unknown_hosts_are_named_and_left_out(tmp_path: Path) -> None:
     jobs = tmp_path / "map"
     jobs.write_text("# a comment\nn001 7\nn006 7\nelsewhere 7\n")
@@ -226,15 +218,6 @@ def test_a_credit_loop_is_named_and_never_written(tmp_path: Path) -> None:
     assert not (tmp_path / "o").exists()
     done = sar_agent(*args)
     assert done.returncode == 0 and "no credit loop in 2 virtual lanes" in done.stdout
-
-
-def test_exports_are_written_and_the_network_reads_back(tmp_path: Path) -> None:
-    jobs = ("--jobs", "mix:1", "--out", tmp_path, "--export", "lfts,ibdm,ibsim")
-    assert sar_agent("route", "--fabric", TREE, *jobs).returncode == 0
-    names = {"routes.sar", "lfts.dump", "subnet.lst", "fdbs", "psl", "slvl", "fabric.net"}
-    assert {path.name for path in tmp_path.iterdir()} >= names
-    for again in ("fabric.net", "subnet.lst"):
-        assert load_fabric(tmp_path / again).digest == load_fabric(TREE).digest
 
 
 @pytest.mark.parametrize("words", ["--help", "route --help", "route --nope", "nope", ""])

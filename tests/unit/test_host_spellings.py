@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -47,19 +46,6 @@ def site(tmp_path: Path) -> Path:
         "SwitchName=a Nodes=n001.hpc.example.org,N002\nSwitchName=b Switches=a\n"
     )
     return tmp_path
-
-
-def test_every_offline_command_finds_them(site: Path) -> None:
-    files = ("--fabric", str(site / "fabric"), "--jobs", str(site / "queue"))
-    out = str(site / "routes")
-    found = sar_agent("route", *files, "--engine", "minhop", "--out", out, "--json")
-    assert json.loads(found.stdout)["jobs"] == 1, found.stderr
-    assert "not in the fabric" not in found.stderr
-    measured = sar_agent("measure", *files, "--routes", out)
-    assert measured.stdout.startswith("1 multi-switch jobs on ")
-    slurm = ("--fabric", site / "fabric", "--topology-conf", site / "topology.conf")
-    checked = sar_agent("topology", "check", *slurm)
-    assert "not in the fabric" not in checked.stdout + checked.stderr
 
 
 def test_with_a_tenth_of_the_hosts_unknown_there_is_no_verdict(site: Path) -> None:

@@ -85,5 +85,6 @@ def test_served_on_the_address_and_a_taken_port_is_one_sentence(metrics: Metrics
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         number = taken.getsockname()[1]
-        with pytest.raises(Unavailable, match=rf"127\.0\.0\.1:{number} .*metrics_address"):
+        said = rf"^cannot serve metrics on 127\.0\.0\.1:{number} .*metrics_address"
+        with pytest.raises(Unavailable, match=said):
             metrics.serve("127.0.0.1", number)

@@ -1,6 +1,7 @@
 """Parts that can be deleted, their files and their lines: all else works as before.
 
-They are the observers of the pass, and research with the engines that only papers need.
+They are the observers of the pass, research with the engines that only papers need, and one each of
+what there are several of: a service, an engine, a job source, a command, a metric.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 import tomllib
 from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -27,7 +29,7 @@ RESEARCH_COMMANDS = ("simulate-trace", "make-trace", "count-congestion", '"lab"'
 def copy_to(tree: Path) -> None:
     """The repository at `tree`; what no test changes is the same."""
     for other in ROOT.iterdir():
-        if other.name not in (*KEPT, "out") and not other.name.startswith("."):
+        if other.name not in (*KEPT, "out") and not other.name.startswith((".", "sar_agent.")):
             (tree / other.name).symlink_to(other)
     for name in KEPT:
         if (ROOT / name).is_dir():  # kernels that are compiled already come along
@@ -62,10 +64,17 @@ def without_research(tree: Path) -> None:
     shutil.rmtree(tree / "sar_lab/research")
     remove_lines(tree / "sar_lab/pyproject.toml", "sar_lab.research")
     remove_lines(tree / "ARCHITECTURE.md", "| `sar_lab/research/` |")
-    project = tomllib.loads((tree / "sar_lab/pyproject.toml").read_text())["project"]
-    installed = tree / "sar_lab-0.dist-info"
+    install(tree, "sar_lab")
+
+
+def install(tree: Path, package: str) -> None:
+    """Its entry points are those of `tree` and not of the environment."""
+    file = tree / ("pyproject.toml" if package == "sar_agent" else f"{package}/pyproject.toml")
+    project = tomllib.loads(file.read_text())["project"]
+    installed = tree / f"{package}-0.dist-info"
     installed.mkdir()
-    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: sar-lab\nVersion: 0\n")
+    name = project["name"]
+    (installed / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 0\n")
     groups = project["entry-points"] | {"console_scripts": project["scripts"]}
     (installed / "entry_points.txt").write_text(
         "".join(
@@ -73,6 +82,67 @@ def without_research(tree: Path) -> None:
             for group, points in groups.items()
         )
     )
+
+
+class Part(NamedTuple):
+    """What goes, and the unit tests of what is next to it."""
+
+    gone: tuple[str, ...]
+    """Files and folders."""
+    lines: tuple[tuple[str, str], ...]
+    """(file, text of the lines that go)"""
+    tests: str
+
+
+PARTS = {
+    "standby": Part(
+        ("sar_agent/standby", "tests/unit/conftest.py"),
+        (("ARCHITECTURE.md", "| `sar_agent/standby/` |"),),
+        "config pass_order rooms small_commands",
+    ),
+    "engine": Part(
+        ("sar_agent/routing/keys/engines.py",),
+        (("pyproject.toml", "routing.keys.engines:"),),
+        "config keys_printed planner rooms",
+    ),
+    "job source": Part(
+        ("sar_agent/slurm/pyslurm_source.py",),
+        (("pyproject.toml", "pyslurm_source:"),),
+        "config rooms squeue squeue_text",
+    ),
+    "command": Part(
+        ("sar_agent/commands/rank_order.py",),
+        (("sar_agent/cli.py", "    rank_order,\n"), ("sar_agent/cli.py", '"rank-order"')),
+        "manual_pages place rooms",
+    ),
+    "metric": Part(
+        (),
+        (
+            ("sar_agent/telemetry/metrics.py", "fabric_terminals = "),
+            ("sar_agent/agent/publish.py", "fabric_terminals"),
+        ),
+        "metrics pass_order",
+    ),
+}
+EVERY_MODULE = """
+import importlib, pkgutil, sar_agent, sar_lab
+for package in (sar_agent, sar_lab):
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+"""
+
+
+def without(part: Part, tree: Path) -> None:
+    for file, line in part.lines:
+        remove_lines(tree / file, line)
+    for gone in part.gone:
+        if (tree / gone).is_dir():
+            shutil.rmtree(tree / gone)
+        else:
+            (tree / gone).unlink()
+    install(tree, "sar_agent")
+    run(tree, "-m", "docs.reference_tools")
 
 
 def rest_of_tests(tree: Path, of: Callable[[str], bool], own: Collection[str]) -> list[str]:
@@ -87,15 +157,22 @@ def rest_of_tests(tree: Path, of: Callable[[str], bool], own: Collection[str]) -
 
 
 def assert_pass(tree: Path, files: list[str]) -> None:
+    run(tree, "-c", EVERY_MODULE)
+    print(run(tree, "-m", "pytest", "-q", "-x", "-m", "not long", *files).splitlines()[-1])
+
+
+def run(tree: Path, *words: str) -> str:
+    """What Python prints in `tree`."""
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not long", *files],
+        [sys.executable, *words],
         cwd=tree,
         env=os.environ | {"PYTHONPATH": str(tree)},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout[-3000:]
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout
 
 
 @pytest.mark.long
@@ -123,3 +200,12 @@ def test_all_else_works_without_research(tmp_path: Path) -> None:
     )
     assert len(files) > 10
     assert_pass(tmp_path, files)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("part", PARTS)
+def test_what_is_next_to_a_part_works_without_it(part: str, tmp_path: Path) -> None:
+    copy_to(tmp_path)
+    without(PARTS[part], tmp_path)
+    assert_pass(tmp_path, [f"tests/unit/test_{name}.py" for name in PARTS[part].tests.split()])

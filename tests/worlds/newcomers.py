@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from random import Random
 
 import numpy as np
 
@@ -72,23 +71,3 @@ def with_newcomers(fabric: Fabric, new: np.ndarray, *plans: Routes) -> tuple[Fab
             )
         )
     return fuller, found
-
-
-def sparse(random: Random) -> Fabric:
-    """3 to 6 switches in one piece, some with a host, and up to four more cables."""
-    size = random.randint(3, 6)
-    builder, used = FabricBuilder("sparse"), [0] * size
-
-    def port(switch: int) -> int:
-        used[switch] += 1
-        return used[switch]
-
-    for s in range(size):
-        builder.add_switch(100 + s, f"s{s}", 12)
-    for s in sorted(random.sample(range(size), random.randint(2, size))):
-        builder.add_terminal(900 + s, f"h{s} HCA-1", f"h{s}", s, port(s))
-    cables = [(random.randrange(s), s) for s in range(1, size)]
-    cables += [tuple(random.sample(range(size), 2)) for _ in range(random.randint(1, 4))]
-    for a, b in cables:
-        builder.add_link(a, port(a), b, port(b))
-    return builder.build()

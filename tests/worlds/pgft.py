@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from random import Random
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.builder import FabricBuilder
@@ -26,9 +25,8 @@ class Pgft:
         return port % w, port // w
 
 
-def pgft_fabric(shape: Pgft, shuffle: Random | None = None) -> Fabric:
-    """Switch `S1-0`, … (level, index); hosts in the order of the leaves. With `shuffle`, nodes and
-    cables are added in any order; GUIDs and ports are the same."""
+def pgft_fabric(shape: Pgft) -> Fabric:
+    """Switch `S1-0`, … (level, index); hosts in the order of the leaves."""
     tree, builder = shape.tree, FabricBuilder("pgft")
     nodes = [(level, i) for level in range(1, tree.height + 1) for i in range(tree.nodes(level))]
     cables = [
@@ -38,9 +36,7 @@ def pgft_fabric(shape: Pgft, shuffle: Random | None = None) -> Fabric:
         for up in range(tree.w[level])
         for cable in range(shape.p[level - 1])
     ]
-    hosts = list(range(tree.nodes(0)))
-    for each in (nodes, cables, hosts) if shuffle else ():
-        shuffle.shuffle(each) if shuffle else None
+    hosts = range(tree.nodes(0))
     number = {node: i for i, node in enumerate(nodes)}
     for level, index in nodes:
         builder.add_switch(switch_guid(index, level), f"S{level}-{index}", 40)

@@ -54,9 +54,10 @@ def unconfirmed(random: Random) -> tuple[Fabric, Routes, Routes, Routes, np.ndar
 Pair = tuple[Fabric, Routes, Routes]
 
 
-def small(random: Random) -> Fabric:
-    """3 to 5 switches in one piece with a host each, and up to four more cables."""
-    size = random.randint(3, 5)
+def small(random: Random, most: int = 5, *, hosts_everywhere: bool = True) -> Fabric:
+    """3 to `most` switches in one piece, each with a host or only some, and up to four more
+    cables."""
+    size = random.randint(3, most)
     builder, used = FabricBuilder("small"), [0] * size
 
     def port(switch: int) -> int:
@@ -65,12 +66,25 @@ def small(random: Random) -> Fabric:
 
     for s in range(size):
         builder.add_switch(100 + s, f"s{s}", 12)
+    some = range(size)
+    for s in some if hosts_everywhere else sorted(random.sample(some, random.randint(2, size))):
         builder.add_terminal(900 + s, f"h{s} HCA-1", f"h{s}", s, port(s))
     cables = [(random.randrange(s), s) for s in range(1, size)]
     cables += [tuple(random.sample(range(size), 2)) for _ in range(random.randint(1, 4))]
     for a, b in cables:
         builder.add_link(a, port(a), b, port(b))
     return builder.build()
+
+
+def redrawn(before: Routes, fabric: Fabric, random: Random) -> Routes:
+    """Its trees are drawn anew one by one as long as the lanes suffice."""
+    after = before
+    for d in random.sample(range(fabric.destinations), fabric.destinations):
+        egress = after.egress.copy()
+        egress[0, d] = tree(fabric, d, random)
+        other = replace(after, egress=egress)
+        after = other if check_routes(fabric, other).passed else after
+    return after
 
 
 def random_pair(random: Random) -> Pair:
