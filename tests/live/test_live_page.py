@@ -13,13 +13,13 @@ from selenium.webdriver.common.by import By
 from sar_agent.fabric.spec import load_fabric
 from sar_lab.live.process import wait_until
 from sar_lab.live.slurm import SlurmCluster
-from tests.worlds.live.browser import DRIVER, chromium
+from tests.worlds.live.browser import chromium, runs
 from tests.worlds.live.counters import PERFMGR, Counters
 from tests.worlds.live.loop import FABRIC, LoopSite, loop_site
 
 pytestmark = [
     pytest.mark.live,
-    pytest.mark.skipif(not Path(DRIVER).exists(), reason="no Chromium: run make browser"),
+    pytest.mark.skipif(not runs(), reason="no Chromium: run make browser"),
 ]
 
 

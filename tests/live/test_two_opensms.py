@@ -214,13 +214,18 @@ def over(fabric: Fabric, tables: Tables, dead: int) -> set[tuple[int, int]]:
     return found
 
 
+def silent(log: str) -> bool:
+    """Whether the last that an agent logged of the other one is that it does not answer."""
+    return log.rfind("the other agent does not answer") > log.rfind("the other agent answers again")
+
+
 def test_the_agents_do_not_reach_each_other(two: Pair) -> None:
-    # An agent logs once that the other one does not answer, so it must answer before.
     assert wait_until(lambda: "the same state here" in two.two.cli("status").stdout, 60)
-    seen, before = len(two.two.log()), generation(two.one)
+    before = generation(two.one)
     two.split()
     try:
-        assert wait_until(lambda: "the other agent" in two.two.log()[seen:], 30)
+        # It is logged once; on a busy machine the other one may have been silent before the split.
+        assert wait_until(lambda: silent(two.two.log()), 30)
         two.jobs(*MORE)
         assert wait_until(lambda: generation(two.one) > before and two.one.installs(), 60)
         assert generation(two.two) == before

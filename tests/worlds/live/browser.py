@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,12 @@ from selenium import webdriver
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 
-DRIVER = shutil.which("chromedriver") or "/usr/bin/chromedriver"
+DRIVER = shutil.which("chromedriver")
+
+
+def runs() -> bool:
+    """Whether there is a chromedriver; Ubuntu's package is a script that asks for a snap."""
+    return DRIVER is not None and not subprocess.run([DRIVER, "--version"], check=False).returncode
 
 
 @contextmanager
