@@ -51,10 +51,7 @@ def tables(full: bool, kept: StoredResults) -> Iterator[Table]:
     points: dict[str, list[tuple[int, float]]] = {}
     for i, spec in enumerate(specs):
         fabric = fabric_of(spec)
-        found = {
-            what: kept(f"growth {spec} {what}", partial(_run, spec, what))
-            for what in OURS
-        }
+        found = {what: kept(f"growth {spec} {what}", partial(_run, spec, what)) for what in OURS}
         found |= {
             what: kept(f"growth {spec} OpenSM {what}", partial(_opensm, spec, what))
             for what, sizes in THEIRS.items()
