@@ -144,12 +144,15 @@ class ExceptedTables:
         now = self.contention()
         if _loss(now, usual) <= ALIKE:
             return
+        cost = self.cost(now, usual)
 
         def tried(terminals: U32, change: Callable[[], object]) -> F64:
-            cost, kept = self.cost(now, usual), self.egress[terminals]
+            nonlocal cost
+            kept = self.egress[terminals]
             change()
             then = self.contention()
-            if self.peak() <= ceiling and self.cost(then, usual) < cost:
+            if self.peak() <= ceiling and (less := self.cost(then, usual)) < cost:
+                cost = less
                 return then
             self.replace(terminals, kept)
             return now

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
 from sar_agent.install.plan import Plan
 from sar_agent.jobs.model import JobMix
+from sar_agent.quality import measure
 from sar_agent.routing import Engine, Options, Routes
 from sar_agent.routing.engine import Rerouting
 from sar_lab.opensm_tables import lab_engine
@@ -98,7 +99,7 @@ def replay_chain(
     for number, mix in states:
         began = time.perf_counter()
         try:
-            plan = planner.plan(1, fabric, mix, before)
+            plan = _next(planner, fabric, mix, before)
         except SarError as error:
             if number >= first:
                 yield StateRow(engine, number, len(mix.jobs), failed=str(error))
@@ -107,6 +108,13 @@ def replay_chain(
         if number >= first:
             yield _row(engine, number, plan, before, seconds)
         before = plan
+
+
+def _next(planner: Planner, fabric: Fabric, mix: JobMix, before: Plan | None) -> Plan:
+    """The plan after `before`; of routes that do not depend on jobs, only measures are new."""
+    if before and not before.routes.jobs_digest:
+        return replace(before, mix=mix, measures=measure(fabric, mix, before.routes))
+    return planner.plan(1, fabric, mix, before)
 
 
 def _row(engine: str, state: int, plan: Plan, before: Plan | None, seconds: float) -> StateRow:

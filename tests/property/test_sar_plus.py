@@ -22,10 +22,10 @@ from sar_agent.formats.routes_file import encode
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job, multi_switch_mix
 from sar_agent.jobs.synthetic import synthetic_mix
-from sar_agent.quality import measure
-from sar_agent.routing import Options, PreviousRoutes, Routes
+from sar_agent.quality import bounds_of, measure
+from sar_agent.routing import Options, PreviousRoutes, Routes, job_loads
 from sar_agent.routing.excepted_tables import ExceptedTables
-from sar_agent.routing.job_loads import JobLoads
+from sar_agent.routing.job_loads import JobLoads, thin_subtrees
 from sar_agent.routing.sar_plus import WORTH, SarPlus
 from sar_agent.routing.template import Template, nearest_template, template_of
 from tests.bench.phase_times import phase_times
@@ -332,3 +332,31 @@ def test_when_a_job_ends_entries_only_return(seed: int) -> None:
             assert (routes.egress[0] == template)[changed].all()
         before = PreviousRoutes(fabric, mix, routes)
     assert ends > 10
+
+
+@pytest.mark.parametrize("seed", (1, 2, 3))
+def test_many_terminals_on_thin_subtrees_come_near_the_bound_of_subtrees(seed, monkeypatch):
+    fabric = load_fabric("xgft:3;6,6,6;1,3,3")
+    mix = synthetic_mix(fabric, seed)
+    monkeypatch.setattr(job_loads, "MANY", 0)
+    routes = SarPlus().route(fabric, mix, Options())
+    check_routes(fabric, routes).require()
+    found, bounds = measure(fabric, mix, routes), bounds_of(fabric, mix).load
+    assert bounds["subtree"] > 1.2 * max(bounds["leaf"], bounds["whole"])
+    assert found.load_max < 1.03 * bounds["subtree"]
+    tables = ExceptedTables.of(template_of(fabric), mix, Options(), routes.egress[0].copy())
+    assert tables.loads.least_loads().max() == pytest.approx(bounds["subtree"], rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("spec", "thin"),
+    (
+        ("xgft:3;6,6,6;1,3,3", 1),
+        ("xgft:3;6,6,6;1,3,6", 0),  # thin at the leaves alone
+        ("xgft:3;3,3,4;1,3,3", 0),
+        ("xgft:4;3,3,3,3;1,3,1,3", 2),
+        ("torus:4x4,hosts=2", 0),
+    ),
+)
+def test_thin_subtrees_have_less_capacity_than_their_leaves(spec, thin):
+    assert len(thin_subtrees(load_fabric(spec))) == thin
