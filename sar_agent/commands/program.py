@@ -128,11 +128,13 @@ def add_extensions(app: typer.Typer, group: str) -> None:
 
 def run_program(app: typer.Typer) -> None:
     """Runs the command line: an error that a user can act on is one line and an exit code."""
-    name_program(str(app.info.name))
+    name = str(app.info.name)
+    name_program(name)
     # Our matrices are small, and threads that nobody uses took .02 to .06 s of each start.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
-        sys.exit(app(standalone_mode=False))
+        # Without a name, Typer takes that of how Python was started, several words for `python -m`.
+        sys.exit(app(prog_name=name, standalone_mode=False))
     except typer.TyperException as error:
         # A usage error is one line, too, since it may end up in the log of a script. Without
         # arguments, the message is the help.
@@ -141,8 +143,7 @@ def run_program(app: typer.Typer) -> None:
             print(message, file=sys.stderr)
         elif message:
             context = getattr(error, "ctx", None)  # of the command that was understood
-            command = context.command_path.split()[1:] if context else []
-            note(f"{message} See {' '.join([str(app.info.name), *command])} --help")
+            note(f"{message} See {context.command_path if context else name} --help")
         sys.exit(error.exit_code)
     except typer.Abort:
         sys.exit(130)  # Ctrl-C

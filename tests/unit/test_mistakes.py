@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -249,6 +250,11 @@ def test_typing_errors(mistake: str) -> None:
     *notes, line = done.stderr.splitlines()
     assert all("compiling kernels" in note for note in notes), "on a machine's first run"
     assert what in line and remedy in line
+
+
+def test_a_program_has_its_name_however_python_was_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["__main__"], "__package__", "pytest")  # `python -m pytest`
+    assert sar_agent("assess", "-f").stderr.endswith(" See sar-agent assess --help\n")
 
 
 def test_all_problems_of_a_configuration_at_once(tmp_path: Path) -> None:
