@@ -24,9 +24,13 @@ ADD, KEEP, REMOVE = np.int64(1), np.int64(0), np.int64(-1)
 """Signs of `carry_tree`. For plain numbers, numba would compile it three times."""
 
 
-MANY = 16384
-"""Terminals of jobs. Where subtrees are thin, no routes come near the bound of the leaves, and the
-search for them takes minutes (1 to 13 s with 1,728 to 5,832 hosts, for 1 to 3 % of throughput)."""
+SUBTREE_TERMINALS = 16384
+"""Terminals of jobs above which the bound knows subtrees, too. Where these are thin, no routes come
+near the bound of the leaves, and the search for them takes minutes (1 to 13 s with 1,728 to 5,832
+hosts, for 1 to 3 % of throughput).
+
+**Weak spot:** the rehearsal has no mix of that size, so `_leaving` is compiled when the first such
+mix comes, which takes a fraction of a second, once."""
 
 
 class Paths(NamedTuple):
@@ -94,11 +98,11 @@ class JobLoads:
     def least_loads(self) -> F64:
         """float64[S]: a lower bound of the largest load at each switch. All traffic between a
         leaf's terminals and other leaves must cross the leaf's own channels, and traffic to one
-        terminal crosses only one of them, as at other switches. Of many terminals (`MANY`), what
+        terminal crosses only one of them, as at other switches. Above `SUBTREE_TERMINALS`, what
         leaves a subtree crosses the channels that leave it."""
         if self._least is None:
             self._least = self._switch_loads()
-            if len(self.mix.terminal) > MANY:
+            if len(self.mix.terminal) > SUBTREE_TERMINALS:
                 self._least = np.maximum(self._least, self.subtree_loads())
         return self._least
 

@@ -338,7 +338,7 @@ def test_when_a_job_ends_entries_only_return(seed: int) -> None:
 def test_many_terminals_on_thin_subtrees_come_near_the_bound_of_subtrees(seed, monkeypatch):
     fabric = load_fabric("xgft:3;6,6,6;1,3,3")
     mix = synthetic_mix(fabric, seed)
-    monkeypatch.setattr(job_loads, "MANY", 0)
+    monkeypatch.setattr(job_loads, "SUBTREE_TERMINALS", 0)
     routes = SarPlus().route(fabric, mix, Options())
     check_routes(fabric, routes).require()
     found, bounds = measure(fabric, mix, routes), bounds_of(fabric, mix).load
