@@ -40,7 +40,7 @@ static bool has_these(const struct known *k, const uint64_t *guids, uint32_t swi
 static bool take_over(struct known *k, uint32_t s, const struct known *old, uint64_t guid)
 {
 	const struct known_switch *was = known_find(old, guid);
-	uint8_t *room = malloc((size_t)3 * k->lids);
+	uint8_t *room = malloc((size_t)(2 + OLDERS) * k->lids);
 
 	if (!room)
 		return false;
@@ -50,7 +50,7 @@ static bool take_over(struct known *k, uint32_t s, const struct known *old, uint
 	if (was) {
 		memcpy(k->sw[s].sent, was->sent, old->lids);
 		memcpy(k->sw[s].had, was->had, old->lids);
-		memcpy(k->sw[s].older, was->older, old->lids);
+		memcpy(k->sw[s].older, was->older, (size_t)OLDERS * old->lids);
 	}
 	return true;
 }
@@ -84,14 +84,20 @@ bool known_resize(struct known *k, const uint64_t *guids, uint32_t switches, uin
 /* Packets may have left by these entries of a LID; those that leave now do so by `now`. */
 static void note_older(struct known *k, struct known_switch *sw, uint32_t lid, uint8_t now)
 {
-	const uint8_t left[] = {sw->older[lid], sw->had[lid], sw->sent[lid]};
-	uint8_t older = ENTRY_NO_ROUTE;
+	uint8_t *older = sw->older + (size_t)OLDERS * lid, left[OLDERS + 2] = {[OLDERS] = sw->had[lid], sw->sent[lid]};
+	size_t count = 0;
 
-	for (int i = 0; i < 3; i++)
-		if (left[i] != ENTRY_NO_ROUTE && left[i] != now && left[i] != older)
-			older = older == ENTRY_NO_ROUTE ? left[i] : ENTRY_UNKNOWN;
-	sw->older[lid] = older;
-	k->ages = k->ages || older != ENTRY_NO_ROUTE;
+	memcpy(left, older, OLDERS);
+	for (size_t i = 0; i < sizeof(left); i++) {
+		if (left[i] == ENTRY_NO_ROUTE || left[i] == now || memchr(older, left[i], count))
+			continue;
+		if (count < OLDERS)
+			older[count++] = left[i];
+		else
+			older[OLDERS - 1] = ENTRY_UNKNOWN;
+	}
+	memset(older + count, ENTRY_NO_ROUTE, OLDERS - count);
+	k->ages = k->ages || count;
 }
 
 void known_confirmed(struct known *k, struct known_switch *sw, uint32_t at, const uint8_t *entry, uint32_t count)
@@ -111,13 +117,13 @@ void known_lost(struct known_switch *sw, uint32_t at, uint32_t count)
 {
 	memset(sw->sent + at, ENTRY_NO_ROUTE, count);
 	memset(sw->had + at, ENTRY_UNKNOWN, count);
-	memset(sw->older + at, ENTRY_NO_ROUTE, count);
+	memset(sw->older + (size_t)OLDERS * at, ENTRY_NO_ROUTE, (size_t)OLDERS * count);
 }
 
 void known_forget_older(struct known *k)
 {
 	for (uint32_t s = 0; k->ages && s < k->switches; s++)
-		memset(k->sw[s].older, ENTRY_NO_ROUTE, k->lids);
+		memset(k->sw[s].older, ENTRY_NO_ROUTE, (size_t)OLDERS * k->lids);
 	k->ages = false;
 }
 
@@ -127,7 +133,7 @@ bool known_is_settled(const struct known *k, uint32_t s)
 	const uint8_t *older = k->sw[s].older;
 
 	return !memcmp(k->sw[s].sent, k->sw[s].had, lids) &&
-	       (!k->ages || (older[0] == ENTRY_NO_ROUTE && !memcmp(older, older + 1, lids - 1)));
+	       (!k->ages || (older[0] == ENTRY_NO_ROUTE && !memcmp(older, older + 1, (size_t)OLDERS * lids - 1)));
 }
 
 bool known_all_settled(const struct known *k)

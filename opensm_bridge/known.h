@@ -1,8 +1,8 @@
 /*
  * The known contents of each switch's forwarding table: for each LID, the entry that was sent last, and the entry that the
  * switch may have instead. The two are equal if the switch has confirmed the entry. ENTRY_UNKNOWN means that there is more than
- * one possibility, or that nothing is known. Besides, the entry by which packets that are still on their way may have come: it
- * was replaced a short time ago. Without OpenSM's types; tables.c fills it in.
+ * one possibility, or that nothing is known. Besides, the entries by which packets that are still on their way may have come: they
+ * were replaced a short time ago. Without OpenSM's types; tables.c fills it in.
  */
 #pragma once
 #include <stdbool.h>
@@ -13,11 +13,12 @@
 #define ENTRY_UNKNOWN 254
 #define ENTRY_NO_ROUTE 255
 #define KNOWN_BLOCK 64 /* LIDs whose entries are sent and confirmed together */
+#define OLDERS 3 /* entries of one LID that are known to have been replaced a short time ago; one more makes ENTRY_UNKNOWN */
 
 struct known_switch {
 	uint64_t guid;
 	uint8_t *sent, *had; /* by LID; the three are one allocation */
-	uint8_t *older;	     /* by LID; ENTRY_NO_ROUTE: none, ENTRY_UNKNOWN: more than one */
+	uint8_t *older;	     /* [lids][OLDERS]; ENTRY_NO_ROUTE from the first place on that none has */
 	uint64_t reset_before; /* number of a routing: results of earlier ones are not believed; see tables.c */
 };
 

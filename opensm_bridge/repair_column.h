@@ -6,7 +6,7 @@
 #include "routes_file.h"
 
 #define NO_ENTRY ROUTES_NO_ROUTE
-#define OTHERS 2 /* tables beside the one that was sent last: unconfirmed entries, and those that packets may have followed */
+#define OTHERS (1 + OLDERS) /* tables beside the one sent last: unconfirmed entries, and those that packets may have followed */
 
 struct channel {
 	uint32_t number, s;
@@ -42,7 +42,7 @@ struct repair_state {
 	bool everywhere; /* count with packets of hosts at every switch: new paths may then lead where none pass now */
 	bool clean;	/* packets can meet no entry but those of `now`: confirmed everywhere, and older packets are gone */
 	const uint8_t *now, *planned;	 /* [switches] the column that was sent last, and that of the plan */
-	const uint8_t *other[OTHERS];	 /* [switches] what packets may meet besides, or NO_ENTRY */
+	const uint8_t *other[OTHERS];	 /* [switches] what packets may meet besides; NO_ENTRY from the first that has none on */
 	uint8_t *new;			 /* [switches] the result */
 	uint32_t later;			 /* result: entries that may be set once the new ones are confirmed */
 

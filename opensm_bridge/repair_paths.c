@@ -29,13 +29,16 @@ static void add_member(struct repair_state *x, uint32_t s)
 
 static bool is_concerned(const struct repair_state *x, uint32_t s)
 {
-	return x->now[s] != x->planned[s] || repair_far(x, s, x->now[s]) == ROUTES_NO_SWITCH || x->other[0][s] != NO_ENTRY ||
-	       x->other[1][s] != NO_ENTRY;
+	return x->now[s] != x->planned[s] || repair_far(x, s, x->now[s]) == ROUTES_NO_SWITCH || x->other[0][s] != NO_ENTRY;
 }
 
 static bool leads_by(const struct repair_state *x, uint32_t s, uint8_t port)
 {
-	return x->now[s] == port || x->planned[s] == port || x->other[0][s] == port || x->other[1][s] == port;
+	bool found = x->now[s] == port || x->planned[s] == port;
+
+	for (unsigned i = 0; i < OTHERS && !found; i++)
+		found = x->other[i][s] == port;
+	return found;
 }
 
 /* Marks the members that packets of hosts pass by entries in force, from those where they begin. */

@@ -123,11 +123,11 @@ static void find_lids(struct job *j)
 /* Adds an entry that packets may meet at a live switch besides that of `now`. */
 static void add_other(const struct job *j, uint32_t s, uint8_t port)
 {
-	uint8_t *other[OTHERS] = {j->table[FIRST_OTHER] + j->row[s], j->table[FIRST_OTHER + 1] + j->row[s]};
 	const struct live_switch *sw = &j->live->sw[s];
-	const size_t to = (size_t)j->row[s] * j->x.wide + port;
+	const uint32_t row = j->row[s];
+	const size_t to = (size_t)row * j->x.wide + port;
 
-	if (port == j->table[NOW][j->row[s]] || port == ENTRY_NO_ROUTE || port == *other[0] || port == *other[1])
+	if (port == j->table[NOW][row] || port == ENTRY_NO_ROUTE)
 		return;
 	if (port <= sw->ports && j->live->peer[sw->first_port + port] == NO_PEER)
 		return; /* packets are dropped there */
@@ -136,10 +136,13 @@ static void add_other(const struct job *j, uint32_t s, uint8_t port)
 			return; /* the cable ends elsewhere now, and carries no packets yet */
 		port = ENTRY_UNKNOWN;
 	}
-	if (*other[0] == NO_ENTRY || *other[1] == NO_ENTRY)
-		*other[*other[0] != NO_ENTRY] = port;
-	else
-		*other[0] = ENTRY_UNKNOWN;
+	for (int i = FIRST_OTHER; i < TABLES; i++) {
+		if (j->table[i][row] == NO_ENTRY)
+			j->table[i][row] = port;
+		if (j->table[i][row] == port)
+			return;
+	}
+	j->table[FIRST_OTHER][row] = ENTRY_UNKNOWN;
 }
 
 /* Sets `concerned`, and the suspects. */
@@ -170,7 +173,7 @@ static void find_concerned(struct job *j)
 		for (uint32_t d = 0; differs && d < now->columns; d++)
 			j->concerned[d] |= row[d] != planned[d];
 		for (uint32_t lid = 1; k && lid < j->known->lids && lid < LIDS; lid++)
-			if ((k->sent[lid] != k->had[lid] || k->older[lid] != ENTRY_NO_ROUTE) && j->column[lid] < now->columns)
+			if ((k->sent[lid] != k->had[lid] || k->older[(size_t)OLDERS * lid] != ENTRY_NO_ROUTE) && j->column[lid] < now->columns)
 				j->concerned[j->column[lid]] = CONCERNED | MIXED;
 	}
 }
@@ -220,7 +223,8 @@ static void repair_one(struct job *j)
 		repair_end_column(x);
 		x->now = first.new;
 		x->new = j->table[AFTER];
-		x->other[0] = x->other[1] = j->table[NONE];
+		for (int k = 0; k < OTHERS; k++)
+			x->other[k] = j->table[NONE];
 		x->clean = true;
 		repair_column(x);
 		j->dropping = true;
@@ -240,15 +244,18 @@ static void fill_column(struct job *j, uint32_t d)
 	for (uint32_t s = 0; s < j->x.switches; s++) {
 		j->table[NOW][s] = routes_row(now, now->forwarding, j->offset, s)[d];
 		j->table[PLANNED][s] = routes_row(plan, plan->forwarding, j->offset, s)[d];
-		j->table[NONE][s] = j->table[FIRST_OTHER][s] = j->table[FIRST_OTHER + 1][s] = NO_ENTRY;
+		for (int i = NONE; i < TABLES; i++)
+			j->table[i][s] = NO_ENTRY;
 	}
 	for (uint32_t lid = 1; j->concerned[d] & MIXED && lid < j->known->lids && lid < LIDS; lid++)
 		for (uint32_t s = 0; j->column[lid] == d && s < j->live->switches; s++) {
 			const struct known_switch *k = &j->known->sw[s];
-			const uint8_t may[] = {k->sent[lid], k->had[lid], k->older[lid]};
-
-			for (int i = 0; i < 3 && !j->x.at[j->row[s]].lost; i++)
-				add_other(j, s, may[i]);
+			if (j->x.at[j->row[s]].lost)
+				continue;
+			add_other(j, s, k->sent[lid]);
+			add_other(j, s, k->had[lid]);
+			for (int i = 0; i < OLDERS; i++)
+				add_other(j, s, k->older[(size_t)OLDERS * lid + (size_t)i]);
 		}
 }
 

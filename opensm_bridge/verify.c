@@ -1,6 +1,6 @@
 /*
  * A switch may have the entry that it was sent last, one that it had before, or the new one, and packets may be on their way by
- * one that was replaced a short time ago. If numbers rise from each entry that a packet of a host may take to every entry that
+ * those that were replaced a short time ago. If numbers rise from each entry that a packet of a host may take to every entry that
  * it may take next, no mixture has a loop or a credit loop. That includes the switch where the LID is: by older entries, it may
  * lead packets elsewhere. Routes in several lanes, or without numbers, are put in force only
  * where that changes no entry that leads anywhere.
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { NEW, SENT, HAD, OLDER, ALL }; /* of entries */
+enum kind { NEW, SENT, HAD, OLDER, ALL = OLDER + OLDERS }; /* of entries */
 
 struct check {
 	const struct own_task *t;
@@ -44,7 +44,8 @@ static uint8_t entry(const struct check *c, uint32_t s, enum kind kind)
 	const struct known_switch *k = &t->known->sw[s];
 	const struct live_switch *sw = &t->live->sw[s];
 	const uint8_t port = kind == NEW ? c->to->entry[(size_t)s * t->lids + c->lid] :
-			     (kind == SENT ? k->sent : kind == HAD ? k->had : k->older)[c->lid];
+			     kind == SENT ? k->sent[c->lid] : kind == HAD ? k->had[c->lid] :
+			     k->older[(size_t)OLDERS * c->lid + (kind - OLDER)];
 
 	if (port == ENTRY_UNKNOWN)
 		return c->lost[s] ? ENTRY_NO_ROUTE : port;
@@ -52,7 +53,7 @@ static uint8_t entry(const struct check *c, uint32_t s, enum kind kind)
 		return ENTRY_NO_ROUTE;
 	/* A cable of the plan that has just come up may carry packets before a switch that does not answer is rewritten. */
 	if (kind != NEW && t->live->fresh && t->live->fresh[sw->first_port + port] &&
-	    (kind == OLDER || !is_planned(c, s, port)))
+	    (kind >= OLDER || !is_planned(c, s, port)))
 		return ENTRY_NO_ROUTE;
 	return port;
 }

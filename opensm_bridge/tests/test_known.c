@@ -45,32 +45,52 @@ static void answers_that_are_missing(void)
 	expect(255, ENTRY_UNKNOWN, "a reset");
 }
 
+/* The entries that packets to LID 5 may have followed, as a text. */
+static const char *older(void)
+{
+	static char text[64];
+	int length = 0;
+
+	for (int i = 0; i < OLDERS; i++)
+		length += snprintf(text + length, sizeof(text) - (size_t)length, " %u", k.sw[0].older[OLDERS * 5 + i]);
+	return text + 1;
+}
+
+static void confirmed(uint8_t port)
+{
+	known_confirmed(&k, &k.sw[0], 5, &port, 1);
+}
+
 /* Packets may be on their way by what was replaced, until they are gone. */
 static void older_entries(void)
 {
 	const uint64_t guid = 0x100;
-	const uint8_t entry[] = {1, 2, 3, 2};
+	const uint8_t one = 1;
 
 	known_free(&k);
 	CHECK(known_resize(&k, &guid, 1, 10), "memory");
 	k.last = 5;
-	for (uint32_t lid = 0; lid < 5; lid++)
-		known_confirmed(&k, &k.sw[0], lid, entry, 1);
-	known_confirmed(&k, &k.sw[0], 5, entry, 1);
+	for (uint32_t lid = 0; lid <= 5; lid++)
+		known_confirmed(&k, &k.sw[0], lid, &one, 1);
 	CHECK(!k.ages && known_all_settled(&k) && k.begun, "a switch that comes up has sent nothing");
-	known_sent(&k.sw[0], 5, entry + 1, 1);
-	CHECK(!known_is_settled(&k, 0) && !k.ages, "not confirmed yet");
-	known_confirmed(&k, &k.sw[0], 5, entry + 1, 1);
-	CHECK(k.ages && !known_is_settled(&k, 0) && k.sw[0].older[5] == 1, "by the first");
-	known_confirmed(&k, &k.sw[0], 5, entry, 1);
-	CHECK(k.sw[0].older[5] == 2, "by the second");
-	known_confirmed(&k, &k.sw[0], 5, entry + 2, 1);
-	CHECK(k.sw[0].older[5] == ENTRY_UNKNOWN, "by either");
-	known_forget_older(&k);
-	CHECK(!k.ages && known_all_settled(&k) && k.sw[0].older[5] == ENTRY_NO_ROUTE, "they are gone");
 	sent(2);
-	known_confirmed(&k, &k.sw[0], 5, entry + 2, 1);
-	CHECK(k.sw[0].older[5] == 2, "what it kept is not older: %u", k.sw[0].older[5]);
+	CHECK(!known_is_settled(&k, 0) && !k.ages, "not confirmed yet");
+	confirmed(2);
+	CHECK(k.ages && !known_is_settled(&k, 0) && !strcmp(older(), "1 255 255"), "by the first: %s", older());
+	confirmed(1);
+	CHECK(!strcmp(older(), "2 255 255"), "by the second: %s", older());
+	confirmed(3);
+	confirmed(4);
+	CHECK(!strcmp(older(), "2 1 3"), "by any of three: %s", older());
+	confirmed(3);
+	CHECK(!strcmp(older(), "2 1 4"), "what it has again is not older: %s", older());
+	confirmed(5);
+	CHECK(!strcmp(older(), "2 1 254"), "by more than can be told apart: %s", older());
+	known_forget_older(&k);
+	CHECK(!k.ages && known_all_settled(&k) && !strcmp(older(), "255 255 255"), "they are gone: %s", older());
+	sent(2);
+	confirmed(5);
+	CHECK(!strcmp(older(), "2 255 255"), "what it kept is not older: %s", older());
 }
 
 static void sizes_change(void)

@@ -100,6 +100,8 @@ class AgentStatus:
             )
             if status.unsettled:
                 lines.append(f"           not settled: {status.unsettled}")
+            if status.drops:
+                lines.append(f"           {status.drops}")
             if status.last_error:
                 lines.append(f"           {status.last_error}")
         else:

@@ -43,6 +43,8 @@ def _judge_installed(status: AgentStatus) -> tuple[MonitoringCode, str]:
         return MonitoringCode.WARNING, f"the routes in force are those of engine {now.engine}"
     if not now.settled:
         return MonitoringCode.WARNING, f"routes are not confirmed yet: {now.unsettled}"
+    if now.drops:
+        return MonitoringCode.WARNING, now.drops
     if now.identity != wanted.identity:
         return (
             MonitoringCode.WARNING,

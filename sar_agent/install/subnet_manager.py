@@ -62,6 +62,8 @@ class SmStatus:
     """Why the tables in force are not certain, in a sentence: the manager is at work, or switches
     have not confirmed. Empty where all switches have confirmed all of them."""
     unconfirmed_switches: int = 0
+    drops: str = ""
+    """That packets to some hosts are dropped, and until when; empty where none are."""
     last_error: str = ""
     """Why the newest routes are not in force; empty where they are."""
     unknown_terminals: int = 0

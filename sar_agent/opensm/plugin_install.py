@@ -36,6 +36,7 @@ OUR_ENGINE = "sar"
 SENDING_SECONDS = 5.0
 """Seconds to wait for an OpenSM that is sending tables."""
 ASK_AGAIN_SECONDS = 0.05
+DROPS = "packets to some hosts are dropped until the next repair, which the plugin makes by itself"
 
 
 class ReadBackDiffers(SarError):
@@ -72,6 +73,7 @@ def sm_status(
         state=state,
         unsettled=at_work(status),
         unconfirmed_switches=status.unconfirmed_switches,
+        drops=DROPS if status.repair_drops else "",
         last_error=status.last_error,
         unknown_terminals=status.unknown_terminals,
         switches=status.switches,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -21,8 +22,8 @@ FALLBACK = "the next routing engine takes over"
 TREE = FatTree(leaves=4, hosts=4, spines=3)
 
 
-def plan(generation: int = 5, lanes: int = 1) -> RoutesFile:
-    found = numbered(decode(encode(TREE.routes(generation, lanes=lanes))))
+def plan(generation: int = 5, lanes: int = 1, tree: FatTree = TREE) -> RoutesFile:
+    found = numbered(decode(encode(tree.routes(generation, lanes=lanes))))
     assert found is not None
     return found
 
@@ -47,9 +48,9 @@ def settled(here: Site, holds: Callable[[PluginStatus], bool]) -> PluginStatus:
 def hosts_reach_each_other(here: Site, dead: frozenset[str] = frozenset()) -> int:
     """Follows all paths between hosts in the tables in force, as dump_fts shows them; the number of
     entries that are not the plan's. Hosts of a leaf switch in `dead` are left out."""
-    lids, tables, file = here.lids(), readback.installed(here.fabric), plan()
+    lids, tables, file = here.lids(), readback.installed(here.fabric), plan(tree=here.tree)
     row = {int(guid): s for s, guid in enumerate(file.switch_guids)}
-    gone = {TREE.switches()[name] for name in dead}
+    gone = {here.tree.switches()[name] for name in dead}
     for t, guid in enumerate(file.terminal_guids):
         end = int(file.switch_guids[file.terminal_leaf[t]])
         if end in gone:
@@ -91,6 +92,26 @@ def test_a_dead_cable_stays_inside_our_engine_and_the_cable_back_brings_the_plan
     here.assert_in_force(plan())
     assert here.bridge.status().engine_in_force == "sar"
     assert here.sm.log().count(FALLBACK) == fallbacks
+
+
+def repaired(status: PluginStatus, times: int) -> bool:
+    return status.amendments == times
+
+
+def test_cables_of_a_leaf_die_one_after_another_and_no_repair_waits_for_older_packets() -> None:
+    """Packets that came by replaced entries wait for ever in this fabric, so a repair that waited
+    for them would never come."""
+    tree = FatTree(leaves=6, hosts=4, spines=6)
+    no_limit = {"head_of_queue_lifetime": "0x14", "leaf_head_of_queue_lifetime": "0x14"}
+    with site(tree, options=no_limit) as here:
+        here.load(plan(tree=tree))
+        for died in range(1, 6):
+            here.fabric.unlink("leaf0", tree.hosts + died)
+            here.sm.sweep()
+            status = settled(here, partial(repaired, times=died))
+            assert not status.repair_drops, f"cable {died}"
+            hosts_reach_each_other(here)
+        assert verdict(here).clean
 
 
 def test_a_leaf_switch_that_was_cut_off_comes_back(here: Site) -> None:

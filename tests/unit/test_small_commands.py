@@ -146,6 +146,7 @@ def status(**changed: Any) -> AgentStatus:
         ({"in_force": replace(OURS, ours=False, engine="dfsssp")}, "WARNING", "engine dfsssp"),
         ({"in_force": replace(OURS, identity="b")}, "WARNING", "generation 3 is in force, not 3"),
         ({"in_force": replace(OURS, unsettled="2 switches")}, "WARNING", "2 switches"),
+        ({"in_force": replace(OURS, drops="some are dropped")}, "WARNING", "are dropped"),
         ({"mode": "observe"}, "OK", "observes"),
         ({"mode": "observe", "running": ""}, "WARNING", "not running (observe mode)"),
     ],
