@@ -207,17 +207,18 @@ class SiteObserver:
         if self.topology and self.topology.topology:
             by_slurm = multi_switch(records, self.topology.topology.leaf_of)
             records, unknown = by_slurm.jobs, by_slurm.unknown_hosts
-        live = self._live_hosts(site.fabric)
-        unknown |= {host for record in records for host in record.hosts if host not in live}
+        hosts = (host for record in records for host in record.hosts)
+        gone = self._live_hosts(site.fabric).without(hosts)
         mix = mix_of_records(site.fabric, records).mix
         ids = {job.id for job in mix.jobs}
         kept = tuple(
             record
-            if live.keys() >= set(record.hosts) or all(host in live for host in record.hosts)
-            else record._replace(hosts=tuple(host for host in record.hosts if host in live))
+            if gone.isdisjoint(record.hosts)
+            else record._replace(hosts=tuple(host for host in record.hosts if host not in gone))
             for record in records
             if record.id in ids
         )
+        unknown |= gone
         if new := sorted(unknown - self._logged_hosts):
             self._logged_hosts.update(new)
             shown = ", ".join(new[:10]) + (" …" if len(new) > 10 else "")

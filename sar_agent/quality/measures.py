@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
-from sar_agent.quality.bounds import Bounds, bounds_from
+from sar_agent.quality.bounds import Bounds, bounds_of
 from sar_agent.quality.channel_traffic import Traffic, traffic_of
 from sar_agent.quality.dark_fiber import least_dark_fiber
-from sar_agent.quality.job_spread import spread_of
-from sar_agent.routing.graph.csr import graph_of
 from sar_agent.routing.routes import Routes
 
 
@@ -113,10 +111,7 @@ def measure(
     live = fabric.channel_up
     efi = traffic.efi[live]
     throughput = 1.0 / np.maximum(1.0, traffic.job_load)
-    spread, graph = spread_of(fabric, mix), graph_of(fabric)
-    if not bounds:
-        sure = spread if mix.undeclared is mix else spread_of(fabric, mix.undeclared)
-        bounds = bounds_from(fabric, sure, graph, price_rounds, price_seconds)
+    bounds = bounds or bounds_of(fabric, mix, rounds=price_rounds, seconds=price_seconds)
     detail = tuple(
         JobMeasure(
             job=job.id,
@@ -134,7 +129,7 @@ def measure(
         channels=int(live.sum()),
         jobs=len(mix.jobs),
         dark_fiber_ratio=float((efi == 0).mean()) if len(efi) else 0.0,
-        least_dark_fiber=least_dark_fiber(fabric, spread, graph),
+        least_dark_fiber=least_dark_fiber(fabric, mix),
         effective_efi_max=int(efi.max(initial=0)),
         effective_efi_mean=float(efi.mean()) if len(efi) else 0.0,
         lower_bound_efi_max=bounds.efi_max,
