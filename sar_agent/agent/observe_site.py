@@ -207,8 +207,7 @@ class SiteObserver:
         if self.topology and self.topology.topology:
             by_slurm = multi_switch(records, self.topology.topology.leaf_of)
             records, unknown = by_slurm.jobs, by_slurm.unknown_hosts
-        hosts = (host for record in records for host in record.hosts)
-        gone = self._live_hosts(site.fabric).without(hosts)
+        gone = self._live_hosts(site.fabric).without(record.hosts for record in records)
         mix = mix_of_records(site.fabric, records).mix
         ids = {job.id for job in mix.jobs}
         kept = tuple(

@@ -21,7 +21,7 @@ class MappedJobs:
 def mix_of_host_sets(fabric: Fabric, jobs: Iterable[frozenset[str]]) -> JobMix:
     """The mix of jobs of which only the hosts are known; their ids are numbers."""
     ports, sets = fabric.job_ports, list(jobs)
-    unknown = ports.without(host for hosts in sets for host in hosts)
+    unknown = ports.without(sets)
     terminals = [[t for host in hosts - unknown for t in ports[host]] for hosts in sets]
     return multi_switch_mix(fabric, (make_job(str(i), t) for i, t in enumerate(terminals)))
 
@@ -30,7 +30,7 @@ def mix_of_records(fabric: Fabric, records: Iterable[JobRecord]) -> MappedJobs:
     """The multi-switch jobs, with the terminals of each job's hosts that jobs use: every rail,
     or those that `fabric.job_hcas` names."""
     records, ports = tuple(records), fabric.job_ports
-    unknown = ports.without(host for record in records for host in record.hosts)
+    unknown = ports.without(record.hosts for record in records)
     jobs = []
     for record in records:
         known = [t for host in record.hosts if host not in unknown for t in ports[host]]

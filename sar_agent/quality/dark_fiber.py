@@ -8,8 +8,6 @@ channels.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 
 from sar_agent.fabric import Fabric
@@ -21,10 +19,8 @@ from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row, new_cac
 from sar_agent.util.kernels import kernel, kernel_part
 
 
-@lru_cache(maxsize=2)
 def least_dark_fiber(fabric: Fabric, mix: JobMix) -> float:
-    """The share of live channels that every minimal-hop routing leaves dark; 0 without channels.
-    Kept for the next tables of the same jobs."""
+    """The share of live channels that every minimal-hop routing leaves dark; 0 without channels."""
     live = fabric.channel_source[fabric.channel_up]
     if not len(live):
         return 0.0
