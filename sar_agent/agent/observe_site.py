@@ -145,6 +145,8 @@ class SiteObserver:
         self._pace = Pace()
         self._fabric_version: tuple[int, int, int] | None = None
         self._logged_hosts: set[str] = set()
+        self._mix: tuple[object, JobMix] = (None, JobMix(()))
+        """The last mix, and the fabric and the records that it was made of."""
         self._live: tuple[bytes, ByHost[bool]] = (b"", ByHost())
         """Hosts with a live terminal, and the digest of the fabric they are in."""
 
@@ -208,7 +210,10 @@ class SiteObserver:
             by_slurm = multi_switch(records, self.topology.topology.leaf_of)
             records, unknown = by_slurm.jobs, by_slurm.unknown_hosts
         gone = self._live_hosts(site.fabric).without(record.hosts for record in records)
-        mix = mix_of_records(site.fabric, records).mix
+        made_of = site.fabric, tuple(records)
+        if self._mix[0] != made_of:
+            self._mix = made_of, mix_of_records(site.fabric, records).mix
+        mix = self._mix[1]
         ids = {job.id for job in mix.jobs}
         kept = tuple(
             record
