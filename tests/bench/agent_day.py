@@ -3,7 +3,8 @@
 An agent as `run` has it, with its defaults and `install` mode, beside a stock OpenSM with the
 plugin on ibsim; only its clock jumps, from one thing that is due to the next. Slurm is a stand-in
 whose changes are heard at once, as with hooks. What the daemon spends between passes is a status
-every `poll_seconds`; it is timed by itself, and added for the rest of the time.
+every `poll_seconds`; it is timed by itself, and added for the rest of the time. In a row these are
+quicker than after a sleep of `poll_seconds`, so a daemon with nothing to do takes more than that.
 """
 
 from __future__ import annotations
