@@ -145,6 +145,8 @@ class SiteObserver:
         self._pace = Pace()
         self._fabric_version: tuple[int, int, int] | None = None
         self._logged_hosts: set[str] = set()
+        self._mix: tuple[object, JobMix] = (None, JobMix(()))
+        """The last mix, and the fabric and the records that it was made of."""
         self._live: tuple[bytes, ByHost[bool]] = (b"", ByHost())
         """Hosts with a live terminal, and the digest of the fabric they are in."""
 
@@ -207,17 +209,20 @@ class SiteObserver:
         if self.topology and self.topology.topology:
             by_slurm = multi_switch(records, self.topology.topology.leaf_of)
             records, unknown = by_slurm.jobs, by_slurm.unknown_hosts
-        live = self._live_hosts(site.fabric)
-        unknown |= {host for record in records for host in record.hosts if host not in live}
-        mix = mix_of_records(site.fabric, records).mix
+        gone = self._live_hosts(site.fabric).without(record.hosts for record in records)
+        made_of = site.fabric, tuple(records)
+        if self._mix[0] != made_of:
+            self._mix = made_of, mix_of_records(site.fabric, records).mix
+        mix = self._mix[1]
         ids = {job.id for job in mix.jobs}
         kept = tuple(
             record
-            if live.keys() >= set(record.hosts) or all(host in live for host in record.hosts)
-            else record._replace(hosts=tuple(host for host in record.hosts if host in live))
+            if gone.isdisjoint(record.hosts)
+            else record._replace(hosts=tuple(host for host in record.hosts if host not in gone))
             for record in records
             if record.id in ids
         )
+        unknown |= gone
         if new := sorted(unknown - self._logged_hosts):
             self._logged_hosts.update(new)
             shown = ", ".join(new[:10]) + (" …" if len(new) > 10 else "")

@@ -120,7 +120,9 @@ class Publisher:
         if plan is None or plan.fabric_digest != fabric.digest:
             self.metrics.show_measures("planned", None)
             return current
-        last = plan.measured or current.measured
+        last, known = plan.measured or current.measured, current.measures
+        if known and has_tables(known, fabric, plan.routes):
+            last = known
         now = self._measure("planned", last, fabric, mix, plan.routes)
         return replace(current, planned=replace(plan, measured=now or plan.measured))
 

@@ -148,6 +148,8 @@ class MessageServer:
         self._listeners = listeners
         self._connections: dict[Connection, None] = {}
         """Open connections, the oldest first."""
+        self._some = asyncio.Event()
+        """Whether there are any."""
         trusted = dispatcher.trusted
         self._open: Quota[Origin] = Quota(places, max(1, places // 2), trusted=trusted)
         self._signed, self._unsigned = LineQueue(trusted), LineQueue(trusted)
@@ -254,6 +256,7 @@ class MessageServer:
 
     async def _sweep(self) -> None:
         while True:
+            await self._some.wait()
             await asyncio.sleep(min(0.1, self.patience))
             self._cut_silent(self.patience)
 
@@ -291,12 +294,15 @@ class MessageServer:
         """A connection was opened."""
         if connection not in self._connections:
             self._connections[connection] = None
+            self._some.set()
             self._open.add(connection.origin)
 
     def closed(self, connection: Connection) -> None:
         """A connection was closed."""
         if connection in self._connections:
             del self._connections[connection]
+            if not self._connections:
+                self._some.clear()
             self._open.give(connection.origin)
 
 

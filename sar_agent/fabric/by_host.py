@@ -7,6 +7,7 @@ host is called so.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -32,6 +33,13 @@ class ByHost(dict[str, _T]):
     def name_of(self, host: str) -> str | None:
         """The fabric's name of a host; None where it has none, or several."""
         return host if dict.__contains__(self, host) else self._short.get(short_name(host)) or None
+
+    def without(self, lists: Iterable[Iterable[str]]) -> frozenset[str]:
+        """The hosts of these lists that are not here, under no spelling."""
+        hosts: set[str] = set().union(*lists)
+        if self.keys() >= hosts:
+            return frozenset()
+        return frozenset(host for host in hosts if host not in self)
 
     def __contains__(self, host: object) -> bool:
         return isinstance(host, str) and self.name_of(host) is not None

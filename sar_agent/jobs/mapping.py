@@ -20,16 +20,19 @@ class MappedJobs:
 
 def mix_of_host_sets(fabric: Fabric, jobs: Iterable[frozenset[str]]) -> JobMix:
     """The mix of jobs of which only the hosts are known; their ids are numbers."""
-    terminals = [[t for host in hosts for t in fabric.job_ports.get(host, ())] for hosts in jobs]
+    ports, sets = fabric.job_ports, list(jobs)
+    unknown = ports.without(sets)
+    terminals = [[t for host in hosts - unknown for t in ports[host]] for hosts in sets]
     return multi_switch_mix(fabric, (make_job(str(i), t) for i, t in enumerate(terminals)))
 
 
 def mix_of_records(fabric: Fabric, records: Iterable[JobRecord]) -> MappedJobs:
     """The multi-switch jobs, with the terminals of each job's hosts that jobs use: every rail,
     or those that `fabric.job_hcas` names."""
-    jobs, unknown = [], set[str]()
+    records, ports = tuple(records), fabric.job_ports
+    unknown = ports.without(record.hosts for record in records)
+    jobs = []
     for record in records:
-        known = [t for host in record.hosts for t in fabric.job_ports.get(host, ())]
+        known = [t for host in record.hosts if host not in unknown for t in ports[host]]
         jobs.append(make_job(record.id, known, record.traffic, record.weight))
-        unknown.update(host for host in record.hosts if host not in fabric.hosts)
-    return MappedJobs(multi_switch_mix(fabric, jobs), frozenset(unknown))
+    return MappedJobs(multi_switch_mix(fabric, jobs), unknown)

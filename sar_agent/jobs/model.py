@@ -28,7 +28,7 @@ class Job:
     weight: float = 1.0
     """How much its terminals send compared with full speed (a hint, a counter, a priority)."""
 
-    @property
+    @cached_property
     def declared(self) -> str:
         """The hint, if it says who sends to whom; else empty: an all-to-all is expected."""
         hint = self.traffic or ""
@@ -45,7 +45,7 @@ def make_job(
     id: str, terminals: Iterable[int], traffic: str | None = None, weight: float = 1.0
 ) -> Job:
     """A job of these terminals in any order, duplicates allowed."""
-    return Job(id, np.unique(np.fromiter(terminals, np.int32)), traffic, weight)
+    return Job(id, np.array(sorted(set(terminals)), np.int32), traffic, weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,8 +133,9 @@ def multi_switch_mix(fabric: Fabric, jobs: Iterable[Job]) -> JobMix:
 def live_part(fabric: Fabric, job: Job) -> Job | None:
     """The job's live terminals; None where they are not on several hosts and leaf switches."""
     live = job.terminals[fabric.terminal_up[job.terminals]]
-    hosts = {fabric.terminal_host[t] for t in live}
-    if len(hosts) > 1 and len(np.unique(fabric.terminal_switch[live])) > 1:
+    leaf, host = fabric.terminal_switch[live], fabric.terminal_host
+    # Nearly always the second terminal is on another host.
+    if (leaf != leaf[:1]).any() and any(host[t] != host[live[0]] for t in live[1:].tolist()):
         if len(live) == len(job.terminals):
             return job
         return Job(job.id, live, job.traffic, job.weight)

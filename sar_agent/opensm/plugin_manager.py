@@ -48,11 +48,16 @@ class PluginManager(SubnetManager):
         lfts_dump: Path | None = None,
     ) -> None:
         self.client, self.path, self.lfts_dump = client, path, lfts_dump
+        self._waiting = next_path(path)
         self.mapper = mapper or HostMapper()
         self._discovered: OpensmFabric | None = None
         """The fabric that was read last."""
         self._answers = True
         """Whether the plugin answered when it was last asked for its status."""
+        self._generations: dict[Path, tuple[object, int]] = {}
+        """Of routes files, with the version of the file."""
+        self._status: tuple[object, SmStatus] | None = None
+        """The last status, with what it was made of."""
         self._dumped: tuple[object, InForce] | None = None
         """The tables of `lfts_dump`, with the file's version and the fabric's digest."""
 
@@ -62,12 +67,23 @@ class PluginManager(SubnetManager):
         self._require_socket()  # the client would try four times
         status = self.client.status()
         self._answers = True
-        kept = waiting = 0
+        kept, waiting = map(self._generation, (self.path, self._waiting))
+        made_of = status, kept, waiting
+        if self._status is None or self._status[0] != made_of:
+            made = sm_status(status, kept or 0, waiting or 0, waiting is not None)
+            self._status = made_of, made
+        return self._status[1]
+
+    def _generation(self, path: Path) -> int | None:
+        """Of the routes file; 0 where it is broken, None where there is none."""
+        if (version := _version(path)) is None:
+            return None
+        if (known := self._generations.get(path)) and known[0] == version:
+            return known[1]
         with suppress(SarError):
-            kept = read_generation(self.path)
-        with suppress(SarError):
-            waiting = read_generation(next_path(self.path))
-        return sm_status(status, kept, waiting, next_path(self.path).exists())
+            self._generations[path] = version, (number := read_generation(path))
+            return number
+        return 0
 
     def _require_socket(self) -> None:
         if not self.client.socket_path.exists():
@@ -91,11 +107,11 @@ class PluginManager(SubnetManager):
             return read_now(self.client, fabric)[0]
         if self.lfts_dump is None:
             raise Unavailable("neither the plugin nor opensm.lfts_dump tells what is in force")
-        stat = self.lfts_dump.stat() if self.lfts_dump.exists() else None
-        version = stat and (stat.st_ino, stat.st_size, stat.st_mtime_ns), fabric.digest
+        stat = _version(self.lfts_dump)
+        version = stat, fabric.digest
         if self._dumped is None or self._dumped[0] != version:
             routes = read_lfts_dump(self.lfts_dump, fabric)
-            at = stat.st_mtime if stat else 0.0
+            at = stat[2] / 1e9 if stat else 0.0
             status = SmStatus(engine="unknown", unsettled="the plugin does not answer", built_at=at)
             file, digest = routes_to_file(fabric, routes, 0), routes.digest.hex()
             self._dumped = version, InForce(routes, None, digest, file, status, confirmed=False)
@@ -131,6 +147,15 @@ class PluginManager(SubnetManager):
     def notice(self, kind: Literal["unpath", "repath"], update: int, generation: int) -> None:
         """Trap 68 or 69, from the subnet administrator."""
         self.client.notice(kind, update, generation)
+
+
+def _version(path: Path) -> tuple[int, int, int] | None:
+    """Another one after each write or rename; None where there is no such file."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
 def plugin_manager(config: Config) -> PluginManager:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from math import ceil, inf
 
 import numpy as np
@@ -28,7 +29,7 @@ from sar_agent.quality.bundle_sums import RELATIVE_ERROR, sum_bound
 from sar_agent.quality.cuts import Cut, island_cut, leaf_cut, subtree_cut
 from sar_agent.quality.job_spread import F64, JobSpread, spread_of
 from sar_agent.quality.prices import price_bound
-from sar_agent.routing.graph.csr import Graph, graph_of
+from sar_agent.routing.graph.csr import graph_of
 from sar_agent.routing.graph.shortest_path_dag import new_cache
 
 
@@ -68,16 +69,12 @@ def _first_best(bounds: Mapping[str, float]) -> str:
     return next(name for name, bound in bounds.items() if bound >= least)
 
 
+@lru_cache(maxsize=2)
 def bounds_of(fabric: Fabric, mix: JobMix, *, rounds: int = 0, seconds: float = inf) -> Bounds:
     """The bounds of cuts; with `rounds`, also that of whole bundles' sums, and that of
-    prices, which are improved so many times, or for `seconds`."""
-    return bounds_from(fabric, spread_of(fabric, mix.undeclared), graph_of(fabric), rounds, seconds)
-
-
-def bounds_from(
-    fabric: Fabric, spread: JobSpread, graph: Graph, rounds: int, seconds: float
-) -> Bounds:
-    """`bounds_of`, where the caller has the spread of undeclared jobs and the graph already."""
+    prices, which are improved so many times, or for `seconds`. Kept for the next tables of the same
+    jobs: a pass measures several."""
+    spread, graph = spread_of(fabric, mix.undeclared), graph_of(fabric)
     cuts: dict[str, Cut] = {
         "leaf": leaf_cut(fabric, spread),
         "subtree": subtree_cut(fabric, spread),

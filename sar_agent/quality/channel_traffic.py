@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8, U32
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.demand import route_demand
+from sar_agent.jobs.model import Job
 from sar_agent.routing.demand_items import DemandItems, demand_items_of
 from sar_agent.routing.graph.next_hops import NextHops, next_hops_of
 from sar_agent.routing.phase_contention import phase_contention
@@ -74,7 +75,7 @@ class Traffic:
 def traffic_of(fabric: Fabric, mix: JobMix, routes: Routes) -> Traffic:
     """The traffic of the routes of LID offset 0. Where tables lead nowhere or in a circle, a walk
     ends; the channels up to there count, as packets would cross them."""
-    work = demand_items_of(fabric, mix, "routes")
+    work = _route_items(fabric, mix.jobs)
     lists = _list_routes(next_hops_of(fabric), work, routes.egress[0])
     job = np.repeat(np.arange(len(mix.jobs)), np.diff(lists.offset))
     channel, here = lists.channel[: len(job)], lists.routes[: len(job)]
@@ -87,6 +88,12 @@ def traffic_of(fabric: Fabric, mix: JobMix, routes: Routes) -> Traffic:
     links = lists.offset[1:] - lists.offset[:-1]
     switches = np.diff(mix.by_leaf(fabric)[0]).astype(np.int64)
     return Traffic(efi, load, job_efi, job_load, links, switches, lists, fabric, mix, routes)
+
+
+@lru_cache(maxsize=2)
+def _route_items(fabric: Fabric, jobs: tuple[Job, ...]) -> DemandItems:
+    """Kept for the next tables under these jobs, the same objects: a pass measures several."""
+    return demand_items_of(fabric, JobMix(jobs), "routes")
 
 
 def load_besides(traffic: Traffic, terminals: Collection[int]) -> NDArray[np.float64]:

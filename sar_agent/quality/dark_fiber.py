@@ -12,13 +12,14 @@ import numpy as np
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U32
-from sar_agent.quality.job_spread import F64, JobSpread
-from sar_agent.routing.graph.csr import Graph
+from sar_agent.jobs import JobMix
+from sar_agent.quality.job_spread import F64, JobSpread, spread_of
+from sar_agent.routing.graph.csr import Graph, graph_of
 from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row, new_cache
 from sar_agent.util.kernels import kernel, kernel_part
 
 
-def least_dark_fiber(fabric: Fabric, spread: JobSpread, graph: Graph) -> float:
+def least_dark_fiber(fabric: Fabric, mix: JobMix) -> float:
     """The share of live channels that every minimal-hop routing leaves dark; 0 without channels."""
     live = fabric.channel_source[fabric.channel_up]
     if not len(live):
@@ -26,9 +27,9 @@ def least_dark_fiber(fabric: Fabric, spread: JobSpread, graph: Graph) -> float:
     # Each DAG is read once, so one row serves them all and stays in the processor's cache.
     cache = new_cache(fabric)._replace(slot=np.zeros(fabric.switches, np.uint32))
     used = _most_used(
-        graph,
+        graph_of(fabric),
         cache,
-        spread,
+        spread_of(fabric, mix),
         len(live),
         fabric.channel_source.astype(np.uint32),
         fabric.channel_reverse.astype(np.uint32),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf
 from typing import Any
 
@@ -11,11 +12,9 @@ from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
-from sar_agent.quality.bounds import Bounds, bounds_from
+from sar_agent.quality.bounds import Bounds, bounds_of
 from sar_agent.quality.channel_traffic import Traffic, traffic_of
 from sar_agent.quality.dark_fiber import least_dark_fiber
-from sar_agent.quality.job_spread import spread_of
-from sar_agent.routing.graph.csr import graph_of
 from sar_agent.routing.routes import Routes
 
 
@@ -47,8 +46,6 @@ class Measures:
     jobs: int
     dark_fiber_ratio: float
     """The share of `channels` that no route of a job uses (sar-2016, Definition 8)."""
-    least_dark_fiber: float
-    """The lower bound of that share for minimal-hop routing."""
     effective_efi_max: int
     effective_efi_mean: float
     """The mean over all live channels, including unused ones."""
@@ -69,6 +66,12 @@ class Measures:
     traffic: Traffic
     """What was measured."""
 
+    @cached_property
+    def least_dark_fiber(self) -> float:
+        """The lower bound of `dark_fiber_ratio` for minimal-hop routing: computed when first asked
+        for, which no pass does."""
+        return least_dark_fiber(self.traffic.fabric, self.traffic.mix)
+
     @property
     def load_time_mean(self) -> float:
         """The mean over multi-switch jobs of 1 / throughput; 1.0 without any."""
@@ -87,6 +90,7 @@ class Measures:
         """All fields but the arrays, for `json.dumps`."""
         fields = {**vars(self), "lower_bounds": vars(self.lower_bounds)}  # `asdict` copies arrays
         del fields["channel_efi"], fields["channel_load"], fields["traffic"]
+        fields["least_dark_fiber"] = self.least_dark_fiber
         fields["phase_contention_mean"] = self.phase_contention_mean
         fields["phase_contention_max"] = self.phase_contention_max
         phases = zip(self.jobs_detail, self.traffic.phase_contention.tolist(), strict=True)
@@ -113,10 +117,7 @@ def measure(
     live = fabric.channel_up
     efi = traffic.efi[live]
     throughput = 1.0 / np.maximum(1.0, traffic.job_load)
-    spread, graph = spread_of(fabric, mix), graph_of(fabric)
-    if not bounds:
-        sure = spread if mix.undeclared is mix else spread_of(fabric, mix.undeclared)
-        bounds = bounds_from(fabric, sure, graph, price_rounds, price_seconds)
+    bounds = bounds or bounds_of(fabric, mix, rounds=price_rounds, seconds=price_seconds)
     detail = tuple(
         JobMeasure(
             job=job.id,
@@ -134,7 +135,6 @@ def measure(
         channels=int(live.sum()),
         jobs=len(mix.jobs),
         dark_fiber_ratio=float((efi == 0).mean()) if len(efi) else 0.0,
-        least_dark_fiber=least_dark_fiber(fabric, spread, graph),
         effective_efi_max=int(efi.max(initial=0)),
         effective_efi_mean=float(efi.mean()) if len(efi) else 0.0,
         lower_bound_efi_max=bounds.efi_max,

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from socketserver import ThreadingMixIn
 from typing import TYPE_CHECKING, Any
 from wsgiref.simple_server import ServerHandler, WSGIRequestHandler, WSGIServer
@@ -32,6 +33,8 @@ KEPT_FOR_METRICS = 2
 """Of these, for /metrics."""
 REQUEST_SECONDS = 5.0
 """Seconds for a whole request."""
+END_SECONDS = 2.0
+"""Seconds between two looks whether the server is to end; requests do not wait for them."""
 SILENT_SECONDS = 10.0
 """Seconds for a client to read an answer, or to wait until it is made."""
 
@@ -149,5 +152,6 @@ def serve_http(
     family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     ServerHandler.server_software = "sar-agent"
     server = PageServer(family, address[:2], apps, other or next(iter(apps.values())))
-    threading.Thread(target=server.serve_forever, name="http", daemon=True).start()
+    serve = partial(server.serve_forever, poll_interval=END_SECONDS)
+    threading.Thread(target=serve, name="http", daemon=True).start()
     return server

@@ -76,7 +76,7 @@ def compile_parts(parts: tuple[str, ...]) -> None:
             elif part == "measures":
                 routes = routed(load_engine("minhop"), fabric, mix, Options())
                 check_routes(fabric, routes)
-                measure(fabric, mix, routes, bounds=bounds_of(fabric, mix, rounds=2))
+                measure(fabric, mix, routes, bounds=bounds_of(fabric, mix, rounds=2)).json()
             elif part == "legal-paths":
                 _legal_paths(fabric)
             else:

@@ -3,7 +3,8 @@
 An agent as `run` has it, with its defaults and `install` mode, beside a stock OpenSM with the
 plugin on ibsim; only its clock jumps, from one thing that is due to the next. Slurm is a stand-in
 whose changes are heard at once, as with hooks. What the daemon spends between passes is a status
-every `poll_seconds`; it is timed by itself, and added for the rest of the time.
+every `poll_seconds`; it is timed by itself, and added for the rest of the time. In a row these are
+quicker than after a sleep of `poll_seconds`, so a daemon with nothing to do takes more than that.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from tests.bench.shadow_week import JumpingClock
 
 DAY, JOBS, MEAN_SECONDS, SEED = 86400, 5000, 1400.0, 1
 ASKED = 200
+BEGIN = 600
+"""Seconds at the begin in which kernels are loaded: measured by themselves, as a day has one."""
 
 
 def main() -> None:
@@ -61,8 +64,11 @@ def run(clock: JumpingClock, hours: float) -> None:
         agent = build_agent(config, plugin, source, daemon=True)
         agent.pass_once()
         results, jobs, due = Counter[str](), 0, clock.time()
-        cpu, began = time.process_time(), clock.time()
-        while (now := clock.time()) < began + 3600 * hours:
+        cpu, first, began = time.process_time(), 0.0, clock.time()
+        while (now := clock.time()) < began + BEGIN + 3600 * hours:
+            if now >= began + BEGIN and not first:
+                first, cpu, jobs = time.process_time() - cpu, time.process_time(), 0
+                results.clear()
             while due <= now:
                 due += rng.exponential(DAY / JOBS)
                 size = int(2 ** rng.uniform(1, 6))
@@ -94,9 +100,10 @@ def run(clock: JumpingClock, hours: float) -> None:
     said = ", ".join(f"{n} {result}" for result, n in sorted(results.items()))
     print(f"{size_of(fabric)}, {hours:g} h, {jobs} jobs: {passes} passes ({said})")
     print(
-        f"passes {spent:.1f} s CPU ({1000 * spent / max(1, passes):.1f} ms each), looks "
+        f"the first {BEGIN} s {first:.1f} s CPU; passes {spent:.1f} s "
+        f"({1000 * spent / max(1, passes):.1f} ms each), looks "
         f"{each * polls:.1f} s ({1000 * each:.2f} ms each); a day: "
-        f"{(spent + each * polls) * 24 / hours:.0f} s; peak memory {peak_mb():.0f} MB, "
+        f"{first + (spent + each * polls) * 24 / hours:.0f} s; peak memory {peak_mb():.0f} MB, "
         f"load average {os.getloadavg()[0]:.1f}"
     )
 

@@ -104,7 +104,7 @@ def test_bounds_are_zero_without_jobs() -> None:
     fabric = xgft_fabric("xgft:2;4,4;1,2")
     bounds = bounds_of(fabric, JobMix(()), rounds=3)
     assert (bounds.efi_max, bounds.load_max) == (0, 0.0)
-    assert least_dark_fiber(fabric, spread_of(fabric, JobMix(())), graph_of(fabric)) == 1.0
+    assert least_dark_fiber(fabric, JobMix(())) == 1.0
 
 
 def test_where_upper_levels_are_thin_the_subtree_binds() -> None:
