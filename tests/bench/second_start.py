@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -27,6 +28,8 @@ from tests.worlds.fake_squeue import fake_squeue
 
 SPEC = "xgft:3;12,12,12;1,12,12"
 RUNS = 5
+APART = 8.0
+"""Seconds between installs; sooner, one waits until packets sent by older tables are gone."""
 _CONFIG = """\
 [agent]
 mode = "install"
@@ -67,6 +70,7 @@ def tables(full: bool) -> Iterator[Table]:
             _once(config, "installed")  # compiles the kernels if necessary
             for run in range(RUNS):
                 _queue(folder, fabric, run % 2 + 1)
+                time.sleep(APART)
                 with fresh.one():
                     fresh_cpu.append(_once(config, "installed"))
                 with idle.one():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pytest
 
 from tests.examples import share
 from tests.worlds.judge import Judge
-from tests.worlds.repair_program import BRIDGE
+from tests.worlds.live.built import built
 from tests.worlds.repair_steps import SHAPES, World, build, plan, shortest
 from tests.worlds.sweeps_program import Chosen, SweepsProgram, sweeps
 
@@ -250,8 +249,7 @@ def tell(seed: int, shape: str, folder: Path, program: Path, seen: Counter[str])
 
 @pytest.fixture(scope="module")
 def program() -> Path:
-    subprocess.run(["make", "-s", "-C", str(BRIDGE), "sweeps_run"], check=True)
-    return BRIDGE / "build" / "sweeps_run"
+    return built("opensm_bridge", "sweeps_run")
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from sar_agent.jobs.record import LEAST_WEIGHT, MOST_WEIGHT, JobRecord
 from sar_agent.jobs.traffic import forms, is_traffic
 from tests.examples import examples
+from tests.worlds.live.built import built
 
-SPANK = Path(__file__).parents[2] / "slurm_spank"
 NAMES = [form.form for form in forms()]
 NUMBER = st.one_of(st.integers(0, 2_000_000).map(str), st.text("0123456789x.", max_size=8))
 WEIGHT = st.floats(0, 200).map(lambda w: f"{w:.6f}") | st.text("0123456789.e-", max_size=9)
@@ -37,8 +37,7 @@ def checker() -> Path:
     """The C table behind a command line, built with ASan and UBSan."""
     if not (shutil.which("make") and Path("/usr/include/munge.h").exists()):
         pytest.skip("nothing to build the C table with: tests/install-debian-packages")
-    subprocess.run(["make", "-s", "-C", str(SPANK), "build/traffic_check"], check=True)
-    return SPANK / "build" / "traffic_check"
+    return built("slurm_spank", "traffic_check")
 
 
 @examples(20)

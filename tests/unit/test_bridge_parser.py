@@ -12,9 +12,8 @@ import pytest
 
 from sar_agent.errors import InputError
 from sar_agent.formats.routes_file import decode, encode
+from tests.worlds.live.built import built
 from tests.worlds.routes_vectors import damaged, lying, small_routes, valid_images
-
-BRIDGE = Path(__file__).parents[2] / "opensm_bridge"
 
 
 @pytest.fixture(scope="module")
@@ -22,8 +21,7 @@ def checker() -> Path:
     """The C reader behind a command line, built with ASan and UBSan."""
     if shutil.which("gcc") is None or shutil.which("make") is None:
         pytest.skip("no gcc or make to build the C reader with")
-    subprocess.run(["make", "-s", "-C", str(BRIDGE), "routes_check"], check=True)
-    return BRIDGE / "build" / "routes_check"
+    return built("opensm_bridge", "routes_check")
 
 
 def c_verdicts(checker: Path, folder: Path, images: Iterable[bytes]) -> list[str]:

@@ -17,9 +17,8 @@ from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.opensm_file import decode_opensm_fabric, read_opensm_fabric
 from tests.worlds.fabric_texts import SMALL, differences, in_order_of_guids
+from tests.worlds.live.built import built
 from tests.worlds.opensm_files import HEADER, NodeRecord, image_of, image_of_text, sealed
-
-BRIDGE = Path(__file__).parents[2] / "opensm_bridge"
 
 
 def switch(guid: int, *ports: int, name: bytes = b"s") -> NodeRecord:
@@ -129,9 +128,8 @@ def test_the_plugin_s_writer_and_our_reader_agree(tmp_path: Path) -> None:
     """The C writer, with sanitizers: 64 hosts at 8 leaf switches, 8 spines."""
     if shutil.which("gcc") is None or shutil.which("make") is None:
         pytest.skip("no gcc or make to build the C writer with")
-    subprocess.run(["make", "-s", "-C", str(BRIDGE), "build/test_fabric_file"], check=True)
     path = tmp_path / "fabric.sar"
-    subprocess.run([BRIDGE / "build" / "test_fabric_file", path, "8"], check=True)
+    subprocess.run([built("opensm_bridge", "test_fabric_file"), path, "8"], check=True)
     fabric, digest = read_opensm_fabric(path)
     assert (fabric.terminals, fabric.switches, fabric.channels) == (64, 16, 128)
     assert fabric.switch_name[:3] == ("s00064", "s00072", "s00073")

@@ -15,8 +15,8 @@ import pytest
 from numpy.typing import NDArray
 
 from sar_agent.formats.routes_file import RoutesFile, read_routes_file, write_routes_file
+from tests.worlds.live.built import built
 
-BRIDGE = Path(__file__).parents[2] / "opensm_bridge"
 _ANSWER = re.compile(r"changed (\d+) later (\d+) dropping ([01]) ms ([\d.]+)")
 
 
@@ -78,8 +78,7 @@ def repairing(
     if program is None:
         if shutil.which("gcc") is None or shutil.which("make") is None:
             pytest.skip("no gcc or make to build the plugin's repair with")
-        subprocess.run(["make", "-s", "-C", str(BRIDGE), "repair_run"], check=True)
-        program = BRIDGE / "build" / "repair_run"
+        program = built("opensm_bridge", "repair_run")
     write_routes_file(folder / "plan.sar", plan)
     arguments: list[Path] = [program, folder / "plan.sar", folder]
     if fabric is not None:

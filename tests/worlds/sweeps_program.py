@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sar_agent.formats.routes_file import RoutesFile, write_routes_file
 from tests.worlds.judge import Fabric, Table
-from tests.worlds.repair_program import BRIDGE
+from tests.worlds.live.built import built
 from tests.worlds.repair_steps import World
 
 
@@ -101,8 +101,7 @@ class SweepsProgram:
 def sweeps(plan: RoutesFile, folder: Path, program: Path | None = None) -> Iterator[SweepsProgram]:
     """The program with `plan` in force."""
     if program is None:
-        subprocess.run(["make", "-s", "-C", str(BRIDGE), "sweeps_run"], check=True)
-        program = BRIDGE / "build" / "sweeps_run"
+        program = built("opensm_bridge", "sweeps_run")
     write_routes_file(folder / "judged.sar", plan)
     process = subprocess.Popen(
         [program, folder / "judged.sar"],
