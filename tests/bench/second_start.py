@@ -55,7 +55,8 @@ def tables(full: bool) -> Iterator[Table]:
         ("the fabric comes from", "the pass", "in all, s", "of that its CPU, s"),
         f"`{SPEC}`, a process from its start to its end: interpreter, imports, kernels from the "
         "cache, squeue (a script), fabric, OpenSM's plugin; and if the jobs changed (`mix:1` and "
-        "`mix:2` alternately) routing, check, install, reading back.",
+        "`mix:2` alternately) routing, check, install, reading back. Installs are eight seconds "
+        "apart: sooner, one waits until packets of older tables are gone.",
     )
     with (
         tempfile.TemporaryDirectory(prefix="sar-bench-") as folder,
