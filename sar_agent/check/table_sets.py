@@ -111,11 +111,12 @@ class TableSets:
         differs[1:, to_switches] &= ~np.logical_and.reduce(repeat)
         return differs
 
-    def differing(self) -> Bool:
-        """bool[O, D]: trees of which any of the tables has not the new entries and levels."""
+    def differing(self, changed: Bool) -> Bool:
+        """bool[O, D]: trees of which any of the tables lacks the new entries or levels; `changed`
+        is what `changed()` returned."""
         had = () if self.had is None else (TableEntries(self.had, self.old.level),)
         found: Bool = np.logical_or.reduce(
-            [self.changed(), *(self._differs(each) for each in (*had, *self.also))]
+            [changed, *(self._differs(each) for each in (*had, *self.also))]
         )
         return found
 

@@ -225,7 +225,7 @@ class _Mixtures:
         if self.numbers is None or not sets.same_lanes or sets.handed.size:
             return False
         planes = sets.planes()
-        if sets.mix(self.pair, sets.differing(), planes).any():
+        if sets.mix(self.pair, sets.differing(self.changed), planes).any():
             return False
         return dependencies_rise(sets.wiring, planes[: int(sets.wiring.lanes)], self.numbers)
 

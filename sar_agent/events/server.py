@@ -148,8 +148,8 @@ class MessageServer:
         self._listeners = listeners
         self._connections: dict[Connection, None] = {}
         """Open connections, the oldest first."""
-        self._some = asyncio.Event()
-        """Whether there are any."""
+        self._occupied = asyncio.Event()
+        """Set while there is an open connection."""
         trusted = dispatcher.trusted
         self._open: Quota[Origin] = Quota(places, max(1, places // 2), trusted=trusted)
         self._signed, self._unsigned = LineQueue(trusted), LineQueue(trusted)
@@ -256,7 +256,7 @@ class MessageServer:
 
     async def _sweep(self) -> None:
         while True:
-            await self._some.wait()
+            await self._occupied.wait()
             await asyncio.sleep(min(0.1, self.patience))
             self._cut_silent(self.patience)
 
@@ -294,7 +294,7 @@ class MessageServer:
         """A connection was opened."""
         if connection not in self._connections:
             self._connections[connection] = None
-            self._some.set()
+            self._occupied.set()
             self._open.add(connection.origin)
 
     def closed(self, connection: Connection) -> None:
@@ -302,7 +302,7 @@ class MessageServer:
         if connection in self._connections:
             del self._connections[connection]
             if not self._connections:
-                self._some.clear()
+                self._occupied.clear()
             self._open.give(connection.origin)
 
 

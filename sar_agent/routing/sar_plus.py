@@ -141,7 +141,7 @@ class SarPlus:
             jobs_digest=tables.loads.mix.digest(fabric),
             mark=next(_marks),
         )
-        # Whoever continues brings the entries.
+        # Without the entries: `reroute` is given these with the routes that it starts from.
         self._last = _Last(routes.mark, replace(tables, egress=np.empty((0, 0), np.uint8)))
         return routes
 

@@ -23,7 +23,7 @@ from tests.bench.shadow_week import JumpingClock
 DAY, JOBS, MEAN_SECONDS, SEED = 86400, 5000, 1400.0, 1
 ASKED = 200
 BEGIN = 600
-"""Seconds at the begin in which kernels are loaded: measured by themselves, as a day has one."""
+"""The first seconds, in which kernels are loaded. They are measured apart: a day has them once."""
 
 
 def main() -> None:
@@ -101,7 +101,7 @@ def run(clock: JumpingClock, hours: float) -> None:
     print(f"{size_of(fabric)}, {hours:g} h, {jobs} jobs: {passes} passes ({said})")
     print(
         f"the first {BEGIN} s {first:.1f} s CPU; passes {spent:.1f} s "
-        f"({1000 * spent / max(1, passes):.1f} ms each), looks "
+        f"({1000 * spent / max(1, passes):.1f} ms each), status polls "
         f"{each * polls:.1f} s ({1000 * each:.2f} ms each); a day: "
         f"{first + (spent + each * polls) * 24 / hours:.0f} s; peak memory {peak_mb():.0f} MB, "
         f"load average {os.getloadavg()[0]:.1f}"

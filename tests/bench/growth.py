@@ -97,11 +97,11 @@ def main(spec: str, what: str) -> None:
     fabric = fabric_of(spec)
     mix = synthetic_mix(fabric, 1)
     engine = load_engine("sar" if what == "check" else what)
-    call: Callable[[], Any] = lambda: engine.route(fabric, mix, Options())  # noqa: E731
+    call: Callable[[], Any] = partial(engine.route, fabric, mix, Options())
     routes = call()
     if what == "check":
-        call = lambda: check_routes(fabric, routes).require()  # noqa: E731
-        call()
+        call = partial(check_routes, fabric, routes)
+        call().require()
     peak, times = peak_mb(), repeat(call, RUNS)
     print(json.dumps([Times(times.cpu).median, peak]))
 

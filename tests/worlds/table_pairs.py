@@ -77,7 +77,7 @@ def small(random: Random, most: int = 5, *, hosts_everywhere: bool = True) -> Fa
 
 
 def redrawn(before: Routes, fabric: Fabric, random: Random) -> Routes:
-    """Its trees are drawn anew one by one as long as the lanes suffice."""
+    """`before` with other random trees, one after another, as long as the lanes suffice."""
     after = before
     for d in random.sample(range(fabric.destinations), fabric.destinations):
         egress = after.egress.copy()

@@ -123,7 +123,7 @@ def _outcome(claims: Sequence[Claim], wrf: Slowdowns, cg: Slowdowns) -> Outcome:
 def common_claims(
     wrf: Slowdowns, cg: Slowdowns, phase: Slowdowns, judge: Judge | None
 ) -> list[Claim]:
-    """What the fluid and the packets are both held against."""
+    """The claims of which both simulators, the fluid one and that of packets, are tested."""
     whole = {"the slowdown of D-mod-k": cg["dmodk"][16]}
     random = {name: median_of(each["random"][16]).value for name, each in
               (("wrf", wrf), ("phase", phase))}  # fmt: skip
