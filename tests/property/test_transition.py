@@ -52,7 +52,7 @@ def test_the_checker_agrees_with_enumeration_on_10_000_pairs() -> None:
 @pytest.mark.parametrize("lanes", ["hop", "path"])
 @pytest.mark.parametrize("seed", range(6))
 def test_fabrics_that_need_lanes(lanes: str, seed: int) -> None:
-    """A ring with a chord, with other random trees, one after another, as long as the lanes suffice."""
+    """A ring with a chord, and other random trees, one by one, as long as the lanes suffice."""
     fabric, random = load_fabric("torus:5,hosts=1"), Random(seed)
     options = Options(lanes="hop" if lanes == "hop" else "path")
     before = routed(load_engine("sar"), fabric, JobMix(()), options)
