@@ -111,7 +111,7 @@ class PluginManager(SubnetManager):
         version = stat, fabric.digest
         if self._dumped is None or self._dumped[0] != version:
             routes = read_lfts_dump(self.lfts_dump, fabric)
-            at = stat[2] / 1e9 if stat else 0.0
+            at = stat[3] if stat else 0.0
             status = SmStatus(engine="unknown", unsettled="the plugin does not answer", built_at=at)
             file, digest = routes_to_file(fabric, routes, 0), routes.digest.hex()
             self._dumped = version, InForce(routes, None, digest, file, status, confirmed=False)
@@ -149,13 +149,14 @@ class PluginManager(SubnetManager):
         self.client.notice(kind, update, generation)
 
 
-def _version(path: Path) -> tuple[int, int, int] | None:
-    """Another one after each write or rename; None where there is no such file."""
+def _version(path: Path) -> tuple[int, int, int, float] | None:
+    """Another one after each write or rename, the time of the write at its end; None where there is
+    no such file."""
     try:
         stat = path.stat()
     except OSError:
         return None
-    return stat.st_ino, stat.st_size, stat.st_mtime_ns
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_mtime
 
 
 def plugin_manager(config: Config) -> PluginManager:
