@@ -63,9 +63,7 @@ def state_of(agent: Agent) -> dict[str, Any]:
 
 
 def test_in_shadow_mode_the_page_shows_the_plan_and_no_alarm(site: dict[str, str]) -> None:
-    os.utime(
-        site["lfts"], ns=(1795735000123496384,) * 2
-    )  # not st_mtime, divided by 1e9
+    os.utime(site["lfts"], ns=(1795735000123496384,) * 2)  # not st_mtime, divided by 1e9
     agent = build_agent(parse_config(CONFIG.format_map(site)))
     for _ in range(2):
         agent.pass_once()
