@@ -22,6 +22,10 @@ CONNECT_SECONDS = 3.0
 _ROWS = TypeAdapter(list[Row])
 
 
+class PeerSilent(PeerProblem):
+    """The peer does not answer."""
+
+
 class FilesChanged(PeerProblem):
     """The peer's files have changed since the last look."""
 
@@ -92,7 +96,7 @@ class PeerClient:
             self.close()
             if may_have_ended:
                 return self._get(path, most)
-            raise PeerProblem(
+            raise PeerSilent(
                 f"the other agent does not answer at {self.name} ({_why(error)})"
             ) from error
         if answer.status == 404:

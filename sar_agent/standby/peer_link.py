@@ -17,8 +17,8 @@ from sar_agent.config.model import Config
 from sar_agent.errors import SarError
 from sar_agent.install.subnet_manager import SmStatus
 from sar_agent.standby.adopt import StateRefused, adopt
-from sar_agent.standby.channel import PeerProblem, tls_context
-from sar_agent.standby.peer_client import FilesChanged, PeerClient, PeerState
+from sar_agent.standby.channel import tls_context
+from sar_agent.standby.peer_client import FilesChanged, PeerClient, PeerSilent, PeerState
 from sar_agent.standby.snapshot import CONNECTIONS, ROUTES, Snapshot, SnapshotSource, StateFolders
 from sar_agent.standby.terms import Claim, Precedence, TermRecord, TermStore, precedence
 from sar_agent.util.lock_file import Lock
@@ -97,7 +97,7 @@ class PeerLink:
             try:
                 self.exchange_once()
             except SarError as error:
-                problem, silent = str(error), isinstance(error, PeerProblem)
+                problem, silent = str(error), isinstance(error, PeerSilent)
                 self.report.refused += isinstance(error, StateRefused)
             except OSError as error:
                 problem = f"the other agent's state cannot be kept: {error.strerror}"

@@ -218,6 +218,20 @@ def test_files_that_change_while_they_are_copied_are_copied_again(
     assert len(looks) == 2 and (b.generation(), b.numbers()) == (5, [5])
 
 
+def test_silence_is_logged_though_the_answer_before_was_of_no_use(
+    led: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    a, b = led
+    with monkeypatch.context() as patch:
+        patch.setattr(b.link.client, "_get", lambda *_: b"{}")
+        assert not b.link.exchange()
+    a.server.stop()
+    for _ in range(3):
+        assert not b.link.exchange()
+    assert "an answer of another format" in caplog.text
+    assert caplog.text.count("the other agent does not answer at") == 1
+
+
 def levels_file(**arrays: Any) -> bytes:
     """As the agent writes it, with these arrays instead."""
     whole: dict[str, Any] = {

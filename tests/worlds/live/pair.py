@@ -68,6 +68,10 @@ class Relay:
             except OSError:  # refused, or reset while the agent ends: it may start again
                 near.close()
                 continue
+            if listener is not self._listener:  # cut meanwhile
+                near.close()
+                far.close()
+                return
             self._open += [near, far]
             for one, other in ((near, far), (far, near)):
                 threading.Thread(target=_pass_on, args=(one, other), daemon=True).start()
