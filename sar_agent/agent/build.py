@@ -18,20 +18,16 @@ from sar_agent.agent.installed_routes import InstalledRoutes
 from sar_agent.agent.loop import Agent
 from sar_agent.agent.observe_site import SiteObserver
 from sar_agent.agent.parts import LastBaseline
+from sar_agent.agent.phased_updates import PhasedUpdates
 from sar_agent.agent.planner import Planner
 from sar_agent.agent.publish import Publisher
 from sar_agent.agent.reroute_pacer import Pacing
-from sar_agent.agent.updates import Updates
 from sar_agent.config.model import Config
 from sar_agent.counters.last_window import LastWindow
 from sar_agent.events.authority import Authority, trusted_uids
 from sar_agent.events.counters import MessageCounters
 from sar_agent.events.intake import EventIntake
 from sar_agent.events.message import RefusalReason
-from sar_agent.five_phase.coordinator import Coordinator
-from sar_agent.five_phase.driver import FivePhase
-from sar_agent.five_phase.protocol import LeaseRules
-from sar_agent.five_phase.subscribers import Subscribers
 from sar_agent.install.levels import AssignedLevels
 from sar_agent.install.subnet_manager import SubnetManager, load_subnet_manager
 from sar_agent.install.transit import Transit
@@ -114,26 +110,21 @@ def build_agent(
     hints = Hints(folder, authority.trusted, refused)
     requests = KeyRequests(authority, on_event)
     pool = KeyPool(config.keys, folder, requests)
-    update = config.update
-    drop = update.lapsed_leases == "drop"
-    rules = LeaseRules(update.lease_seconds, update.deadline_seconds, lapsed_is_sheltered=drop)
-    trace = Path(update.trace) if update.trace else None
-    coordinator = Coordinator(folder, rules, trace=trace)
-    subscribers = Subscribers(coordinator, authority, metrics.subscribers.set)
+    source = source or job_source(config.slurm)
+    observer = SiteObserver(config, manager, installed.store, source, hints, unexpected, on_edit)
+    listens = daemon and config.events.has_address
+    updates = PhasedUpdates(config, metrics, manager, observer, authority, listens=listens)
     events = EventIntake(
         config,
         authority,
         counters,
         on_event,
-        handlers=(subscribers, requests),
+        handlers=(*updates.handlers, requests),
+        status=updates.status,
         job_answer=requests.of_job,
-        status=subscribers.status,
     )
     metrics.events_waiting.set_function(lambda: len(events.inbox))
     # A pass.
-    source = source or job_source(config.slurm)
-    observer = SiteObserver(config, manager, installed.store, source, hints, unexpected, on_edit)
-    five_phase = FivePhase(coordinator, manager, observer.owners_now, metrics)
     publisher = Publisher(metrics, _map_path(config), problems)
     history, window = History(folder), LastWindow()
     history.check()
@@ -151,7 +142,7 @@ def build_agent(
         pool=pool,
         planner=Planner(config, engine, pool),
         transit=build_transit(config, manager),
-        updates=Updates(update, five_phase, listens=daemon and events.has_address),
+        updates=updates,
         publisher=publisher,
         committer=Committer(installed, decisions, publisher),
         pacing=Pacing(config.agent, patient=daemon),

@@ -9,7 +9,6 @@ and so do events of Slurm's hooks (`events/`), as soon as the pacer allows.
 from __future__ import annotations
 
 import logging
-import threading
 from functools import partial
 
 from sar_agent import __version__
@@ -18,7 +17,6 @@ from sar_agent.agent.repair_calls import RepairCalls
 from sar_agent.agent.waiting import DaemonSignals, wait
 from sar_agent.config.model import Config
 from sar_agent.install.subnet_manager import SubnetManager
-from sar_agent.keys.make_key import warm
 from sar_agent.telemetry.metrics import Metrics
 from sar_agent.util.freed_memory import return_freed_memory
 from sar_agent.util.lock_file import Lock
@@ -74,7 +72,6 @@ def run_passes(
     mode, engine = config.agent.mode, config.agent.engine
     log.info("sar-agent %s, %s mode, engine %s", __version__, mode, engine)
     notifier.ready()
-    warmed = False
     guard = agent.unexpected.guard
     try:
         while not stop.is_set():
@@ -87,9 +84,7 @@ def run_passes(
             pacing.end()
             return_freed_memory()
             guard("events", lambda: events.queue_read(observer.running()), None)
-            if not (warmed or agent.pool.requests.closed):
-                warmed = True  # for sites that start without `warm-up`
-                threading.Thread(target=warm, daemon=True).start()
+            agent.keys.prepare()
             notifier.alive(report.sentence)
             if not guard("waiting", partial(wait, agent, signals, notifier.alive, calls), False):
                 stop.wait(FALTERING)

@@ -11,14 +11,13 @@ from sar_agent.agent.build import Site, build_site
 from sar_agent.agent.counted_now import counted_now
 from sar_agent.agent.explain_ended import EndedJob, ended_job
 from sar_agent.agent.observe_site import Observation
+from sar_agent.agent.phased_updates import subscribers_of
 from sar_agent.agent.planner import Planner
 from sar_agent.check.reachability import check_reachability
 from sar_agent.config.model import Config
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import F64
-from sar_agent.five_phase.protocol import CoordinatorState
-from sar_agent.five_phase.storage import CoordinatorStorage
 from sar_agent.install.transit import transition_to
 from sar_agent.jobs import Job, JobMix
 from sar_agent.keys.description import KeyDescription, keys_of
@@ -137,7 +136,6 @@ def explain(config: Config, wanted: str, site: Site | None = None) -> JobExplana
     record = next((record for record in observer.running() if record.id == wanted), None)
     if record is None:
         return ended_job(config, wanted)
-    saved = CoordinatorStorage(config.agent.state_dir).load() or CoordinatorState()
     leaves: dict[str, list[str]] = {}
     for host in record.hosts:
         for terminal in fabric.job_ports.get(host, ()):
@@ -168,7 +166,7 @@ def explain(config: Config, wanted: str, site: Site | None = None) -> JobExplana
         counters=counters,
         keys=keys_of(fabric, routes, Leases(config.agent.state_dir), record.numbers),
         update_mode=config.update.mode,
-        subscribers=sum(member.job in record.numbers for member in saved.members.values()),
+        subscribers=subscribers_of(config, record.numbers),
     )
 
 

@@ -19,12 +19,12 @@ from sar_agent.agent.build import Site, build_committer, build_site, build_trans
 from sar_agent.agent.current import Current
 from sar_agent.agent.decide import Reason
 from sar_agent.agent.history import HistoryEntry
+from sar_agent.agent.phased_updates import require_no_subscribers
 from sar_agent.agent.state import SavedHold, State
 from sar_agent.check.transition import Way
 from sar_agent.config.model import Config
-from sar_agent.errors import InputError, Unavailable, Unserved
+from sar_agent.errors import InputError, Unavailable
 from sar_agent.fabric import Fabric
-from sar_agent.five_phase.storage import CoordinatorStorage
 from sar_agent.install.plan import make_plan
 from sar_agent.jobs.filter import host_sets
 from sar_agent.routing.routes import Routes
@@ -73,7 +73,7 @@ def install_held(
             "in observe mode nothing is installed", remedy='set mode = "install" under [agent]'
         )
     with Lock(config.agent.state_dir, "pass.lock", PATIENCE):
-        _require_no_subscribers(config)
+        require_no_subscribers(config)
         site = site or build_site(config)
         state = site.installed.store.load()
         chosen = choose(site, state)
@@ -107,14 +107,3 @@ def install_held(
             staged = result.transition and result.transition.way is Way.STAGED
             committer.record(current, result, after, entry, how="staged" if staged else "direct")
     return Held(chosen.words, result.plan.generation, result.changed.entries, until)
-
-
-def _require_no_subscribers(config: Config) -> None:
-    """Tables must not change under subscribers, and only the agent that hears them can move
-    them. Raises `Unserved`."""
-    saved = CoordinatorStorage(config.agent.state_dir).load()
-    if config.update.mode == "five-phase" and saved and saved.members:
-        raise Unserved(
-            f"{len(saved.members)} subscribers have been promised that tables do not change under "
-            'them, and this command cannot move them; stop their jobs, or set update.mode = "fast"'
-        )

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import logging
 import math
+import threading
 import time
 from dataclasses import replace
 from functools import partial
@@ -27,13 +28,13 @@ from sar_agent.agent.state import State
 from sar_agent.check.transition import Way
 from sar_agent.errors import CheckFailed, InputError, SarError, TooMany, Unserved
 from sar_agent.events.message import RefusalReason
-from sar_agent.five_phase.messages import Phase
 from sar_agent.install.amended import completed
 from sar_agent.install.changes import differences
 from sar_agent.install.plan import Plan
 from sar_agent.install.subnet_manager import InForce, NotYet, SmRefused, SmStatus
 from sar_agent.install.transit import NotSafe
 from sar_agent.jobs.record import JobRecord
+from sar_agent.keys.make_key import warm
 from sar_agent.keys.pool import KeyDraft
 from sar_agent.keys.requests import none
 from sar_agent.keys.tickets import Ticket
@@ -73,6 +74,18 @@ class KeyInstaller:
         self._pace = Pace(lambda: self.clock())
         self._polled = -math.inf
         """When the queue was last polled because of a request."""
+        self._prepared = False
+
+    @property
+    def waiting(self) -> bool:
+        """Whether requests wait, and may be served now."""
+        return self.pool.requests.busy and not self.unexpected.wait("keys")
+
+    def prepare(self) -> None:
+        """Compile kernels before a job waits for them, at a site that starts without `warm-up`."""
+        if not (self._prepared or self.pool.requests.closed):
+            self._prepared = True
+            threading.Thread(target=warm, daemon=True).start()
 
     def publish(self) -> None:
         """To the metrics, and to clients why there are no keys at all."""
@@ -150,7 +163,7 @@ class KeyInstaller:
         reading = self.observer.read_status()
         state, fabric = self.parts.installed.store.load(), self.observer.fabric.value
         current = replace(current, state=state)
-        if self.parts.updates.coordinator.state.phase is not Phase.IDLE:
+        if self.parts.updates.unfinished:
             raise NotYet("a five-phase update is under way")
         if reading.status is None or state is None:
             raise NotYet(reading.problem or "no routes of the agent's are in force yet")

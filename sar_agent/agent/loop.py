@@ -41,7 +41,8 @@ class Agent(Parts):
     """What is in force: each pass, and each turn for keys, begins with it and replaces it."""
 
     def __post_init__(self) -> None:
-        self.amendments, self.keys = Amendments(self), KeyInstaller(self)
+        self.amendments = Amendments(self)
+        self.keys = KeyInstaller(self)
         self.observers = make_observers(self)
 
     def pass_once(self, *, called: bool = False) -> Report:
@@ -148,14 +149,14 @@ class Agent(Parts):
             self.pool.release_ended({number for job in queue for number in job.numbers})
             self.transit.levels.forget_ended(job.start for job in queue)
         with suppress(SarError):  # a full disk is no reason to fail
-            self.updates.five_phase.queue_read(owners(observer.seen), observer.began)
+            self.updates.queue_read(owners(observer.seen), observer.began)
 
     def _obstacle(self, site: Observation) -> str:
         """Why nothing can be installed now, after what was left behind has been ended; empty where
         something can."""
         if self._installs:
             self.installed.recover()
-        unfinished = self.updates.end_run()
+        unfinished = self.updates.end_unfinished()
         status, name = site.status, self.manager.name
         return install_obstacle(not self._installs, status, site.status_problem, name) or unfinished
 

@@ -13,7 +13,7 @@ from sar_agent.events.ask_counters import read_counters
 from sar_agent.fabric.lmc import LmcPlan, lmc_plan_of
 from sar_agent.install.generations import Generations
 from sar_agent.install.subnet_manager import SmStatus, SubnetManager, load_subnet_manager
-from sar_agent.keys.leases import Lease, Leases
+from sar_agent.keys.leases import Lease, Leases, words_of
 from sar_agent.util.lock_file import holder
 
 
@@ -108,10 +108,11 @@ class AgentStatus:
             lines.append(f"in force   not known: {self.problem}")
         if lids := self.lids:
             lines.append(f"LIDs       {lids.words()}")
-            lines.append(f"keys       {_leased(self.leases)}")
+            lines.append(f"keys       {words_of(self.leases)}")
         if self.events is not None:
             lines.append(f"events     {_counted(self.events)}")
-            lines.append(f"updates    {_phase(self.update_mode, self.events['update'])}")
+            if update := self.events.get("update"):
+                lines.append(f"updates    {_phase(self.update_mode, update)}")
         kept = ", ".join(map(str, self.generations)) or "none"
         return "\n".join([*lines, f"kept       generations {kept}"])
 
@@ -144,15 +145,6 @@ def read_agent_status(config: Config, manager: SubnetManager | None = None) -> A
         read_counters(config.events.socket_path(config.agent.run_dir)),
         unread,
         manager.name,
-    )
-
-
-def _leased(leases: list[Lease]) -> str:
-    offsets, jobs = {lease.offset for lease in leases}, {lease.job for lease in leases}
-    lost = sum(bool(lease.lost) for lease in leases)
-    return (
-        f"{len(leases)} leased to {len(jobs)} jobs at {len(offsets)} LID offsets"
-        + f", {lost} of them lost on the present fabric" * bool(lost)
     )
 
 

@@ -76,8 +76,7 @@ def wait(
                 debounce = agent.config.agent.fabric_debounce_seconds
                 signals.stop.wait(min(debounce, pacing.left()))
                 return True
-        busy = agent.pool.requests.busy and not agent.keys.unexpected.wait("keys")
-        if busy:
+        if busy := agent.keys.waiting:
             agent.serve_keys()
         for at in agent.events.inbox.pending() or ():
             pacing.heard(at)

@@ -48,6 +48,11 @@ class EventsConfig(Section, frozen=True):
         return value
 
     @property
+    def has_address(self) -> bool:
+        """Whether there is an address at which messages are answered."""
+        return bool(self.tcp_address or self.socket)
+
+    @property
     def tcp_host_port(self) -> tuple[str, int] | None:
         """Host and port of `tcp_address`; None if it is empty."""
         return host_port(self.tcp_address) if self.tcp_address else None

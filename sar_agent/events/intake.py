@@ -32,8 +32,8 @@ class EventIntake:
         wake: Callable[[], None],
         *,
         handlers: Sequence[MessageHandler],
-        job_answer: Callable[[Event, int], Mapping[str, Any]],
         status: Callable[[], Mapping[str, Any]],
+        job_answer: Callable[[Event, int], Mapping[str, Any]] = lambda event, uid: {},
     ) -> None:
         """`handlers` take the messages that are not of Slurm's hooks. `job_answer` returns what the
         answer to a hook says about its job, `status` what `sar-agent status` shows beside the
@@ -43,11 +43,6 @@ class EventIntake:
         self.handlers, self.job_answer, self.status = handlers, job_answer, status
         self.inbox = Inbox(wake, trusted=authority.trusted)
         self._server: MessageServer | None = None
-
-    @property
-    def has_address(self) -> bool:
-        """Whether there is an address at which messages are answered."""
-        return bool(self.config.tcp_host_port or self.config.socket_path(self.run_dir))
 
     def start(self) -> None:
         """If the Unix socket or munge is unavailable, log it and rely on polling. There is a TCP

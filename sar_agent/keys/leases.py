@@ -112,3 +112,13 @@ def free_offset(
     own = set(ports)
     busy = {offset for offset, others in taken if not own.isdisjoint(others)}
     return next((offset for offset in range(FIRST_KEY, offsets) if offset not in busy), None)
+
+
+def words_of(leases: Collection[Lease]) -> str:
+    """For `sar-agent status`."""
+    offsets, jobs = {lease.offset for lease in leases}, {lease.job for lease in leases}
+    lost = sum(bool(lease.lost) for lease in leases)
+    return (
+        f"{len(leases)} leased to {len(jobs)} jobs at {len(offsets)} LID offsets"
+        + f", {lost} of them lost on the present fabric" * bool(lost)
+    )

@@ -116,7 +116,7 @@ def test_the_file_of_a_run_that_was_killed_is_finished_or_removed(
     if in_force:
         world.bridge.tables, world.bridge.generation = new, 2
     world.restart()
-    world.agent.updates.end_run()
+    world.agent.updates.end_unfinished()
     assert (one.offset, world.phase) == (0, Phase.IDLE)
     assert not (world.folder / "run/routes.next").exists()
     assert kept(world) == world.bridge.generation == (2 if in_force else 1)
