@@ -10,8 +10,6 @@ from tests.data import data_root
 
 SMALL = "xgft:2;18,36;1,18"
 MIDDLE = "xgft:3;12,12,12;1,12,12"
-SLIMMED = "xgft:3;24,12,8;1,12,6"
-LARGE = "xgft:3;18,18,16;1,18,18"
 LARGEST = "xgft:3;18,18,36;1,18,18"
 
 

@@ -3,31 +3,52 @@ exceptions`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from statistics import fmean, median
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import multi_switch_mix
 from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, PreviousRoutes, Rerouting, Routes, load_engine
-from tests.bench.bench_fabrics import LARGEST, MIDDLE, fabric_of
+from tests.bench.bench_fabrics import MIDDLE, fabric_of
 from tests.bench.exception_rows import differing, template
-from tests.bench.failures import failures_of
 from tests.bench.queue import Queue
 from tests.bench.table import Table, goal
 
+
+def failures_of(fabric: Fabric) -> dict[str, Callable[[], Fabric]]:
+    """Kind of failure → a function that returns the fabric after it."""
+    random = np.random.default_rng(1)
+    level = _levels(fabric)
+
+    def without(wanted: int) -> Fabric:
+        return fabric.with_switches_down([int(random.choice(np.flatnonzero(level == wanted)))])
+
+    return {
+        "a link": lambda: fabric.with_links_down([int(random.integers(fabric.channels))]),
+        "a spine": lambda: without(2),
+        "a switch below the spines": lambda: without(1),
+        "a leaf switch": lambda: without(0),
+    }
+
+
+def _levels(fabric: Fabric) -> NDArray[np.int64]:
+    """int64[S] on a three-level tree: 0 for leaf switches."""
+    leaf = fabric.terminals_at > 0
+    level = np.where(leaf, 0, 2)
+    level[fabric.channel_target[leaf[fabric.channel_source]]] = 1
+    return level
+
+
 CHANGES, DEATHS = 60, 12
 START, END, DEATH = 1.5, 0.0, 3.0
-KEPT, SCRATCH, PLAN_MS = 1.0, 2.0, 30.0
 ENTRIES_EVER = 0.2
-LARGE = (LARGEST, "xgft:3;24,24,48;1,24,24")
-ROUNDS = 5
-"""Calls in turn of `sar` and of the engine."""
 OPTIONS = Options()
 
 

@@ -28,12 +28,11 @@ class Times(list[float]):
     def median(self) -> float:
         return median(self)
 
-    def show(self, form: str = ".3f", scale: float = 1.0) -> str:
+    def show(self, form: str = ".3f") -> str:
         """`median (min … max)`, or the only time."""
         if len(self) == 1:
-            return f"{self[0] * scale:{form}}"
-        low, high = min(self) * scale, max(self) * scale
-        return f"{self.median * scale:{form}} ({low:{form}} … {high:{form}})"
+            return f"{self[0]:{form}}"
+        return f"{self.median:{form}} ({min(self):{form}} … {max(self):{form}})"
 
 
 def repeat(run: Callable[[], object], count: int) -> Times:

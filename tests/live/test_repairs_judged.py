@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.lids import assign_lids
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.fabric.subnet_lst import read_subnet_lst, write_subnet_lst
 from sar_agent.formats.conversion import file_to_routes
 from sar_agent.formats.routes_file import RoutesFile
+from tests.worlds.fabric_texts import without_dead
 from tests.worlds.live.ibdmchk import ibdmchk
 from tests.worlds.repair_program import repairing
 from tests.worlds.repairs import Failure, failures, plan_of
@@ -57,13 +56,9 @@ def test_no_credit_loop_after_a_repair(spec: str, engine: str, count: int, tmp_p
 
 
 def without(fabric: Fabric, plan: RoutesFile, failure: Failure, folder: Path) -> Fabric:
-    """The fabric after a failure, whose switches are rows of the plan. It is written and read
-    without dead links, so that it has no dead switches."""
+    """The fabric after a failure, whose switches are rows of the plan, without dead ones."""
     row = np.searchsorted(plan.switch_guids, fabric.switch_guid)
     ends = zip(row[fabric.channel_source].tolist(), fabric.channel_port.tolist(), strict=True)
     dead = [c for c, end in enumerate(ends) if end in failure.cables]
     gone = np.flatnonzero(np.isin(row, list(failure.switches))).tolist()
-    live = fabric.with_links_down(dead).with_switches_down(gone)
-    write_subnet_lst(live, assign_lids(live), folder / "live.lst")
-    lines = (folder / "live.lst").read_text().splitlines(keepends=True)
-    return read_subnet_lst("".join(line for line in lines if "LOG=DWN" not in line))
+    return without_dead(fabric.with_links_down(dead).with_switches_down(gone), folder)

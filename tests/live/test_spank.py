@@ -1,15 +1,20 @@
-"""The SPANK plugin in a real Slurm: every hook in every context that speaks or listens."""
+"""The SPANK plugin in a real Slurm: every hook in every context that speaks or listens. With the
+agent, or munge, gone in any way, jobs start a little later at most, and nothing breaks: where a
+deadline did not hold, srun would wait until the test's patience ends."""
 
 from __future__ import annotations
 
+import itertools
+import socket
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 
 from sar_agent.jobs.traffic import forms
 from sar_lab.live.process import wait_until
-from tests.worlds.live.events import OK, Agent
+from tests.worlds.live.events import FAILURES, OK, Agent
 from tests.worlds.live.spank import SpankCluster, spank_cluster
 
 pytestmark = pytest.mark.live
@@ -174,3 +179,62 @@ def test_a_wrong_argument_keeps_no_job_from_running(slurm, agent):
     assert wait_until(a_job_is_reported, 20)
     assert "argument timeout must be 10 to 100 milliseconds" in slurm.log()
     assert 'unknown argument "colour"' in slurm.log()
+
+
+def test_a_munged_that_hangs(slurm):
+    said = "was not reported: no answer within 100 ms"
+    before = slurm.log().count(said)
+    with Agent(slurm.munge_socket) as agent, socket.socket(socket.AF_UNIX) as munged:
+        munged.bind(str(slurm.folder / "hanging"))
+        munged.listen(64)
+        slurm.arguments(agent=agent.address, munge_socket=slurm.folder / "hanging")
+        for _ in range(3):
+            slurm.run("srun", "-N1", "true")
+        assert agent.events == []
+    assert slurm.log().count(said) > before
+
+
+@pytest.mark.parametrize(
+    "jobs", [40, pytest.param(1000, marks=[pytest.mark.long, pytest.mark.timeout(1800)])]
+)
+def test_jobs_while_the_agent_fails(slurm, jobs):
+    """Batch jobs of one to three nodes, while the agent fails in one way after the other."""
+    with ExitStack() as stack:
+        addresses = [stack.enter_context(failure()) for failure in FAILURES.values()]
+        addresses.append(stack.enter_context(Agent(slurm.munge_socket)).address)
+        sizes, places = itertools.cycle([1, 2, 1, 3]), itertools.cycle(addresses)
+        ids: list[str] = []
+        for number in range(jobs):
+            if number % 10 == 0:
+                slurm.arguments(agent=next(places))
+            script = ["sbatch", "--parsable", "--no-requeue", "-o", "/dev/null"]
+            traffic = "--sar-traffic=ring" if number % 2 else "--sar-traffic=none"
+            ids.append(
+                slurm.run(*script, f"-N{next(sizes)}", traffic, "--wrap", "srun true").strip()
+            )
+        assert wait_until(lambda: not slurm.squeue("-h"), 60 + jobs, pause=0.5)
+    slurm.assert_completed(*ids)
+    slurm.assert_healthy()
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_256_nodes():
+    """All at once on this one machine, so many a node's 50 ms are over before it has a turn."""
+    with (
+        spank_cluster("n[001-256]", leaf_size=16) as slurm,
+        Agent(slurm.munge_socket) as agent,
+    ):
+        slurm.arguments(agent=agent.address)
+        plain = slurm.tasks_see("-N256", "--sar-traffic=alltoall")
+        assert plain["SLURM_JOB_NUM_NODES"] == "256"
+        slurm.wait_idle(300)  # a lost "done" of a node is asked for again after a minute or two
+        agent.heard("1", "start")
+        agent.heard("1", "end")
+        told = {event: len(agent.of("1", event)) for event in ("start", "hint", "end")}
+        print(f"\nof 256 nodes that told at once were heard: {told}")
+        assert slurm.log().count("was not reported") > 0 or told["start"] == 256
+        with FAILURES["stopped"]() as address:
+            slurm.arguments(agent=address)
+            slurm.run("srun", "-N256", "true", timeout=120)
+        slurm.wait_idle(60)

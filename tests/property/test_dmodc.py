@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
+from math import prod
 from random import Random
 
 import numpy as np
@@ -12,7 +14,9 @@ from hypothesis import strategies as st
 from sar_agent.check import check_routes
 from sar_agent.errors import Unserved
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.components import is_connected
+from sar_agent.fabric.generate import host_adder, switch_guid
 from sar_agent.fabric.tree import tree_levels
 from sar_agent.fabric.xgft import Xgft
 from sar_agent.jobs import JobMix
@@ -23,7 +27,48 @@ from sar_agent.routing.updn import tree_order
 from tests.examples import examples
 from tests.worlds.fabrics import fabric_of, records
 from tests.worlds.oracles import path
-from tests.worlds.pgft import Pgft, pgft_fabric
+
+
+@dataclass(frozen=True)
+class Pgft:
+    """PGFT(h; m; w; p): a switch of level l has p[l - 1] cables to each parent."""
+
+    tree: Xgft
+    p: tuple[int, ...]
+
+    def parent_port(self, level: int, destination: int) -> tuple[int, int]:
+        """D-mod-k of a switch of `level` (Zahavi, 2010): the parent and the cable towards it."""
+        w, p = self.tree.w[level], self.p[level - 1]
+        port = destination // prod(self.tree.w[:level]) % (w * p)
+        return port % w, port // w
+
+
+def pgft_fabric(shape: Pgft) -> Fabric:
+    """Switch `S1-0`, … (level, index); hosts in the order of the leaves."""
+    tree, builder = shape.tree, FabricBuilder("pgft")
+    nodes = [(level, i) for level in range(1, tree.height + 1) for i in range(tree.nodes(level))]
+    cables = [
+        (level, index, up, cable)
+        for level in range(1, tree.height)
+        for index in range(tree.nodes(level))
+        for up in range(tree.w[level])
+        for cable in range(shape.p[level - 1])
+    ]
+    hosts = range(tree.nodes(0))
+    number = {node: i for i, node in enumerate(nodes)}
+    for level, index in nodes:
+        builder.add_switch(switch_guid(index, level), f"S{level}-{index}", 40)
+    for level, index, up, cable in cables:
+        parent = level + 1, tree.parent(level, index, up)
+        below = tree.child_digit(level, index) * shape.p[level - 1] + cable + 1
+        above = tree.m[level - 1] * (shape.p[level - 2] if level > 1 else 1)
+        above += up * shape.p[level - 1] + cable + 1
+        builder.add_link(number[level, index], above, number[parent], below)
+    add_host = host_adder(builder, len(hosts))
+    for host in hosts:
+        add_host(host, [(number[1, tree.parent(0, host, 0)], tree.child_digit(0, host) + 1)])
+    return builder.build()
+
 
 NOBODY = JobMix(())
 
@@ -42,9 +87,10 @@ def pgfts(draw: st.DrawFn) -> Pgft:
 
 @examples(40)
 @given(shape=pgfts())
-def test_on_a_whole_pgft_the_way_up_is_d_mod_k(shape: Pgft) -> None:
+def test_on_a_whole_pgft_it_is_d_mod_k(shape: Pgft) -> None:
+    """Up by the formula; what comes down a cable is what its other direction would take up."""
     fabric, tree = pgft_fabric(shape), shape.tree
-    routes, level = dmodc(fabric), tree_levels(fabric) + 1
+    routes, level, divider = dmodc(fabric), tree_levels(fabric) + 1, dividers(fabric)
     assert check_routes(fabric, routes).passed
     assert host_numbers(
         fabric, graph_of(fabric), tree_order(fabric, graph_of(fabric))
@@ -52,29 +98,16 @@ def test_on_a_whole_pgft_the_way_up_is_d_mod_k(shape: Pgft) -> None:
     for s in range(fabric.switches):
         for d in range(fabric.terminals):
             way = path(fabric, routes, s, d)
-            if not way or level[fabric.channel_target[way[0]]] < level[s]:
+            if not way:
                 continue
             at = int(level[s])
+            if level[fabric.channel_target[way[0]]] < at:
+                cable = d // int(divider[s]) % shape.p[at - 2]
+                assert (fabric.channel_port[way[0]] - 1) % shape.p[at - 2] == cable
+                continue
             up, cable = shape.parent_port(at, d)
             below = tree.m[at - 1] * (shape.p[at - 2] if at > 1 else 1)
             assert fabric.channel_port[way[0]] == below + up * shape.p[at - 1] + cable + 1
-
-
-@examples(40)
-@given(shape=pgfts())
-def test_on_a_whole_pgft_each_channel_down_serves_hosts_of_one_remainder(shape: Pgft) -> None:
-    """As D-mod-k: what comes down a cable is what its other direction would take up."""
-    fabric = pgft_fabric(shape)
-    routes, divider = dmodc(fabric), dividers(fabric)
-    above = tree_levels(fabric)
-    for s in range(fabric.switches):
-        for d in range(fabric.terminals):
-            way = path(fabric, routes, s, d)
-            if not way or above[fabric.channel_target[way[0]]] > above[s]:
-                continue
-            level = int(above[s])
-            cable = d // int(divider[s]) % shape.p[level - 1]
-            assert (fabric.channel_port[way[0]] - 1) % shape.p[level - 1] == cable
 
 
 def degraded(shape: Pgft, random: Random) -> Fabric:

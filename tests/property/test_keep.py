@@ -16,6 +16,7 @@ from sar_agent.routing import Options, PreviousRoutes, Routes, load_engine
 from sar_agent.routing.minimise_changes import keep_unchanged_rows
 from tests.examples import examples
 from tests.worlds.networks import networks
+from tests.worlds.oracles import path
 
 Network = tuple[Fabric, JobMix]
 OBJECTIVES = st.sampled_from(["load", "routes"])
@@ -32,12 +33,9 @@ def loads(fabric: Fabric, mix: JobMix, routes: Routes, options: Options) -> Coun
     for job, amount in zip(mix.jobs, demand, strict=True):
         for d in job.terminals:
             for t in job.terminals:
-                v, root = fabric.terminal_switch[t], fabric.terminal_switch[d]
-                while v != root:
-                    c = int(fabric.channel_by_port[v, routes.egress[0, d, v]])
+                for c in path(fabric, routes, int(fabric.terminal_switch[t]), d) or ():
                     rate = float(fabric.channel_rate[c])
                     found[c] += amount / rate if options.objective == "load" else 1
-                    v = fabric.channel_target[c]
     return found
 
 

@@ -1,4 +1,5 @@
-"""updn and ftree: every pair, in one lane, by shortest legal paths."""
+"""updn and ftree: every pair, in one lane, by shortest legal paths. Where all shortest
+paths rise, then fall, no choice among them closes a credit loop."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from sar_agent.check import check_routes
 from sar_agent.errors import Unserved
@@ -21,12 +23,14 @@ from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.even_updown import around, legal_orders, legal_tables
 from sar_agent.routing.graph.csr import graph_of
+from sar_agent.routing.graph.hop_counts import all_hops
 from sar_agent.routing.turn_order import orders_by_height
 from sar_agent.routing.updn import updn_order
 from sar_agent.routing.updown_paths import Orientation, orient
+from sar_agent.routing.updown_property import rise_then_fall
 from tests.examples import examples, share
 from tests.worlds.networks import fabrics
-from tests.worlds.oracles import path
+from tests.worlds.oracles import live_graph, path
 
 NOBODY = JobMix(())
 TREES = ("xgft:2;3,4;1,3", "xgft:3;2,3,3;1,2,2", "xgft:3;3,2,4;1,2,3", "xgft:2;4,6;1,2")
@@ -135,18 +139,49 @@ def test_degraded_trees_are_served_or_refused(engine: str) -> None:
 
 
 def test_ftree_says_what_is_no_tree() -> None:
-    whole = load_fabric("xgft:2;2,2;1,1")
-    assert load_engine("ftree").route(whole, NOBODY, Options())
-    from sar_agent.fabric.builder import FabricBuilder
+    assert load_engine("ftree").route(load_fabric("xgft:2;2,2;1,1"), NOBODY, Options())
+    said = r'torus:3 is not a fat tree: the cable ".+"\[\d\] -> ".+"\[\d\] joins two switches'
+    with pytest.raises(Unserved, match=said):
+        load_engine("ftree").route(load_fabric("torus:3"), NOBODY, Options())
 
-    builder = FabricBuilder("triangle")
-    for n in range(3):
-        builder.add_switch(n + 1, f"s{n}", 8)
-        builder.add_terminal(100 + n, f"h{n} HCA-1", f"h{n}", n, 1)
-    for n in range(3):
-        builder.add_link(n, 2, (n + 1) % 3, 3)
-    with pytest.raises(Unserved) as refused:
-        load_engine("ftree").route(builder.build(), NOBODY, Options())
-    assert 'triangle is not a fat tree: the cable "s0"[2] -> "s1"[3] joins two switches' in str(
-        refused.value
-    )
+
+def some_choice_closes_a_loop(fabric: Fabric) -> bool:
+    """Whether all shortest paths between hosts together do, by networkx."""
+    graph = live_graph(fabric)
+    hops = dict(nx.all_pairs_shortest_path_length(graph))
+    waits = nx.DiGraph()
+    hosts = np.flatnonzero(fabric.terminals_at).tolist()
+    for source in hosts:
+        for root in hosts:
+            if root not in hops[source]:
+                continue
+            on = {
+                (a, b, c)
+                for a, b, c in graph.edges(keys=True)
+                if a in hops[source]
+                and root in hops[b]
+                and hops[source][a] + 1 + hops[b][root] == hops[source][root]
+            }
+            waits.add_edges_from((c, d) for _, v, c in on for w, _, d in on if v == w)
+    return not nx.is_directed_acyclic_graph(waits)
+
+
+def with_random_failures(data: st.DataObject, fabric: Fabric) -> Fabric:
+    links = data.draw(st.sets(st.integers(0, max(0, fabric.channels - 1)), max_size=3))
+    switches = data.draw(st.sets(st.integers(0, fabric.switches - 1), max_size=1))
+    broken = fabric.with_links_down(sorted(links)) if fabric.channels else fabric
+    return broken.with_switches_down(sorted(switches))
+
+
+@examples(300)
+@given(
+    fabric=st.one_of(fabrics(), st.sampled_from(TREES).map(load_fabric)),
+    data=st.data(),
+)
+def test_no_choice_closes_a_loop_where_all_paths_rise_then_fall(
+    fabric: Fabric, data: st.DataObject
+) -> None:
+    fabric = with_random_failures(data, fabric)
+    graph = graph_of(fabric)
+    if rise_then_fall(fabric, graph, all_hops(graph), between_hosts=True):
+        assert not some_choice_closes_a_loop(fabric)

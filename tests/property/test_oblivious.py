@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +18,23 @@ from sar_agent.fabric.xgft import Xgft, parse_xgft
 from sar_agent.fabric.xgft_view import recognise_xgft
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, load_engine
-from sar_lab.fluid.path_routes import PathRoutes
 from sar_lab.research.engines.oblivious import scrambled_labels
 from tests.examples import examples
 from tests.worlds.command_line import said, sar_agent
-from tests.worlds.xgft_specs import specs
+from tests.worlds.networks import cabled_by_hand
+from tests.worlds.oracles import path
+
+
+@st.composite
+def specs(draw: st.DrawFn) -> str:
+    """Up to 256 hosts, slimmed or not, of one to four levels."""
+    height = draw(st.integers(1, 4))
+    m = [draw(st.integers(1 if height > 1 else 2, 4)) for _ in range(height)]
+    w = [1, *(draw(st.integers(1, 4)) for _ in range(height - 1))]
+    # A single child or a leaf without a second host would make two levels look like one.
+    m = [max(2, each) for each in m]
+    return f"xgft:{height};{','.join(map(str, m))};{','.join(map(str, w))}"
+
 
 NOBODY = JobMix(())
 
@@ -52,14 +65,10 @@ def climb(tree: Xgft, source: int, destination: int, ports: list[int]) -> list[s
     return way + down[::-1]
 
 
-def follow(fabric: Fabric, egress: np.ndarray, source: int, destination: int) -> list[str]:
-    """Names of the switches that a packet passes."""
-    at, way = int(fabric.terminal_switch[source]), []
-    while True:
-        way.append(fabric.switch_name[at])
-        if at == fabric.terminal_switch[destination]:
-            return way
-        at = int(fabric.channel_target[fabric.channel_by_port[at, egress[destination, at]]])
+def names(fabric: Fabric, source: int, way: Iterable[int]) -> list[str]:
+    """Of the switches that a packet of a terminal passes on these channels."""
+    first = fabric.switch_name[fabric.terminal_switch[source]]
+    return [first, *(fabric.switch_name[fabric.channel_target[c]] for c in way)]
 
 
 @examples(200)
@@ -74,16 +83,11 @@ def test_dmodk_and_smodk_are_their_formulas(spec: str, random) -> None:
         by = {
             t: [m % w for m, w in zip(label(tree, t)[:-1], tree.w[1:], strict=True)] for t in (s, d)
         }
-        assert follow(fabric, routes.egress[0], s, d) == climb(tree, s, d, by[d])
+        way = path(fabric, routes, int(fabric.terminal_switch[s]), d)
+        assert way is not None and names(fabric, s, way) == climb(tree, s, d, by[d])
         if s != d:
-            assert names(fabric, paths, s, d) == climb(tree, s, d, by[s])
-
-
-def names(fabric: Fabric, paths: PathRoutes, source: int, destination: int) -> list[str]:
-    way = paths.channels(np.array([source], np.int32), np.array([destination], np.int32))[0]
-    way = way[way >= 0]
-    first = fabric.switch_name[fabric.terminal_switch[source]]
-    return [first, *(fabric.switch_name[fabric.channel_target[c]] for c in way)]
+            [way] = paths.channels(np.array([s], np.int32), np.array([d], np.int32)).tolist()
+            assert names(fabric, s, (c for c in way if c >= 0)) == climb(tree, s, d, by[s])
 
 
 def test_the_offset_of_every_host_is_written(tmp_path: Path) -> None:
@@ -99,28 +103,10 @@ def test_the_offset_of_every_host_is_written(tmp_path: Path) -> None:
     assert found["contention"] == [{"flows": 1, "bound": 1}]
 
 
-def test_hand_cabled_trees_are_recognised() -> None:
-    """Other names, other ports, another order of switches: the same shape."""
-    from sar_agent.fabric.builder import FabricBuilder
-
-    whole = load_fabric("xgft:3;2,3,2;1,2,3")
-    random = np.random.default_rng(5)
-    for _ in range(5):
-        order = random.permutation(whole.switches)
-        place = np.argsort(order)
-        ports = [list(random.permutation(np.arange(1, 41))) for _ in order]
-        builder = FabricBuilder("by hand")
-        for n in range(whole.switches):
-            builder.add_switch(900 - n if n % 2 else 2000 + n, f"x{n}", 40)
-        for c in range(whole.channels):
-            if c < whole.channel_reverse[c]:
-                a, b = place[whole.channel_source[c]], place[whole.channel_target[c]]
-                builder.add_link(int(a), int(ports[a].pop()), int(b), int(ports[b].pop()))
-        for t in random.permutation(whole.terminals):
-            at = int(place[whole.terminal_switch[t]])
-            builder.add_terminal(10**6 + int(t), f"h{t} HCA-1", f"h{t}", at, int(ports[at].pop()))
-        view = recognise_xgft(builder.build())
-        assert (view.m, view.w) == ((2, 3, 2), (1, 2, 3))
+@pytest.mark.parametrize("seed", range(5))
+def test_hand_cabled_trees_are_recognised(seed: int) -> None:
+    view = recognise_xgft(cabled_by_hand(load_fabric("xgft:3;2,3,2;1,2,3"), seed))
+    assert (view.m, view.w) == ((2, 3, 2), (1, 2, 3))
 
 
 @pytest.mark.parametrize(

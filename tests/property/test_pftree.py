@@ -17,6 +17,7 @@ from sar_agent.jobs.partitions import Partition, Partitions, Policy, make_partit
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.pftree import _algorithm_2
 from tests.examples import share
+from tests.worlds.oracles import path
 from tests.worlds.partitioned_trees import partitioned, roots, tree
 
 NOBODY = JobMix(())
@@ -31,15 +32,12 @@ def routed(fabric: Fabric, partitions: Partitions, engine: str, **more: object) 
 
 def shared_links(fabric: Fabric, routes: Routes, partitions: Partitions) -> dict[int, set[int]]:
     """By channel with routes of several partitions, these; followed pair by pair."""
-    channel = routes.next_channel(fabric)
     users: dict[int, set[int]] = {}
     for number, part in enumerate(partitions.parts):
         for d in part.terminals.tolist():
             for s in part.terminals.tolist():
-                at = int(fabric.terminal_switch[s])
-                while at != fabric.terminal_switch[d]:
-                    users.setdefault(int(channel[d, at]), set()).add(number)
-                    at = int(fabric.channel_target[channel[d, at]])
+                for c in path(fabric, routes, int(fabric.terminal_switch[s]), d) or ():
+                    users.setdefault(c, set()).add(number)
     return {c: found for c, found in users.items() if len(found) > 1}
 
 

@@ -16,15 +16,77 @@ from sar_agent.check import check_and_prove, check_routes, senders_proved
 from sar_agent.check.transition import Way, examine
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import routed
 from tests.examples import share
-from tests.worlds.histories import tree
 from tests.worlds.mixtures import enumerated
-from tests.worlds.newcomers import rebuilt, with_newcomers
-from tests.worlds.table_pairs import redrawn, small
+from tests.worlds.table_pairs import drawn, redrawn, small
+
+NEW = 1 << 62
+
+
+def rebuilt(fabric: Fabric, new: np.ndarray | None = None, off: int = -1) -> Fabric:
+    """The live part of a fabric, with a host more at each of the switches `new` (bool[S]),
+    where those that were down are back, too, and without those at switch `off`."""
+    builder = FabricBuilder("rebuilt")
+    for s in range(fabric.switches):
+        ports = int(fabric.switch_ports[s]) + 1
+        builder.add_switch(int(fabric.switch_guid[s]), fabric.switch_name[s], ports)
+    back = fabric.terminal_up | (False if new is None else new[fabric.terminal_switch])
+    for t in np.flatnonzero(back & (fabric.terminal_switch != off)):
+        guid, host = int(fabric.terminal_guid[t]), fabric.terminal_host[t]
+        at = int(fabric.terminal_switch[t]), int(fabric.terminal_switch_port[t])
+        builder.add_terminal(guid, f"{host} HCA-1", host, *at)
+    for s in np.flatnonzero(new) if new is not None else ():
+        port = free_port(fabric, int(s))
+        builder.add_terminal(NEW + int(s), f"new{s} HCA-1", f"new{s}", int(s), port)
+    for c in np.flatnonzero(fabric.channel_up):
+        r = int(fabric.channel_reverse[c])
+        if c < r:
+            near = int(fabric.channel_source[c]), int(fabric.channel_port[c])
+            builder.add_link(*near, int(fabric.channel_source[r]), int(fabric.channel_port[r]))
+    return builder.build()
+
+
+def free_port(fabric: Fabric, switch: int) -> int:
+    """One that has no cable, else one that the switch does not have."""
+    used = set(fabric.channel_port[fabric.channel_source == switch].tolist())
+    used |= set(fabric.terminal_switch_port[fabric.terminal_switch == switch].tolist())
+    return min(set(range(1, int(fabric.switch_ports[switch]) + 2)) - used)
+
+
+def with_newcomers(fabric: Fabric, new: np.ndarray, *plans: Routes) -> tuple[Fabric, list[Routes]]:
+    """The fabric with a host more at each of the switches `new`, and how plans lead to them."""
+    fuller = rebuilt(fabric, new)
+    rows = {int(guid): t for t, guid in enumerate(fabric.terminal_guid)}
+    rows |= {NEW + s: fabric.terminals + s for s in range(fabric.switches)}
+    order = [rows[int(guid)] for guid in fuller.terminal_guid]
+    order += range(fabric.terminals, fabric.destinations)
+    found = []
+    for routes in plans:
+        egress, levels, lanes = routes.egress[:, order], routes.service_level, routes.hop_lane
+        for t in np.flatnonzero(fuller.terminal_guid >= NEW):
+            egress[:, t, fuller.terminal_switch[t]] = fuller.terminal_switch_port[t]
+        if levels is not None:
+            levels = levels[:, order]
+        if lanes is not None:
+            more = int(fuller.switch_ports.max()) + 1 - lanes.shape[1]
+            lanes = np.pad(lanes, ((0, 0), (0, more), (0, more)))
+        found.append(
+            replace(
+                routes,
+                fabric_digest=fuller.digest,
+                egress=egress,
+                service_level=levels,
+                hop_lane=lanes,
+                senders=None,
+            )
+        )
+    return fuller, found
+
 
 T = TypeVar("T")
 TREES = [
@@ -106,20 +168,10 @@ def test_where_all_may_send_all_are_told(spec: str) -> None:
     assert (senders(dead, routes) == dead.switch_up).all()
 
 
-def drawn(fabric: Fabric, random: Random) -> Routes | None:
-    """Trees drawn at random that pass the check, in one lane or two, with the senders proved."""
-    for _ in range(40):
-        shape = (1, fabric.destinations, fabric.switches)
-        egress, lanes = np.full(shape, 255, np.uint8), random.choice([1, 1, 2])
-        for d in range(fabric.destinations):
-            egress[0, d] = tree(fabric, d, random)
-        level = np.array([random.randrange(lanes) for _ in range(egress.size)], np.uint8)
-        routes = Routes(
-            "drawn", fabric.digest, egress, level.reshape(shape) if lanes > 1 else None, lanes
-        )
-        if check_routes(fabric, routes).passed:
-            return replace(routes, senders=senders(fabric, routes))
-    return None
+def with_senders(fabric: Fabric, random: Random) -> Routes | None:
+    """Random trees that pass the check, in one lane or two, with the senders proved."""
+    routes = drawn(fabric, random, random.choice([1, 1, 2]))
+    return routes and replace(routes, senders=senders(fabric, routes))
 
 
 def mixed(seed: int) -> Counter[str]:
@@ -127,7 +179,7 @@ def mixed(seed: int) -> Counter[str]:
     both let them; what was seen."""
     random, seen = Random(seed), Counter[str]()
     fabric = small(random, 6, hosts_everywhere=False)
-    before, after = drawn(fabric, random), drawn(fabric, random)
+    before, after = with_senders(fabric, random), with_senders(fabric, random)
     if not (before and after):
         return seen
     assert before.senders is not None and after.senders is not None

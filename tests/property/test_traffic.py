@@ -1,19 +1,31 @@
-"""C and Python agree on what a traffic pattern is, and on the table."""
+"""C and Python agree on what a traffic pattern is, and on the table; declared traffic."""
 
 from __future__ import annotations
 
+import logging
 import shutil
 import subprocess
+from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.model import make_job
+from sar_agent.jobs.rank_order import ranks_of
 from sar_agent.jobs.record import LEAST_WEIGHT, MOST_WEIGHT, JobRecord
 from sar_agent.jobs.traffic import forms, is_traffic
+from sar_agent.quality import measure
+from sar_agent.routing import Options, load_engine
 from tests.examples import examples
 from tests.worlds.live.built import built
+from tests.worlds.networks import networks
+from tests.worlds.oracles import path
 
 NAMES = [form.form for form in forms()]
 NUMBER = st.one_of(st.integers(0, 2_000_000).map(str), st.text("0123456789x.", max_size=8))
@@ -62,3 +74,57 @@ def test_a_weight_is_what_the_job_weighs(weight: float) -> None:
     assert LEAST_WEIGHT <= weight <= MOST_WEIGHT
     assert is_traffic(word)
     assert JobRecord("1", (), "RUNNING", traffic=word).weight == pytest.approx(weight, rel=1e-4)
+
+
+PARTNERS = {
+    "ring": lambda i, n: [(i + 1) % n],
+    "shift:2": lambda i, n: [(i + 2) % n],
+    "bitcomp": lambda i, n: [n - 1 - i],
+    "stencil2d:1x2": lambda i, n: [1 - i] * 2 if i < 2 else [],
+}
+"""Written again, from the words of `traffic.txt`: rank, ranks → ranks that it sends to."""
+
+
+@examples(60)
+@given(network=networks(), patterns=st.lists(st.sampled_from(sorted(PARTNERS)), min_size=4))
+def test_loads_are_those_of_the_declared_flows(
+    network: tuple[Fabric, JobMix], patterns: list[str]
+) -> None:
+    fabric, mix = network
+    jobs = [
+        make_job(job.id, job.terminals, pattern)
+        for job, pattern in zip(mix.jobs, patterns, strict=False)
+        if len(job.terminals) > 2
+    ]
+    declared = JobMix.of(jobs)
+    routes = load_engine("sar-plus").route(fabric, declared, Options())
+    load: Counter[int] = Counter()
+    for job in declared.jobs:
+        ranks, n = ranks_of(fabric, JobMix((job,))), len(job.terminals)
+        speed = float(fabric.terminal_rate[job.terminals].min())
+        assert job.traffic
+        for i in range(n):
+            partners = PARTNERS[job.traffic](i, n)
+            for k in partners:
+                leaf = int(fabric.terminal_switch[ranks[i]])
+                for c in (path(fabric, routes, leaf, int(ranks[k])) or []) if i != k else []:
+                    load[c] += speed / len(partners) / float(fabric.channel_rate[c])
+    expected = [load[c] for c in range(fabric.channels)]
+    found = measure(fabric, declared, routes)
+    assert np.allclose(found.channel_load, expected)
+    assert found.lower_bound_load_max <= max(expected, default=0.0) + 1e-9
+
+
+def test_traffic_that_does_not_fit_counts_as_an_all_to_all(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    fabric = load_fabric("xgft:2;4,4;1,4")
+    mixes = [
+        JobMix.of([make_job("7", range(2, 14), traffic)]) for traffic in ("stencil2d:5x5", None)
+    ]
+    with caplog.at_level(logging.WARNING):
+        routes = [load_engine("sar-plus").route(fabric, mix, Options()) for mix in mixes]
+    loads = [measure(fabric, mix, routes[1]).load_max for mix in mixes]
+    assert loads[0] == loads[1]
+    assert np.array_equal(routes[0].egress, routes[1].egress)
+    assert "a grid of 5x5 needs 25 ranks, the job has 12" in caplog.text

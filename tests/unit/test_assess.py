@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.link_levels import channel_levels
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
@@ -252,13 +251,7 @@ def test_no_routes_shorten_a_wait_at_shared_hosts(tmp_path: Path) -> None:
 
 
 def test_an_engine_that_cannot_serve_says_why(tmp_path: Path) -> None:
-    lines = []
-    for s in range(5):
-        left, right = (s - 1) % 5, (s + 1) % 5
-        lines.append(f'Switch 4 "s{s}"\n[1] "s{right}"[2]\n[2] "s{left}"[1]\n[3] "h{s}"[1]\n')
-        lines.append(f'Hca 1 "h{s}"\n[1] "s{s}"[3]\n')
-    (tmp_path / "ring.net").write_text("\n".join(lines))
-    given = ("--fabric", tmp_path / "ring.net", "--jobs", "mix:1", "--engine", "ftree", *QUICK)
+    given = ("--fabric", "torus:5,hosts=1", "--jobs", "mix:1", "--engine", "ftree", *QUICK)
     found = said("assess", *given, "--out", tmp_path / "o", "--json")
     assert [e["engine"] for e in found["unserved"]] == ["ftree"]  # type: ignore[attr-defined]
     assert "ftree is not in the table" in Strict((tmp_path / "o/index.html").read_text()).text
@@ -332,16 +325,8 @@ def test_topology_that_differs_is_told(tmp_path: Path) -> None:
     assert any('"a" is 2 switches' in line for line in found["topology"])  # type: ignore[attr-defined]
 
 
-def one_switch() -> Fabric:
-    builder = FabricBuilder("one")
-    switch = builder.add_switch(1, "s", 4)
-    for i in range(3):
-        builder.add_terminal(10 + i, f"h{i} HCA-1", f"h{i}", switch, 1 + i)
-    return builder.build()
-
-
 def test_a_fabric_of_one_switch_has_nothing_to_draw() -> None:
-    fabric = one_switch()
+    fabric = load_fabric("xgft:1;3;1")
     ratings = rate_all(fabric, JobMix(()), None, ("minhop", "sar-plus"))
     assert channel_levels(fabric) == []
     assert ratings.before.time == 1.0

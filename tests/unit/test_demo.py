@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from sar_agent.fabric import Fabric
-from sar_agent.fabric.builder import FabricBuilder
+from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_lab.demo import engine_results as compare_module
@@ -66,22 +66,12 @@ def test_the_demo_measures_what_route_and_measure_do(
         assert {name: engine[name] for name in measured} == measured
 
 
-def ring() -> tuple[Fabric, JobMix]:
-    """Five switches in a ring, a host on each: shortest paths close a credit loop in one lane."""
-    builder = FabricBuilder("ring")
-    switches = [builder.add_switch(100 + s, f"ring <{s}>", 4) for s in range(5)]
-    for s in switches:
-        builder.add_terminal(200 + s, f"h{s} HCA-1", f"h{s}", s, 1)
-    for s in switches:
-        builder.add_link(s, 2, (s + 1) % 5, 3)
-    fabric = builder.build()
-    return fabric, JobMix.of([make_job("1", range(5))])
-
-
 def test_routes_that_fail_the_check_are_shown_as_failed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fabric, mix = ring()
+    ring = load_fabric("torus:5,hosts=1")
+    fabric = replace(ring, switch_name=tuple(f"ring <{s}>" for s in range(5)))
+    mix = JobMix.of([make_job("1", range(5))])
     monkeypatch.setattr(compare_module, "routed", lambda engine, *given: engine.route(*given))
     demo = run_demo(fabric, mix, fabric_spec="ring.net", jobs_spec="a & b", seeds=range(1))
     assert not any(result.verdict.passed for result in demo.main.results)

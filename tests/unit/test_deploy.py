@@ -25,6 +25,15 @@ def tool(name: str) -> str:
     return path
 
 
+def promtool_passes(tests: list[dict[str, Any]], folder: Path, rules: list[str]) -> None:
+    file = folder / "test.yml"  # JSON is YAML
+    file.write_text(json.dumps({"rule_files": rules, "tests": tests}))
+    done = subprocess.run(
+        [tool("promtool"), "test", "rules", str(file)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_promtool_accepts_the_rules() -> None:
     done = subprocess.run(
         [tool("promtool"), "check", "rules", str(RULES)], capture_output=True, text=True
@@ -128,12 +137,7 @@ def test_each_alert_fires_when_it_should_and_alone(tmp_path: Path) -> None:
         "sar_agent_counted_load_max": "0.01x120",
     }
     tests.append(_case(QUIET | idle, "90m", None))
-    file = tmp_path / "test.yml"  # JSON is YAML
-    file.write_text(json.dumps({"rule_files": [str(RULES)], "tests": tests}))
-    done = subprocess.run(
-        [tool("promtool"), "test", "rules", str(file)], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    promtool_passes(tests, tmp_path, [str(RULES)])
 
 
 def test_the_address_of_the_runbook_is_set_once(tmp_path: Path) -> None:
@@ -162,12 +166,7 @@ def test_the_address_of_the_runbook_is_set_once(tmp_path: Path) -> None:
                 {"eval_time": "6m", "alertname": "SarAgentDown", "exp_alerts": [alert]}
             ]}
         )  # fmt: skip
-    file = tmp_path / "test.yml"
-    file.write_text(json.dumps({"rule_files": [str(RULES)], "tests": tests}))
-    done = subprocess.run(
-        [tool("promtool"), "test", "rules", str(file)], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    promtool_passes(tests, tmp_path, [str(RULES)])
 
 
 def _case(series: dict[str, str], at: str, fired: str | None) -> dict[str, Any]:
@@ -222,12 +221,7 @@ def test_days_in_observe_mode_do_not_dilute_the_time_saved(tmp_path: Path) -> No
             for kind, value in saved.items()
         ]
         tests.append(case)
-    file = tmp_path / "test.yml"
-    file.write_text(json.dumps({"rule_files": [], "tests": tests}))
-    done = subprocess.run(
-        [tool("promtool"), "test", "rules", str(file)], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    promtool_passes(tests, tmp_path, [])
 
 
 def test_units_are_accepted_and_equally_hardened(tmp_path: Path) -> None:

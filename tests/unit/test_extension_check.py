@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -14,7 +16,28 @@ from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.install.plan import make_plan
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, load_engine
-from tests.worlds.extension import installed_package
+from sar_agent.util.extensions import installed
+
+
+@contextmanager
+def installed_package(folder: Path, module: str, source: str, points: str) -> Iterator[None]:
+    """Within it the module `module` of this source is installed, in the package `toy-<module>`;
+    `points` is the content of its entry_points.txt."""
+    site = folder / "site"
+    metadata = site / f"toy_{module}-0.1.dist-info"
+    metadata.mkdir(parents=True)
+    (site / f"{module}.py").write_text(dedent(source))
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: toy-{module}\nVersion: 0.1\n")
+    (metadata / "entry_points.txt").write_text(dedent(points))
+    sys.path.insert(0, str(site))
+    installed.cache_clear()
+    try:
+        yield
+    finally:
+        sys.path.remove(str(site))
+        sys.modules.pop(module, None)
+        installed.cache_clear()
+
 
 FABRIC = xgft_fabric("xgft:2;4,4;1,2")
 ROUTES = load_engine("minhop").route(FABRIC, JobMix(()), Options())

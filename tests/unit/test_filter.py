@@ -1,8 +1,12 @@
-"""The jobs that matter to routes, and their changes."""
+"""The jobs that matter to routes, and their changes; what is known of hosts is kept where only
+cables between switches change."""
 
 from __future__ import annotations
 
+from sar_agent.fabric.same_hosts import same_hosts
+from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs.filter import host_sets, job_change, multi_switch, young
+from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.jobs.record import JobRecord
 
 LEAVES = {f"n{i}": {f"leaf{(i - 1) // 2}"} for i in range(1, 9)}  # two nodes a leaf
@@ -44,3 +48,20 @@ def test_young_jobs_do_not_trigger():
 def test_a_young_job_routed_for_is_no_end():
     records = [job("1", "n1 n3", start=100.0)]
     assert not job_change(host_sets(records), records, now=101.0, min_age=30.0)
+
+
+FABRIC = load_fabric("xgft:3;2,2,2;1,2,2")
+
+
+def test_jobs_are_those_of_the_fabric_of_now() -> None:
+    hosts = sorted(FABRIC.hosts)
+    records = (JobRecord("1", tuple(hosts), "RUNNING"), JobRecord("2", tuple(hosts[:3]), "RUNNING"))
+    first = mix_of_records(FABRIC, records).mix
+    cable = FABRIC.with_links_down([0])
+    assert same_hosts(FABRIC, cable) and mix_of_records(cable, records).mix == first
+    leaf = int(FABRIC.terminal_switch[0])
+    dead = FABRIC.with_links_down([], [leaf])
+    assert not same_hosts(FABRIC, dead)
+    less = mix_of_records(dead, records).mix
+    assert len(less.jobs[0].terminals) < len(first.jobs[0].terminals)
+    assert mix_of_records(FABRIC, records).mix == first

@@ -1,4 +1,4 @@
-"""Hints of users on their traffic, from the event until the job's end."""
+"""Hints of users on their traffic, from the event until the job's end; weights of jobs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import pytest
 from sar_agent.agent.hints import MOST_UNSEEN_HINTS, MOST_UNSEEN_OF_A_UID, SECONDS_UNSEEN, Hints
 from sar_agent.events.inbox import JobReport
 from sar_agent.events.message import RefusalReason
+from sar_agent.fabric.xgft import xgft_fabric
+from sar_agent.jobs.demand import route_demand
+from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.jobs.record import JobRecord, merge_components
 
 ROOT, ALICE, BOB = 0, 1001, 1002
@@ -117,3 +120,22 @@ def test_hints_on_jobs_that_nobody_has_seen_are_few(world: World) -> None:
     assert len(world.hints._hints) == MOST_UNSEEN_HINTS + 1000, "of all users"
     world.hints.add([JobReport("50000", ROOT, "ring")])
     assert len(world.hints._hints) == MOST_UNSEEN_HINTS + 1001
+
+
+@pytest.mark.parametrize(
+    ("hint", "weight"),
+    [
+        ("weight=0.25", 0.25), ("weight=.5", 0.5), ("weight=2", 2.0), (None, 1.0), ("ring", 1.0),
+        ("weight=0", 1.0), ("weight=1e9", 1.0), ("weight=1000000", 1.0), ("weight=-1", 1.0),
+    ],
+)  # fmt: skip
+def test_a_hint_that_makes_no_sense_is_none(hint: str | None, weight: float) -> None:
+    assert JobRecord("1", ("n1",), "RUNNING", traffic=hint).weight == weight
+
+
+def test_records_carry_their_weight_to_the_demand() -> None:
+    fabric = xgft_fabric("xgft:2;4,4;1,4")
+    hosts = (fabric.terminal_host[0], fabric.terminal_host[5])
+    mix = mix_of_records(fabric, [JobRecord("7", hosts, "RUNNING", traffic="weight=0.5")]).mix
+    assert mix.jobs[0].weight == 0.5
+    assert route_demand(fabric, mix).tolist() == [0.5 * float(fabric.terminal_rate[0])]

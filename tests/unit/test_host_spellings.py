@@ -1,4 +1,5 @@
-"""Hosts that Slurm and the fabric spell differently, and hosts that only one of them knows."""
+"""Hosts: of node descriptions (`HostMapper`), and of names that Slurm and the fabric spell
+differently."""
 
 from __future__ import annotations
 
@@ -6,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from sar_agent.errors import InputError
 from sar_agent.fabric.by_host import ByHost
+from sar_agent.fabric.hostnames import HostMapper, Kind
 from tests.worlds.command_line import sar_agent
 from tests.worlds.fabric_texts import SMALL
 
@@ -32,40 +35,47 @@ def test_a_short_name_of_several_is_nobody_s() -> None:
     assert addresses["10.0.0.2"] == 2 and "10.0.0.3" not in addresses
 
 
-TWO = SMALL.replace("MT4129 ConnectX7   Mellanox Technologies", "n002 mlx5_0")
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Path:
-    """Hosts n001 and n002, a job of n001.hpc.example.org and N002, a topology of the same."""
-    (tmp_path / "fabric").write_text(TWO)
-    (tmp_path / "queue").write_text(
-        "1|RUNNING|n001.hpc.example.org,N002|p|u|a|2|2026-01-01T00:00:00|\n"
-    )
-    (tmp_path / "topology.conf").write_text(
-        "SwitchName=a Nodes=n001.hpc.example.org,N002\nSwitchName=b Switches=a\n"
-    )
-    return tmp_path
-
-
-def test_with_a_tenth_of_the_hosts_unknown_there_is_no_verdict(site: Path) -> None:
-    """Found by an administrator: 135 of 144 hosts were not found, and the answer was "nothing"."""
-    queue = site / "queue"
-    queue.write_text(queue.read_text() + "2|RUNNING|x[1-3],n001|p|u|a|4|2026-01-01T00:00:00|\n")
-    files = ("--fabric", str(site / "fabric"), "--jobs", str(queue), "--out", str(site / "out"))
-    found = sar_agent("assess", *files, "--no-simulate")
-    assert found.returncode == 1
-    text = found.stdout
-    assert "No answer is possible: 3 of 6 hosts of the jobs are not in the fabric." in text
-    assert "The jobs name x1, x2, x3; the fabric has n001, n002" in text
-    assert "nothing to gain" not in text
-
-
-def test_a_guessed_speed_is_said_in_the_first_lines(site: Path) -> None:
-    fabric = site / "fabric"
-    fabric.write_text(TWO.replace("4xQDR", "4x???"))
-    files = ("--fabric", str(fabric), "--jobs", str(site / "queue"))
-    routed = sar_agent("route", *files, "--engine", "minhop", "--out", site / "routes")
+def test_a_guessed_speed_is_said_in_the_first_lines(tmp_path: Path) -> None:
+    fabric, queue = tmp_path / "fabric", tmp_path / "queue"
+    text = SMALL.replace("MT4129 ConnectX7   Mellanox Technologies", "n002 mlx5_0")
+    fabric.write_text(text.replace("4xQDR", "4x???"))
+    queue.write_text("1|RUNNING|n001.hpc.example.org,N002|p|u|a|2|2026-01-01T00:00:00|\n")
+    files = ("--fabric", fabric, "--jobs", queue)
+    routed = sar_agent("route", *files, "--engine", "minhop", "--out", tmp_path / "routes")
     assert "no readable width and speed" in routed.stderr
-    assessed = sar_agent("assess", *files, "--no-simulate", "--out", str(site / "out"))
+    assessed = sar_agent("assess", *files, "--no-simulate", "--out", tmp_path / "out")
     assert "no readable width and speed" in "\n".join(assessed.stdout.splitlines()[:2])
+
+
+@pytest.mark.parametrize(
+    ("description", "host", "hca"),
+    [
+        ("n001 HCA-1", "n001", "HCA-1"),
+        ("stage97 mlx4_0", "stage97", "mlx4_0"),
+        ("SAT111092710053 ibp11s0f0", "SAT111092710053", "ibp11s0f0"),
+        ("knl-01 hfi1_0", "knl-01", "hfi1_0"),
+        ("selene-cache-1 mlx5_0 ", "selene-cache-1", "mlx5_0"),
+        ("n001", "n001", ""),
+        ("n001.cluster.org HCA-2", "n001", "HCA-2"),
+        ("10.1.2.3 HCA-2", "10.1.2.3", "HCA-2"),
+        ("MF0;ib5:SX6036/U1", "ib5", "SX6036/U1"),
+        ("MT25408 ConnectX Mellanox Technologies", None, ""),
+        ("MT4129 ConnectX7   Mellanox Technologies", None, ""),
+        ("localhost HCA-3", None, ""),
+        ("", None, ""),
+    ],
+)
+def test_default(description: str, host: str | None, hca: str) -> None:
+    assert HostMapper()(description) == (host, hca, Kind.COMPUTE)
+
+
+def test_lists_as_config_files_give_them() -> None:
+    mapper = HostMapper(storage_hosts=["a*"])  # type: ignore[arg-type]
+    assert hash(mapper) == hash(HostMapper(storage_hosts=("a*",)))
+
+
+@pytest.mark.parametrize("pattern", ["(?P<host>", r"(\w+) .*"])
+def test_bad_pattern(pattern: str) -> None:
+    with pytest.raises(InputError) as caught:
+        HostMapper(host_pattern=pattern)
+    assert str(caught.value).startswith(f"host_pattern: {pattern!r}")

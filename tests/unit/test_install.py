@@ -73,17 +73,6 @@ def test_nobody_can_write_to_what_was_proved(plan: Plan) -> None:
         made.routes.egress[0, 0, 0] = 0
 
 
-def test_a_refusal_leaves_the_former_file(bridge: FakeBridge, plan: Plan) -> None:
-    path = bridge.folder / "routes.sar"
-    put_in_force(bridge, plan, path, None)
-    before = path.stat()
-    bridge.refuse = ["stale"]
-    with pytest.raises(PluginRefused, match="stale"):
-        put_in_force(bridge, replace(plan, generation=6), path, None)
-    assert path.stat() == before, "not even written again"
-    assert not next_path(path).exists()
-
-
 @pytest.mark.parametrize("state", ["starting", "asked", "building", "sending"])
 def test_nothing_is_written_while_opensm_is_at_work(
     bridge: FakeBridge, plan: Plan, state: State
@@ -257,6 +246,28 @@ def test_kill_9_leaves_the_old_routes_or_confirmed_ones(
 def test_another_table_than_planned(bridge: FakeBridge, plan: Plan) -> None:
     bridge.spoil = True
     with pytest.raises(ReadBackDiffers, match="1 entries differ"):
+        put_in_force(bridge, plan, bridge.folder / "routes.sar", None)
+    assert not (bridge.folder / "routes.sar").exists()
+
+
+@pytest.mark.parametrize("amended", [True, False])
+def test_other_tables_that_came_into_force_meanwhile_are_noticed(
+    bridge: FakeBridge, plan: Plan, monkeypatch: pytest.MonkeyPatch, amended: bool
+) -> None:
+    """A cable dies between the answer of the load and the agent's look: the plugin repairs, or
+    another engine takes over."""
+    load = bridge.load
+
+    def overtaken(generation: int, proved_from: str | None = None) -> LoadAnswer:
+        answer = load(generation, proved_from)
+        if amended:
+            bridge.repair(SMALL_TREE.with_links_down([0]))
+        else:
+            bridge.fall_back()
+        return answer
+
+    monkeypatch.setattr(bridge, "load", overtaken)
+    with pytest.raises(ReadBackDiffers, match=r"entries differ|is now"):
         put_in_force(bridge, plan, bridge.folder / "routes.sar", None)
     assert not (bridge.folder / "routes.sar").exists()
 

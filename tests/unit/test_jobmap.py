@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from sar_agent.errors import InputError
@@ -29,12 +27,6 @@ def test_the_form():
         "n1 19",
         "n3 19",
     ]
-
-
-def test_the_original_s_parser_can_read_every_line():
-    lines = [line for line in format_jobmap(JOBS).splitlines() if not line.startswith("#")]
-    assert all(re.fullmatch(r"\S+ \d+", line) for line in lines)
-    assert len({line.split()[1] for line in lines}) == 3
 
 
 @pytest.mark.parametrize("bad", ["n1", "n1 2 3", "n1 x", "n[1-2] 3", "n1 3_", "n1|2 3", "12 n1"])

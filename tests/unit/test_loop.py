@@ -1,20 +1,22 @@
-"""Passes of the agent against stand-ins; tests/live/test_loop.py has the real parties."""
+"""Passes of the agent against stand-ins, also while it is not known, or changes, what is in force;
+tests/live/test_loop.py has the real parties."""
 
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sar_agent.agent import observe_site
 from sar_agent.agent.build import build_agent
 from sar_agent.agent.decide import Reason
 from sar_agent.agent.outcome import Result
-from sar_agent.agent.rollback import resume
-from sar_agent.agent.state import SavedHold
 from sar_agent.errors import CheckFailed, SarError
 from sar_agent.formats.export import export_routes
+from sar_agent.formats.routes_file import RoutesFile, read_generation
 from sar_agent.install import plan as plan_module
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.filter import host_sets
@@ -287,23 +289,6 @@ def test_topology_conf_filters_and_its_edit_is_the_reason(world: World, tmp_path
     assert world.value("sar_agent_multi_switch_jobs") == 0
 
 
-def test_a_hold_keeps_the_routes_until_it_is_ended(world: World) -> None:
-    world.once()
-    state = world.agent.installed.store.load()
-    assert state is not None
-    held = state.model_copy(update={"hold": SavedHold(), "jobs": frozenset()})
-    world.agent.installed.store.save(held)
-    assert world.once().result is Result.HELD
-    assert world.value("sar_agent_rollback_hold") == 1
-    world.source.records = JOBS[:1]
-    assert world.once().result is Result.HELD
-    assert "no longer held" in resume(world.agent.config)
-    assert resume(world.agent.config) == "nothing is held"
-    assert world.once().result is Result.INSTALLED
-    world.once()
-    assert world.value("sar_agent_rollback_hold") == 0
-
-
 @pytest.mark.parametrize("name", ["job-to-terminal.map", "history.sqlite", "generations"])
 def test_a_failed_write_is_reported_and_the_pass_goes_on(
     world: World, name: str, caplog: pytest.LogCaptureFixture
@@ -319,15 +304,6 @@ def test_a_failed_write_is_reported_and_the_pass_goes_on(
     assert world.once().result is Result.NOTHING
     lines = [r for r in caplog.records if r.levelno == logging.WARNING and name in r.getMessage()]
     assert len(lines) == 1
-
-
-def test_a_state_that_cannot_be_saved_is_kept_in_memory(
-    world: World, caplog: pytest.LogCaptureFixture
-) -> None:
-    (world.folder / "state/state.json/in the way").mkdir(parents=True)
-    assert world.once().result is Result.INSTALLED
-    assert "kept in memory" in caplog.text
-    assert world.once().result is Result.NOTHING
 
 
 @pytest.mark.parametrize(("name", "loads"), [("routes.next", [1]), ("routes.sar", [1, 2])])
@@ -359,3 +335,58 @@ def test_unreadable_tables_are_not_replaced(world: World, monkeypatch: pytest.Mo
     assert report.result is Result.FAILED and "could not be read back" in report.sentence
     assert world.bridge.loads == [1]
     assert world.once().result is Result.INSTALLED
+
+
+OTHERS = (
+    job("8", "n003", "n004", "n006", "n012", "n014", "n015"),
+    job("9", "n001", "n002", "n005", "n009", "n011", "n013"),
+)
+"""Jobs that need other exceptions."""
+
+
+def test_nothing_is_installed_from_what_is_not_confirmed(world: World) -> None:
+    """Generation 3 was sent while a switch had not confirmed generation 2, and
+    the history said that any mixture was safe."""
+    world.once()
+    world.bridge.deaf = (0,)
+    world.source.records = JOBS[:1]
+    report = world.once()
+    assert report.result is Result.FAILED and "have not confirmed" in report.sentence
+    assert read_generation(world.folder / "run/routes.sar") == 1
+    report = world.once()
+    assert report.result is Result.LATER and "1 switches have not confirmed" in report.sentence
+    assert world.bridge.loads == [1, 2]
+    world.source.records = OTHERS
+    assert world.bridge.tables and world.bridge.tables.had is not None
+    unknown = np.where(world.bridge.tables.had == 0, 0, 254)
+    known, world.bridge.tables = world.bridge.tables, replace(world.bridge.tables, had=unknown)
+    report = world.once()
+    assert report.result is Result.LATER and "not known while switches" in report.sentence
+    assert world.bridge.loads == [1, 2]
+    assert world.agent.committer.decisions.history.last(1)[0].generation == 0, (
+        "nothing was installed"
+    )
+    world.bridge.tables = known
+    world.bridge.confirm()
+    assert world.once().result is Result.INSTALLED
+    assert world.bridge.generation == read_generation(world.folder / "run/routes.sar") == 3
+
+
+def test_the_history_tells_what_really_changed(world: World) -> None:
+    """Found live: a fallback engine was in force when the load had its turn, and the history
+    counted from the tables before."""
+    world.once()
+    world.source.records = JOBS[:1]
+    rewritten: list[RoutesFile] = []
+
+    def fall_back() -> None:
+        if not rewritten:
+            world.bridge.fall_back()
+            assert world.bridge.tables
+            rewritten.append(world.bridge.tables)
+
+    world.bridge.on_load = [fall_back]
+    assert world.once().result is Result.INSTALLED
+    row, now = world.agent.committer.decisions.history.last(1)[0], world.bridge.tables
+    assert now and row.generation == world.bridge.generation == 2
+    assert row.entries_changed == int((now.forwarding != rewritten[0].forwarding).sum())

@@ -10,15 +10,15 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from sar_agent.agent.current import Current
-from sar_agent.agent.decide import Reason
 from sar_agent.agent.history import History
 from sar_agent.agent.outcome import Report, Result
 from sar_agent.install.generations import Generations
 from sar_agent.opensm import plugin_install
-from tests.worlds.agent_world import JOBS, Repaired, World
+from tests.worlds.agent_world import JOBS, World
 
 
 class Killed(BaseException):
@@ -73,24 +73,6 @@ def test_no_record_claims_more_than_those_before_it(
     assert world.value("sar_agent_generation_installed") == world.bridge.generation
 
 
-def test_a_repair_of_the_manager_is_read_back_before_anything_is_decided(
-    tmp_path: Path,
-) -> None:
-    """Otherwise the agent would take the repaired tables for a stranger's, and replace them."""
-    world = Repaired(tmp_path)
-    world.once()
-    world.cut_and_repair()
-    report = world.once()
-    assert report.result is Result.NOTHING, report.sentence
-    assert [row.result for row in History(tmp_path / "state").last(1)] == ["followed"]
-
-
-def test_the_tables_of_now_decide_and_not_those_of_the_pass_before(world: World) -> None:
-    world.source.records = JOBS
-    world.bridge.fall_back()
-    assert world.once().reason is Reason.FALLBACK
-
-
 def test_an_interrupted_install_is_finished_before_a_plan_is_made(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,3 +110,29 @@ def test_observers_are_told_of_every_pass_when_all_is_on_record(world: World) ->
     world.agent.observer.observe = lambda current: 1 / 0  # type: ignore
     assert not world.once().ok
     assert notes.seen[1:] == [(identity, False, Result.FAILED)], "what is in force stays known"
+
+
+def test_a_restart_makes_it_again(world: World) -> None:
+    world.source.records = JOBS
+    before = world.agent.current
+    agent = world.restart()
+    assert world.once().result is Result.NOTHING
+    now = agent.installed.know_plan(agent.current, world.fabric)
+    assert now.state == before.state
+    assert now.identity == before.identity == world.agent.manager.status().identity
+    assert now.plan and before.plan and now.planned and before.planned
+    assert now.plan.routes.digest == before.plan.routes.digest
+    assert np.array_equal(now.plan.numbers, before.plan.numbers), "the certificate in force"
+    assert np.array_equal(now.planned.routes.egress, before.planned.routes.egress)
+    assert now.measures and before.measures
+    assert np.array_equal(now.measures.channel_load, before.measures.channel_load)
+
+
+def test_a_pass_that_fails_leaves_it_as_it_was(world: World) -> None:
+    before = world.agent.current
+    world.source.records = JOBS[:1]
+    world.bridge.refuse = ["no (test)"]
+    assert world.once().result is Result.FAILED
+    after = world.agent.current
+    assert (after.plan, after.last, after.state) == (before.plan, before.last, before.state)
+    assert world.once().result is not Result.NOTHING, "tried again"

@@ -46,8 +46,12 @@ def test_an_older_generation_comes_into_force_and_is_held(world: World) -> None:
     assert world.restart().pass_once().result is Result.NOTHING
     world.source.records = JOBS
     assert world.once().result is Result.HELD, "other jobs do not end the hold"
+    assert world.value("sar_agent_rollback_hold") == 1
     assert resume(world.agent.config).startswith("generation 3 is no longer held")
+    assert resume(world.agent.config) == "nothing is held"
     assert world.once().result is Result.INSTALLED
+    world.once()
+    assert world.value("sar_agent_rollback_hold") == 0
 
 
 def test_the_history_tells_of_it_as_of_a_pass(world: World) -> None:

@@ -1,12 +1,19 @@
-"""`make site`: all pages become one site, and every link and anchor in them leads somewhere."""
+"""Pages: `make site` makes one site of all, every link and anchor in them leads somewhere, files
+that a page names (`routing/dag.py`) exist, and README's table of results is what its command
+prints."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import pytest
 import yaml
+
+from tests.worlds.command_line import lab_said
 
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "docs" / "site" / "build.py"
@@ -69,3 +76,60 @@ def _pages_of(entries: object) -> list[str]:
     values = entries.values() if isinstance(entries, dict) else entries
     assert isinstance(values, list) or hasattr(values, "__iter__")
     return [page for value in values for page in _pages_of(value)]
+
+
+PAGES = sorted(
+    page
+    for pattern in (
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "docs/**/*.md",
+        "sar_lab/research/pages/*.md",
+    )
+    for page in ROOT.glob(pattern)
+)
+NAME = re.compile(r"`((?:[\w-]+/)+[\w-]+\.(?:py|c|h|txt|toml|md))`")
+ROOMS = (ROOT, ROOT / "sar_agent", ROOT / "sar_lab")
+WRITTEN_BY_A_READER = ("out/",)
+
+
+def missing(text: str) -> list[str]:
+    """The names of files in `text` that neither the repository nor a package has."""
+    return [
+        name
+        for name in NAME.findall(text)
+        if not name.startswith(WRITTEN_BY_A_READER)
+        and not any((folder / name).exists() for folder in ROOMS)
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_that_a_page_names_exist(page: Path) -> None:
+    assert missing(page.read_text()) == []
+
+
+def test_a_file_that_does_not_exist_is_found() -> None:
+    assert missing("`routing/dag2.py`, `out/cg.txt`, `docs/lanes.md`") == ["routing/dag2.py"]
+
+
+README = (ROOT / "README.md").read_text()
+ENGINES = re.findall(r"\w[\w-]*", next(re.finditer(r"^\| \| minhop .*$", README, re.M))[0])
+ROWS = re.findall(r"^\| `mix:1.*\|$", README, re.M)
+PATTERNS = {"at once": "alltoall", "in turn": "shift"}
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_a_row_is_what_simulate_time_prints(row: str) -> None:
+    name, *printed = (cell.strip() for cell in row.strip("|").split("|"))
+    match = re.fullmatch(r"`(.+)`, (.+)", name)
+    assert match and len(ENGINES) == len(printed) == 6
+    given = [word for engine in ENGINES for word in ("--engine", engine)]
+    answer: Any = lab_said(
+        "simulate-time", "--fabric", "xgft:2;16,24;1,12", "--jobs", match[1],
+        "--pattern", PATTERNS[match[2]], *given, "--json",
+    )  # fmt: skip
+    found = {each["engine"]: each for each in answer["results"]}
+    assert printed == [
+        f"{found[engine]['time_mean']:.2f} ({found[engine]['time_worst']:.2f})"
+        for engine in ENGINES
+    ]

@@ -1,24 +1,19 @@
-"""The saved state, which a restart needs."""
+"""The saved state, which a restart needs, and the history: one row a decision."""
 
 from __future__ import annotations
 
+import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from sar_agent.agent.state import SavedHold, StateStore
-from sar_agent.errors import InputError
+from sar_agent.agent.history import History
+from sar_agent.agent.state import StateStore
+from sar_agent.commands.ask import _line
+from sar_agent.errors import InputError, SarError
 from sar_agent.util import store as store_module
-from tests.worlds.agent_world import STATE
-
-
-def test_there_and_back(tmp_path: Path) -> None:
-    held = STATE.model_copy(update={"hold": SavedHold(until=9.0)})
-    for state in (STATE, held):
-        StateStore(tmp_path).save(state)
-        assert StateStore(tmp_path).load() == state
-    assert held.hold and held.hold.over_at == 9.0 and STATE.hold is None
-    assert [path.name for path in tmp_path.iterdir()] == ["state.json"], "no temporary is left"
+from tests.worlds.agent_world import ROW, STATE
 
 
 def test_a_disk_that_does_not_take_it(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -51,3 +46,57 @@ def test_a_reserved_state_needs_no_more_room(
 
 def full_disk(path: Path, *rest: object) -> None:
     raise InputError("cannot be written (No space left on device)", file=path)
+
+
+def test_newest_first(tmp_path: Path) -> None:
+    rows = [replace(ROW, at=float(i), generation=i) for i in range(5)]
+    for row in rows:
+        History(tmp_path).add(row)
+    assert History(tmp_path).last(3) == rows[:1:-1]
+    assert History(tmp_path).last(99) == rows[::-1]
+
+
+def test_a_broken_file_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "history.sqlite").write_text("this is no data base, but longer than its header" * 9)
+    with pytest.raises(SarError, match=r"history\.sqlite: file is not a database"):
+        History(tmp_path).last(1)
+
+
+@pytest.mark.parametrize("damage", ["overwritten", "cut off", "no database"])
+@pytest.mark.parametrize("found", ["at the start", "by a decision"])
+def test_a_damaged_file_is_moved_aside_and_said(
+    damage: str, found: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """f3.py: the page said for ever that the first pass had not ended yet."""
+    damaged = History(tmp_path)
+    damaged.add(*[replace(ROW, at=float(i), why="x" * 500) for i in range(100)])
+    image = damaged.path.read_bytes()
+    if damage == "no database":
+        image = b"no database" * 999
+    else:
+        image = image[:5000] + b"\xa5" * (len(image) - 5000) * (damage == "overwritten")
+    damaged.path.write_bytes(image)
+    if found == "at the start":
+        damaged.check()
+    damaged.add(ROW)
+    assert damaged.last(9) == [ROW]
+    [aside] = tmp_path.glob("history.sqlite.broken-*")
+    assert aside.read_bytes() == image
+    assert caplog.text.count("is damaged") == 1 and aside.name in caplog.text
+    damaged.check()
+    assert damaged.last(9) == [ROW], "a sound one stays"
+
+
+def test_damaged_measures_are_no_measures(tmp_path: Path) -> None:
+    History(tmp_path).add(ROW)
+    with sqlite3.connect(tmp_path / "history.sqlite") as base:
+        base.execute("UPDATE decisions SET before = '{\"effective'")
+    assert History(tmp_path).last(1) == [replace(ROW, before=None)]
+
+
+def test_one_message_at_a_time_is_told() -> None:
+    kept = {"dark_fiber_ratio": 0.25, "effective_efi_max": 6, "load_max": 1.5}
+    new = kept | {"phase_contention_mean": 1.25}
+    told = "one message at a time 1.50 → 1.25 times as long"
+    line = _line(replace(ROW, before=new | {"phase_contention_mean": 1.5}, achieved=new))
+    assert line.endswith(told), line

@@ -104,18 +104,6 @@ def test_a_flipped_link(tmp_path, depth):
         assert one.sees("n3")
 
 
-def test_a_broken_file_keeps_the_last_good(path):
-    watcher = TopologyWatcher(path)
-    path.write_text("nonsense\n")
-    assert not watcher.changed()
-    assert "topology.conf:1: 'nonsense' is not key=value" in watcher.problem
-    assert watcher.topology.leaf_of("n1") == {"leaf1"}
-    path.write_text(conf("n1", "n2"))
-    assert watcher.changed()
-    assert watcher.problem == ""
-    assert watcher.topology.leaf_of("n2")
-
-
 def test_structural_problems_are_told_and_the_rest_is_kept(path):
     path.write_text(conf("n1", "n1") + "SwitchName=top Switches=gone\n")
     watcher = TopologyWatcher(path)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,21 +14,20 @@ from sar_agent.check import check_routes
 from sar_agent.cli import app
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.builder import FabricBuilder
-from sar_agent.fabric.hostnames import Kind
 from sar_agent.fabric.one_more import with_one_more
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job, multi_switch_mix
 from sar_agent.jobs.synthetic import mix_of_spec
 from sar_agent.quality.channel_traffic import traffic_of
-from sar_agent.reports.places import Places, find_places
+from sar_agent.reports.places import Places
 from sar_agent.reports.screening import ranked_failures, worst_failures
 from sar_agent.reports.site_dumps import SiteDumps
 from sar_agent.reports.what_if import names_of, pulled, what_if
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.lanes import routed
-from sar_agent.routing.routes import Routes
+from tests.worlds.fabric_texts import without_dead
+from tests.worlds.oracles import path
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 TREES = ("xgft:2;6,12;1,6", "xgft:3;4,4,6;1,3,4", "xgft:2;8,6;1,4")
@@ -50,69 +48,27 @@ def on(mix: JobMix, before: Fabric, after: Fabric) -> JobMix:
     return multi_switch_mix(after, jobs)
 
 
-def built_without(fabric: Fabric, switches: Iterable[int], channels: Iterable[int]) -> Fabric:
-    """A fabric whose dump never had these switches and cables."""
-    gone, builder = set(switches), FabricBuilder("without")
-    at = {
-        s: builder.add_switch(
-            int(fabric.switch_guid[s]), fabric.switch_name[s], int(fabric.switch_ports[s])
-        )
-        for s in range(fabric.switches)
-        if s not in gone
-    }
-    for t in range(fabric.terminals):
-        if fabric.terminal_switch[t] not in gone:
-            builder.add_terminal(
-                int(fabric.terminal_guid[t]), fabric.terminal_description[t],
-                fabric.terminal_host[t], at[int(fabric.terminal_switch[t])],
-                int(fabric.terminal_switch_port[t]), kind=Kind(int(fabric.terminal_kind[t])),
-                rate=float(fabric.terminal_rate[t]),
-            )  # fmt: skip
-    dead = {int(w) for c in channels for w in (c, fabric.channel_reverse[c])}
-    for c in range(fabric.channels):
-        back = int(fabric.channel_reverse[c])
-        ends = int(fabric.channel_source[c]), int(fabric.channel_target[c])
-        if c < back and c not in dead and not gone & set(ends):
-            builder.add_link(
-                at[ends[0]], int(fabric.channel_port[c]), at[ends[1]],
-                int(fabric.channel_port[back]), rate=float(fabric.channel_rate[c]),
-            )  # fmt: skip
-    return builder.build()
-
-
-def reached_pairs(fabric: Fabric, routes: Routes) -> int:
-    """Ordered pairs of terminals that a packet gets across, walked entry by entry."""
-    found, table, ports = 0, routes.egress[0], fabric.channel_by_port
-    for to in range(fabric.terminals):
-        at = fabric.terminal_switch.copy()
-        for _ in range(fabric.switches):
-            channel = ports[at, np.minimum(table[to, at], ports.shape[1] - 1)]
-            moves = (at != fabric.terminal_switch[to]) & (channel >= 0)
-            at = np.where(moves, fabric.channel_target[channel], at)
-        at_end = (at == fabric.terminal_switch[to]) & (
-            table[to, at] == fabric.terminal_switch_port[to]
-        )
-        found += int(at_end.sum()) - 1
-    return found
-
-
 @pytest.mark.parametrize("spec", TREES)
 @pytest.mark.parametrize("engine", ["minhop", "ftree", "dfsssp"])
-def test_a_failure_is_that_of_a_fabric_that_never_had_the_part(spec: str, engine: str) -> None:
+def test_a_failure_is_that_of_a_fabric_that_never_had_the_part(
+    spec: str, engine: str, tmp_path: Path
+) -> None:
     """23 random failures of each, 207 in all: pairs that are cut off, loads, the verdict."""
     dumps, rng = site(spec, engine), random.Random(7)
     failures = [each.places for each in ranked_failures(dumps)]
     for places in rng.sample(failures, 23):
         found = pulled(dumps, load_engine(engine), places)
-        bare = built_without(dumps.fabric, places.switches, places.channels)
+        failed = dumps.fabric.with_links_down(places.channels)
+        bare = without_dead(failed.with_switches_down(places.switches), tmp_path)
         mix = on(dumps.mix, dumps.fabric, bare)
         routes = routed(load_engine(engine), bare, mix, Options())
         verdict = check_routes(bare, routes)
         assert found.proved == verdict.passed
         assert found.load[1] == pytest.approx(traffic_of(bare, mix, routes).load.max(), rel=1e-6)
         assert set(dumps.fabric.hosts) - set(found.lost_hosts) == set(bare.hosts)
-        left = dumps.fabric.terminals - len(found.lost_hosts)
-        assert reached_pairs(bare, routes) == left * (left - 1)
+        assert None not in (
+            path(bare, routes, leaf, to) for leaf in bare.leaves for to in range(bare.terminals)
+        )
 
 
 def test_the_estimate_names_the_worst_failures_of_an_engine_that_balances() -> None:
@@ -206,8 +162,3 @@ def test_switches_of_one_name_are_told_apart() -> None:
     twins = replace(dumps.fabric, switch_name=("twin", "twin", *dumps.fabric.switch_name[2:]))
     (name,) = names_of(twins, Places(switches=(1,)))
     assert name == f'switch "twin" (0x{int(twins.switch_guid[1]):016x})'
-
-
-def test_places_of_a_rack() -> None:
-    fabric = load_fabric(TREES[0])
-    assert len(find_places(fabric, ["S1-1*"]).switches) == 3  # S1-1, S1-10, S1-11

@@ -74,8 +74,8 @@ class Repaired(World):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, reoptimise_seconds=3600)
 
-    def cut_and_repair(self, spine: int = 0) -> None:
-        self.cut(spine)
+    def cut_and_repair(self) -> None:
+        self.cut()
         self.bridge.repair(self.fabric)
 
     @property

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 
+from sar_agent.fabric.lids import assign_lids
 from sar_agent.fabric.model import Fabric
 from sar_agent.fabric.rates import rate_name
+from sar_agent.fabric.subnet_lst import read_subnet_lst, write_subnet_lst
 
 SMALL = """#
 # Topology file: generated on Mon Jan  1 00:00:00 2024
@@ -171,3 +174,10 @@ Hca\t2 "Hca1"
 Hca 2 "H-2" # "n002 mlx5_0"
 [1]\t"Switch1"[2]
 """
+
+
+def without_dead(fabric: Fabric, folder: Path) -> Fabric:
+    """The live part, as a dump shows it that was made after the failures."""
+    write_subnet_lst(fabric, assign_lids(fabric), folder / "live.lst")
+    lines = (folder / "live.lst").read_text().splitlines(keepends=True)
+    return read_subnet_lst("".join(line for line in lines if "LOG=DWN" not in line))

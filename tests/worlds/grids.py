@@ -42,16 +42,15 @@ def torus(sizes: tuple[int, ...], hosts: int = 1) -> Fabric:
     return built(len(points), cables, hosts)
 
 
-def by_dimension(sizes: tuple[int, ...], tie: Callable[[int], bool] = lambda at: True) -> Step:
-    """The shorter way round in the first dimension that differs; `tie` of the place in the ring
-    says whether half way round is gone upwards."""
+def by_dimension(sizes: tuple[int, ...]) -> Step:
+    """The shorter way round in the first dimension that differs; half way round upwards."""
     points = list(itertools.product(*map(range, sizes)))
 
     def step(here: int, there: int) -> int:
         a, b = points[here], points[there]
         axis = next(i for i, (x, y) in enumerate(zip(a, b, strict=True)) if x != y)
         size, ahead = sizes[axis], (b[axis] - a[axis]) % sizes[axis]
-        up = ahead < size - ahead or (2 * ahead == size and tie(a[axis]))
+        up = ahead <= size - ahead
         return points.index(
             tuple((x + (1 if up else -1)) % size if i == axis else x for i, x in enumerate(a))
         )
@@ -59,7 +58,7 @@ def by_dimension(sizes: tuple[int, ...], tie: Callable[[int], bool] = lambda at:
     return step
 
 
-def dragonfly(a: int, h: int, hosts: int = 1) -> tuple[Fabric, Step]:
+def dragonfly(a: int, h: int) -> tuple[Fabric, Step]:
     """a · h + 1 groups of `a` switches, one global cable between each two groups; local, global,
     local and nothing else."""
     groups = a * h + 1
@@ -80,7 +79,7 @@ def dragonfly(a: int, h: int, hosts: int = 1) -> tuple[Fabric, Step]:
             return there
         return gate[g, other] if here != gate[g, other] else gate[other, g]
 
-    return built(groups * a, cables, hosts), step
+    return built(groups * a, cables), step
 
 
 def routes_by(fabric: Fabric, step: Step) -> Routes:

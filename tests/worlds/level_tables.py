@@ -18,12 +18,11 @@ from sar_agent.routing import Routes
 from tests.worlds.fake_opensm import FakeBridge
 
 
-def four(hosts: int = 4) -> Fabric:
+def four() -> Fabric:
     """A ring of four switches with a host on each: port 2 leads onward, port 3 back."""
     b = FabricBuilder("ring")
     for s in range(4):
         b.add_switch(100 + s, f"s{s}", 12)
-    for s in range(hosts):
         b.add_terminal(900 + s, f"h{s} HCA-1", f"h{s}", s, 1)
     for s in range(4):
         b.add_link(s, 2, (s + 1) % 4, 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import strategies as st
 
 from sar_agent.fabric import Fabric, Kind
@@ -50,6 +51,24 @@ def networks(draw: st.DrawFn) -> tuple[Fabric, JobMix]:
     member = st.lists(st.sampled_from(live), min_size=2, max_size=6, unique=True)
     found = draw(st.lists(member, max_size=4)) if len(live) > 1 else []
     return fabric, JobMix.of(make_job(str(i), terminals) for i, terminals in enumerate(found))
+
+
+def cabled_by_hand(whole: Fabric, seed: int) -> Fabric:
+    """The same cables between switches of another order, with other names, GUIDs and ports."""
+    random = np.random.default_rng(seed)
+    place = random.permutation(whole.switches)
+    ports = [random.permutation(np.arange(1, 65)).tolist() for _ in place]
+    builder = FabricBuilder("by hand")
+    for n in range(whole.switches):
+        builder.add_switch(10_000 + int(random.integers(1000)) * 1000 + n, f"x{n}", 64)
+    for c in random.permutation(whole.channels):
+        if c < whole.channel_reverse[c]:
+            a, b = (int(place[e[c]]) for e in (whole.channel_source, whole.channel_target))
+            builder.add_link(a, ports[a].pop(), b, ports[b].pop())
+    for t in random.permutation(whole.terminals).tolist():
+        at = int(place[whole.terminal_switch[t]])
+        builder.add_terminal(10**7 + t, f"h{t} HCA-1", f"h{t}", at, ports[at].pop())
+    return builder.build()
 
 
 ENGINES = ("minhop", "dfsssp", "sar", "sar-plus")

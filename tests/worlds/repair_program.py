@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sar_agent.formats.routes_file import RoutesFile, read_routes_file, write_routes_file
 from tests.worlds.live.built import built
 
-_ANSWER = re.compile(r"changed (\d+) later (\d+) dropping ([01]) ms ([\d.]+)")
+_ANSWER = re.compile(r"changed (\d+) later (\d+) dropping ([01]) ms ")
 
 
 @dataclass
@@ -28,8 +28,6 @@ class Repaired:
     entries: int
     later: int
     dropping: bool
-    milliseconds: float
-    """Until its routes are verified."""
     forwarding: NDArray[np.uint8]
 
 
@@ -60,32 +58,24 @@ class RepairProgram:
         found = _ANSWER.match(words)
         if not found:
             assert words.startswith("refused "), words
-            return Repaired(words.removeprefix("refused "), 0, 0, False, 0, self.now)
+            return Repaired(words.removeprefix("refused "), 0, 0, False, self.now)
         written = self.folder / f"{number}.sar"
         self.file = read_routes_file(written)
         self.now = self.file.forwarding.copy()
         written.unlink()
-        entries, later, dropping, took = found.groups()
-        return Repaired("", int(entries), int(later), dropping == "1", float(took), self.now)
+        entries, later, dropping = found.groups()
+        return Repaired("", int(entries), int(later), dropping == "1", self.now)
 
 
 @contextmanager
-def repairing(
-    plan: RoutesFile, folder: Path, program: Path | None = None, fabric: RoutesFile | None = None
-) -> Iterator[RepairProgram]:
-    """The program with `plan` in force, in the fabric of that file or of `fabric`. It is built with
-    ASan and UBSan unless one is given."""
-    if program is None:
-        if shutil.which("gcc") is None or shutil.which("make") is None:
-            pytest.skip("no gcc or make to build the plugin's repair with")
-        program = built("opensm_bridge", "repair_run")
+def repairing(plan: RoutesFile, folder: Path) -> Iterator[RepairProgram]:
+    """The program, built with ASan and UBSan, with `plan` in force in the fabric of that file."""
+    if shutil.which("gcc") is None or shutil.which("make") is None:
+        pytest.skip("no gcc or make to build the plugin's repair with")
+    program = built("opensm_bridge", "repair_run")
     write_routes_file(folder / "plan.sar", plan)
-    arguments: list[Path] = [program, folder / "plan.sar", folder]
-    if fabric is not None:
-        write_routes_file(folder / "fabric.sar", fabric)
-        arguments.append(folder / "fabric.sar")
     process = subprocess.Popen(
-        arguments,
+        [program, folder / "plan.sar", folder],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.formats.routes_file import NO_SWITCH, RoutesFile
+from sar_agent.formats.conversion import routes_to_file
+from sar_agent.formats.routes_file import NO_SWITCH, RoutesFile, decode, encode
+from sar_agent.jobs.synthetic import synthetic_mix
+from sar_agent.routing import Options, load_engine
 from tests.worlds.certificates import numbered
-from tests.worlds.routed_files import routed_file
 
 
 @dataclass
@@ -24,9 +26,11 @@ class Failure:
         return "\n".join([*lines, *(f"switch {s}" for s in sorted(self.switches)), "go\n"])
 
 
-def plan_of(spec: str, engine: str, seed: int = 0, lanes: str = "") -> RoutesFile | None:
-    """A numbered file; None where the paths close a credit loop."""
-    file = routed_file(load_fabric(spec), engine, seed, lanes)
+def plan_of(spec: str, engine: str, seed: int = 0) -> RoutesFile | None:
+    """A numbered file, as the plugin gets it; None where the paths close a credit loop."""
+    fabric = load_fabric(spec)
+    routes = load_engine(engine).route(fabric, synthetic_mix(fabric, seed), Options())
+    file = decode(encode(routes_to_file(fabric, routes, 1)))
     # Unknown hosts may need what the known ones leave free.
     return numbered(file) or numbered(replace(file, senders=np.zeros_like(file.senders)))
 

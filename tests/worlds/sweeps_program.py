@@ -10,7 +10,6 @@ from pathlib import Path
 
 from sar_agent.formats.routes_file import RoutesFile, write_routes_file
 from tests.worlds.judge import Fabric, Table
-from tests.worlds.live.built import built
 from tests.worlds.repair_steps import World
 
 
@@ -98,10 +97,8 @@ class SweepsProgram:
 
 
 @contextmanager
-def sweeps(plan: RoutesFile, folder: Path, program: Path | None = None) -> Iterator[SweepsProgram]:
+def sweeps(plan: RoutesFile, folder: Path, program: Path) -> Iterator[SweepsProgram]:
     """The program with `plan` in force."""
-    if program is None:
-        program = built("opensm_bridge", "sweeps_run")
     write_routes_file(folder / "judged.sar", plan)
     process = subprocess.Popen(
         [program, folder / "judged.sar"],

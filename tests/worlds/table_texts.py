@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.builder import FabricBuilder
-from sar_agent.fabric.hostnames import Kind
 
 
 def as_ibdiagnet(text: str) -> str:
@@ -30,14 +29,13 @@ def as_far(text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def big_switch(high: int = 130, kind: Kind = Kind.COMPUTE) -> Fabric:
-    """Two hosts and a port at `high` of a switch with 144 ports, and a host at another switch."""
+def big_switch() -> Fabric:
+    """Three hosts, one at port 130, of a switch with 144 ports, and a host at another switch."""
     builder = FabricBuilder("big")
     builder.add_switch(1, "director", 144)
     builder.add_switch(2, "leaf", 144)
-    for t, (s, port) in enumerate([(0, 1), (0, 127), (0, high), (1, 1)]):
-        one = kind if t == 2 else Kind.COMPUTE
-        builder.add_terminal(16 + t, f"n{t} HCA-1", f"n{t}", s, port, kind=one)
+    for t, (s, port) in enumerate([(0, 1), (0, 127), (0, 130), (1, 1)]):
+        builder.add_terminal(16 + t, f"n{t} HCA-1", f"n{t}", s, port)
     builder.add_link(0, 2, 1, 2)
     return builder.build()
 

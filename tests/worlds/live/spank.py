@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,9 +32,6 @@ class SpankCluster(SlurmCluster):
         words = " ".join(f"{key}={value}" for key, value in given.items())
         self.plugstack_conf.write_text(f"optional {self.plugin} {words}\n")
 
-    def without_plugin(self) -> None:
-        self.plugstack_conf.write_text("")
-
     def attempt(self, *command: str, **env: str) -> subprocess.CompletedProcess[str]:
         """A command that may fail."""
         return subprocess.run(
@@ -56,11 +52,6 @@ class SpankCluster(SlurmCluster):
         for name in {name for name, _, _ in lines if name.startswith("UCX_")}:
             assert sum(line[0] == name for line in lines) == tasks, name
         return {name: value for name, _, value in lines}
-
-    def start_seconds(self) -> float:
-        """From the call of srun until its task runs."""
-        called = time.time()
-        return float(self.run("srun", "-N1", "date", "+%s.%N")) - called
 
     def log(self) -> str:
         """The log of slurmd and its children."""
