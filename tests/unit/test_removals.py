@@ -221,7 +221,7 @@ PARTS = {
     "command": Part(
         ("sar_agent/commands/rank_order.py",),
         (("sar_agent/cli.py", "    rank_order,\n"), ("sar_agent/cli.py", '"rank-order"')),
-        "manual_pages place",
+        "packages place",
     ),
     "metric": Part(
         (),
