@@ -98,6 +98,13 @@ class RoutesFile:
         columns = np.concatenate([self.terminal_guids, self.switch_guids])
         return Nodes(columns, self.switch_guids)
 
+    def same_entries(self, other: RoutesFile) -> bool:
+        """Whether both have the same entries of the same switches and destinations."""
+        return all(
+            np.array_equal(getattr(self, name), getattr(other, name))
+            for name in ("switch_guids", "terminal_guids", "forwarding")
+        )
+
     @property
     def flags(self) -> int:
         return (
@@ -119,8 +126,14 @@ def write_routes_file(path: str | Path, routes: RoutesFile) -> None:
 
 def encode(routes: RoutesFile, file: str | Path | None = None) -> bytes:
     """The bytes of the file. GUIDs may come in any order; the file has them ascending."""
+    return encode_and_read(routes, file)[0]
+
+
+def encode_and_read(routes: RoutesFile, file: str | Path | None = None) -> tuple[bytes, RoutesFile]:
+    """As `encode`, and what a reader finds in these bytes."""
     header, sections = _sorted_sections(routes, file)
-    table, body, at = b"", [], HEADER_SIZE + _SECTION.size * len(sections)
+    body: list[bytes | memoryview] = []
+    table, at = b"", HEADER_SIZE + _SECTION.size * len(sections)
     for number, section in zip(_ids(routes.flags, routes.lanes), sections, strict=True):
         gap = -at % 8
         table += _SECTION.pack(number, 0, at + gap, len(section))
@@ -131,8 +144,7 @@ def encode(routes: RoutesFile, file: str | Path | None = None) -> bytes:
         checksum = zlib.crc32(part, checksum)
     head = _HEADER.pack(MAGIC, VERSION, HEADER_SIZE, at, *header, checksum)
     image = b"".join([head, struct.pack("<I", zlib.crc32(head)), table, *body])
-    decode(image, file)  # a file that the reader would refuse is not written
-    return image
+    return image, decode(image, file)  # a file that the reader would refuse is not written
 
 
 def _ids(flags: int, lanes: int) -> tuple[int, ...]:
@@ -146,8 +158,8 @@ def _ids(flags: int, lanes: int) -> tuple[int, ...]:
 
 def _sorted_sections(
     routes: RoutesFile, file: str | Path | None
-) -> tuple[tuple[Any, ...], list[bytes]]:
-    """Header and sections; switches and terminals are in the order of their GUIDs."""
+) -> tuple[tuple[Any, ...], list[memoryview]]:
+    """Header and the bytes of sections; switches and terminals are in the order of their GUIDs."""
     switches, terminals = len(routes.switch_guids), len(routes.terminal_guids)
     offsets = len(routes.forwarding)
     size = {"O": offsets, "S": switches, "T": terminals, "D": terminals + switches}
@@ -187,7 +199,7 @@ def _sorted_sections(
             part[known] = new_index[part[known] >> 8] << 8 | part[known] & 255
         for axis, letter in enumerate(_SECTIONS[number][2]):  # one at a time: a third quicker
             part = part.take(order[letter], axis) if letter in order else part
-        parts.append(part.tobytes())
+        parts.append(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
     if routes.loads is not None and routes.numbers is None:
         _refuse("loads without numbers", file, "this is a bug of the caller")
     engine = routes.engine.encode("ascii", "replace")
@@ -339,8 +351,9 @@ def _are_ports(tables: Any, highest: Any, least_word: int) -> tuple[bool, bool]:
     each entry is a port of its switch, or `least_word` or above."""
     switches = np.arange(tables.shape[1])
     own = tables[:, switches, tables.shape[2] - len(switches) + switches]
-    zeros = sum(np.count_nonzero(table == 0) for table in tables)
-    wrong = any(((t > highest[:, None]) & (t < least_word)).any() for t in tables)
+    zeros = tables.size - np.count_nonzero(tables)
+    words = 256 - least_word  # modulo 256, these come below all ports
+    wrong = ((tables + np.uint8(words)).max(axis=2) > highest + words).any()
     return not own.any() and zeros == own.size, not wrong
 
 
