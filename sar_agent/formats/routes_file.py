@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -182,6 +182,7 @@ def _sorted_sections(
     order["D"] = np.concatenate([order["T"], terminals + order["S"]])
     new_index = np.empty(switches, "<u4")
     new_index[order["S"]] = np.arange(switches)
+    order = {axis: at for axis, at in order.items() if np.any(at[1:] < at[:-1])}
     parts = []
     for number in _ids(routes.flags, routes.lanes):
         part = array(number)
@@ -197,9 +198,7 @@ def _sorted_sections(
                 _refuse("a cable ends at a switch that is not in the list", file)
             part = part.copy()  # the caller's
             part[known] = new_index[part[known] >> 8] << 8 | part[known] & 255
-        for axis, letter in enumerate(_SECTIONS[number][2]):  # one at a time: a third quicker
-            part = part.take(order[letter], axis) if letter in order else part
-        parts.append(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
+        parts.append(_sorted(part, _SECTIONS[number][2], order).reshape(-1).view(np.uint8).data)
     if routes.loads is not None and routes.numbers is None:
         _refuse("loads without numbers", file, "this is a bug of the caller")
     engine = routes.engine.encode("ascii", "replace")
@@ -215,6 +214,19 @@ def _sorted_sections(
     sizes = (routes.generation, switches, terminals, offsets, routes.lanes)
     header = (*sizes, len(parts), routes.flags)
     return (*header, routes.fabric_digest, engine, routes.made_at), parts
+
+
+def _sorted(part: Any, axes: str, order: Mapping[str, NDArray[np.intp]]) -> Any:
+    """A copy in C's order, each axis in its new `order`. Tables of plans are transposed: their rows
+    are moved as a whole, then turned in blocks that fit into the processor's cache."""
+    if "D" in axes and "D" in order:
+        part = part.swapaxes(1, 2).take(order["D"], 1).swapaxes(1, 2)
+    copy = np.empty(part.shape, part.dtype)
+    for at in range(0, part.shape[-1], 64):
+        copy[..., at : at + 64] = part[..., at : at + 64]
+    for axis, letter in enumerate(axes):
+        copy = copy.take(order[letter], axis) if letter in order and letter != "D" else copy
+    return copy
 
 
 def read_routes_file(path: str | Path) -> RoutesFile:

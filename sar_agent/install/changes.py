@@ -57,7 +57,8 @@ def differences(wanted: RoutesFile, found: RoutesFile) -> int:
         # A checked plan has no route only to ports whose link is down; one that came up since
         # is routed by the plugin.
         wrong = have != want
-        wrong &= want != NO_ROUTE
+        if wrong.any():
+            wrong &= want != NO_ROUTE
         if wanted.service_levels is not None:
             if found.service_levels is None:
                 return int(wanted.forwarding.size)

@@ -40,6 +40,9 @@ TABLES_IN_A_PROOF = 4
 
 class _Gone(NamedTuple):
     file: RoutesFile
+    routes: Routes | None
+    """The same on the indices of the fabric whose digest is `fabric`."""
+    fabric: bytes
     since: float
     """By the clock: when the next tables were confirmed."""
     until: float
@@ -52,6 +55,8 @@ class RecentTables:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
         self._last: InForce | None = None
+        self._fabric = b""
+        """The digest of the fabric of `_last`."""
         self._gone: list[_Gone] = []
         self._blind_until = 0.0
         self._wall = time.time() - time.monotonic()
@@ -59,6 +64,7 @@ class RecentTables:
     def saw(self, fabric: Fabric, now: InForce) -> None:
         """`now` was read back, on the indices of `fabric`."""
         last, self._last = self._last, now
+        on, self._fabric = self._fabric, fabric.digest
         wall, self._wall = self._wall, time.time() - time.monotonic()
         same = last is not None and last.digest == now.digest
         unseen = last is None or _sent_others(last.status, now.status)
@@ -73,12 +79,18 @@ class RecentTables:
         if unseen and until < math.inf:
             self._blind_until = max(self._blind_until, until)
         if last and not same:
-            self._gone += [_Gone(file, since, until) for file in _tables(last)]
+            tables = zip(_tables(last), (last.routes, None), strict=False)
+            self._gone += [_Gone(file, routes, on, since, until) for file, routes in tables]
 
     def also(self, fabric: Fabric) -> tuple[Routes, ...]:
         """Former tables by which packets on their way may have been sent, on `fabric`'s indices."""
         self._forget()
-        return tuple(file_to_routes(fabric, gone.file) for gone in self._gone)
+        return tuple(
+            gone.routes
+            if gone.routes and gone.fabric == fabric.digest
+            else file_to_routes(fabric, gone.file)
+            for gone in self._gone
+        )
 
     def left(self) -> float:
         """Seconds until only the tables in force matter; infinite where that is never."""
