@@ -98,13 +98,6 @@ class RoutesFile:
         columns = np.concatenate([self.terminal_guids, self.switch_guids])
         return Nodes(columns, self.switch_guids)
 
-    def same_entries(self, other: RoutesFile) -> bool:
-        """Whether both have the same entries of the same switches and destinations."""
-        return all(
-            np.array_equal(getattr(self, name), getattr(other, name))
-            for name in ("switch_guids", "terminal_guids", "forwarding")
-        )
-
     @property
     def flags(self) -> int:
         return (
@@ -126,11 +119,6 @@ def write_routes_file(path: str | Path, routes: RoutesFile) -> None:
 
 def encode(routes: RoutesFile, file: str | Path | None = None) -> bytes:
     """The bytes of the file. GUIDs may come in any order; the file has them ascending."""
-    return encode_and_read(routes, file)[0]
-
-
-def encode_and_read(routes: RoutesFile, file: str | Path | None = None) -> tuple[bytes, RoutesFile]:
-    """As `encode`, and what a reader finds in these bytes."""
     header, sections = _sorted_sections(routes, file)
     body: list[bytes | memoryview] = []
     table, at = b"", HEADER_SIZE + _SECTION.size * len(sections)
@@ -144,7 +132,8 @@ def encode_and_read(routes: RoutesFile, file: str | Path | None = None) -> tuple
         checksum = zlib.crc32(part, checksum)
     head = _HEADER.pack(MAGIC, VERSION, HEADER_SIZE, at, *header, checksum)
     image = b"".join([head, struct.pack("<I", zlib.crc32(head)), table, *body])
-    return image, decode(image, file)  # a file that the reader would refuse is not written
+    decode(image, file)  # a file that the reader would refuse is not written
+    return image
 
 
 def _ids(flags: int, lanes: int) -> tuple[int, ...]:

@@ -26,7 +26,7 @@ from sar_agent.check.transition import Transition
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U32
 from sar_agent.formats.conversion import routes_to_file
-from sar_agent.formats.routes_file import MAX_LOAD, RoutesFile, encode_and_read
+from sar_agent.formats.routes_file import MAX_LOAD, RoutesFile, decode, encode
 from sar_agent.jobs import JobMix
 from sar_agent.quality import Measures, measure
 from sar_agent.routing.lid_offsets import repeat_to_switches
@@ -58,23 +58,14 @@ class Plan:
     made_at: float = field(default_factory=time.time)
     """Unix seconds."""
 
-    @property
+    @cached_property
     def image(self) -> bytes:
         """The plan as a routes file, the form that OpenSM's plugin reads: to be loaded, and to be
         kept for a rollback. If paths of aggregation units close a cycle, it has no certificate,
         because the plugin, which takes these units for hosts, would refuse it."""
-        return self._encoded[0]
-
-    @property
-    def routes_file(self) -> RoutesFile:
-        """What `image` says, in its order, which is that of what is read back."""
-        return self._encoded[1]
-
-    @cached_property
-    def _encoded(self) -> tuple[bytes, RoutesFile]:
         senders = self.routes.senders
         certified = senders is None or covers_units(self.fabric, self.proved, senders, self.numbers)
-        return encode_and_read(
+        return encode(
             routes_to_file(
                 self.fabric,
                 self.routes,
@@ -86,6 +77,11 @@ class Plan:
                 loads=self._loads() if certified else None,
             )
         )
+
+    @cached_property
+    def routes_file(self) -> RoutesFile:
+        """What `image` says, in its order, which is that of what is read back."""
+        return decode(self.image)
 
     def _loads(self) -> NDArray[np.uint32]:
         """uint32[S, P]: the load of each channel in 1/65536 of the largest. A sixteenth of it (all,

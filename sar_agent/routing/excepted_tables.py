@@ -163,8 +163,7 @@ class ExceptedTables:
 
         if not self.large:
             now = tried(self.loads.terminals, make_room)
-        jobs = np.arange(len(usual))
-        for j in np.lexsort((self._by_guids(jobs), -(now / usual)))[:TRIED]:
+        for j in np.lexsort((self._by_guids(np.arange(len(usual))), -(now / usual)))[:TRIED]:
             if _loss(now, usual) <= ALIKE or now[j] <= ALIKE * usual[j]:
                 return
             terminals = self.loads.mix.jobs[j].terminals.astype(np.uint32)

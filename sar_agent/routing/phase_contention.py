@@ -159,10 +159,9 @@ def _add_contention(
                     c = path[e]
                     worst = max(worst, (carried[c, 0] + carried[c, 1]) / capacity[c])
                 result[j] += worst
-                for e in range(now, past):
-                    carried[path[e], 1] = 0.0
-                for e in range(then, end):
-                    carried[path[e], 1] = 0.0
+                for p in range(2):
+                    for e in range(part[j, m, p, 0], part[j, m, p, 1]):
+                        carried[path[e], 1] = 0.0
             for c in range(len(capacity)):
                 carried[c, 0] = 0.0
     return True
