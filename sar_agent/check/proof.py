@@ -15,7 +15,7 @@ from sar_agent.check.walk import FINE, Planes, no_dependencies, read_only, walk
 from sar_agent.check.wiring import Wiring, wiring_of
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8, Bool
-from sar_agent.routing.routes import Routes
+from sar_agent.routing.routes import NO_ROUTE, Routes
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,13 +30,15 @@ class ProvedTables:
     copy."""
     counts: Planes
     """uint16[2 L, S · P · P]: the number of trees that have each dependency."""
+    hops: int | None = None
+    """Between switches, of the longest route; None where some destination that is down has one."""
     everyone: bool = False
     """Whether there is no credit loop even with traffic to the switches' own LIDs."""
 
     def add_dependencies(self, wiring: Wiring, selected: Bool, planes: Planes) -> bool:
         """Adds to `planes` the dependencies of the trees `selected` (bool[D]), for the senders of
         `wiring`; False where packets come to a circle, as they may to ports that are down."""
-        return _dependencies(wiring, self.egress, self.level, selected, False, planes)
+        return _dependencies(wiring, self.egress, self.level, selected, False, planes) is not None
 
 
 def prove(fabric: Fabric, routes: Routes) -> ProvedTables | None:
@@ -47,16 +49,22 @@ def prove(fabric: Fabric, routes: Routes) -> ProvedTables | None:
         levels = np.empty((*routes.egress.shape[:2], 0), np.uint8)
     egress, level = read_only(routes.egress.copy()), read_only(levels.copy())
     counts = no_dependencies(wiring)
-    if not _dependencies(wiring, egress, level, wiring.destination_kind > 0, True, counts):
+    alive = wiring.destination_kind > 0
+    hops = _dependencies(wiring, egress, level, alive, True, counts)
+    if hops is None:
         return None
-    return ProvedTables(wiring, egress, level, read_only(counts))
+    known = bool((egress[:, ~alive] == NO_ROUTE).all())
+    return ProvedTables(wiring, egress, level, read_only(counts), hops if known else None)
 
 
 def _dependencies(
     wiring: Wiring, egress: U8, level: U8, selected: Bool, everywhere: bool, planes: Planes
-) -> bool:
-    handed = read_only(np.empty((len(selected), 0), np.uint16))
-    return all(
-        (walk(wiring, (rows,), (levels,), handed, selected, everywhere, planes) == FINE).all()
-        for rows, levels in zip(egress, level, strict=True)
-    )
+) -> int | None:
+    """Hops of the longest of these routes; None where packets come to a circle or a dead end."""
+    handed, longest = read_only(np.empty((len(selected), 0), np.uint16)), 0
+    for rows, levels in zip(egress, level, strict=True):
+        outcome, hops = walk(wiring, (rows,), (levels,), handed, selected, everywhere, planes)
+        if (outcome != FINE).any():
+            return None
+        longest = max(longest, int(hops))
+    return longest

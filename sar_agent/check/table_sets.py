@@ -145,7 +145,7 @@ class TableSets:
             rows = tuple(read_only(each.egress[o]) for each in tables)
             levels = tuple(read_only(each.level[o]) for each in tables)
             handed = read_only(self.handed[o])
-            outcome[o] = walk(self.wiring, rows, levels, handed, which[o], False, planes)
+            outcome[o], _ = walk(self.wiring, rows, levels, handed, which[o], False, planes)
         return outcome
 
     def _tables(self, pair: Pair) -> list[TableEntries]:

@@ -81,9 +81,10 @@ def walk(
     selected: Bool,
     everywhere: bool,
     planes: Planes,
-) -> U8:  # pragma: no cover
+) -> tuple[U8, np.uint32]:  # pragma: no cover
     """uint8[D]: FINE, CIRCLE or DROP for each destination in `selected` (bool[D]) of one LID
-    offset; adds their dependencies to `planes`.
+    offset; adds their dependencies to `planes`. Also the hops between switches of the longest path
+    from any switch.
 
     `levels` are those of `rows`, each uint8[D, S], or uint8[D, 0] where they determine no lane; all
     but the new rows may be broken. `handed` uint16[D, S] (or uint16[D, 0]) are bit sets of levels
@@ -96,6 +97,8 @@ def walk(
     row = np.empty((tables, switches), np.uint8)
     following = np.empty((tables, switches), wiring.next.dtype)
     degree = np.empty(switches + 2, np.uint32)
+    depth = np.empty_like(degree)
+    longest = np.uint32(0)
     queue = np.empty(switches + 1, np.uint32)
     mark = np.zeros((tables, switches), np.uint32)
     sends = np.ones(switches, np.uint32)
@@ -105,6 +108,7 @@ def walk(
             continue
         kind, root, last = wiring.destination_kind[d] - one, wiring.root[d], wiring.last[d]
         degree[:] = 0
+        depth[:] = 0
         wrong_ends = 0
         for k in range(tables):
             at, entries = np.uint32(0), rows[k][d]
@@ -144,6 +148,7 @@ def walk(
                     w = np.uint32(following[k, v])
                     left = degree[w] - one
                     degree[w] = left
+                    depth[w] = max(depth[w], depth[v] + one)
                     queue[taken] = w
                     taken += np.uint32(left == 0)
                     passing, port = mark[k, v], np.uint32(row[k, v])
@@ -173,11 +178,12 @@ def walk(
             # There is a circle; it matters only where packets can come.
             cut = True
             _cut_unreached(wiring.sends[kind], following, degree, queue)
+        longest = max(longest, depth[root])
         if taken < switches:
             outcome[d] = CIRCLE
         elif dead_ends and tables > 1 and _drops(wiring, d, row, following, queue, degree):
             outcome[d] = DROP
-    return outcome
+    return outcome, longest
 
 
 @kernel_part

@@ -84,14 +84,16 @@ def _far_ends(fabric: Fabric) -> NDArray[np.uint32]:
     return ends
 
 
-def file_to_routes(fabric: Fabric, file: RoutesFile) -> Routes:
+def file_to_routes(fabric: Fabric, file: RoutesFile, egress: U8 | None = None) -> Routes:
     """A routes file (of a plan, or a dump of the routes in force) on the indices of `fabric`.
+    `egress`: its entries on these indices, where they are known.
 
     Destinations and switches that the file does not have get no route (255); those that only the
     file has are left out.
     """
     at = align(fabric.nodes, file.nodes)
-    egress = by_destination(file.forwarding, fabric, at, NO_ROUTE)
+    if egress is None:
+        egress = by_destination(file.forwarding, fabric, at, NO_ROUTE)
     levels = None
     if file.service_levels is not None:
         levels = by_destination(file.service_levels, fabric, at, 0)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -120,7 +120,8 @@ def write_routes_file(path: str | Path, routes: RoutesFile) -> None:
 def encode(routes: RoutesFile, file: str | Path | None = None) -> bytes:
     """The bytes of the file. GUIDs may come in any order; the file has them ascending."""
     header, sections = _sorted_sections(routes, file)
-    table, body, at = b"", [], HEADER_SIZE + _SECTION.size * len(sections)
+    body: list[bytes | memoryview] = []
+    table, at = b"", HEADER_SIZE + _SECTION.size * len(sections)
     for number, section in zip(_ids(routes.flags, routes.lanes), sections, strict=True):
         gap = -at % 8
         table += _SECTION.pack(number, 0, at + gap, len(section))
@@ -146,8 +147,8 @@ def _ids(flags: int, lanes: int) -> tuple[int, ...]:
 
 def _sorted_sections(
     routes: RoutesFile, file: str | Path | None
-) -> tuple[tuple[Any, ...], list[bytes]]:
-    """Header and sections; switches and terminals are in the order of their GUIDs."""
+) -> tuple[tuple[Any, ...], list[memoryview]]:
+    """Header and the bytes of sections; switches and terminals are in the order of their GUIDs."""
     switches, terminals = len(routes.switch_guids), len(routes.terminal_guids)
     offsets = len(routes.forwarding)
     size = {"O": offsets, "S": switches, "T": terminals, "D": terminals + switches}
@@ -170,6 +171,7 @@ def _sorted_sections(
     order["D"] = np.concatenate([order["T"], terminals + order["S"]])
     new_index = np.empty(switches, "<u4")
     new_index[order["S"]] = np.arange(switches)
+    order = {axis: at for axis, at in order.items() if np.any(at[1:] < at[:-1])}
     parts = []
     for number in _ids(routes.flags, routes.lanes):
         part = array(number)
@@ -185,9 +187,7 @@ def _sorted_sections(
                 _refuse("a cable ends at a switch that is not in the list", file)
             part = part.copy()  # the caller's
             part[known] = new_index[part[known] >> 8] << 8 | part[known] & 255
-        for axis, letter in enumerate(_SECTIONS[number][2]):  # one at a time: a third quicker
-            part = part.take(order[letter], axis) if letter in order else part
-        parts.append(part.tobytes())
+        parts.append(_sorted(part, _SECTIONS[number][2], order).reshape(-1).view(np.uint8).data)
     if routes.loads is not None and routes.numbers is None:
         _refuse("loads without numbers", file, "this is a bug of the caller")
     engine = routes.engine.encode("ascii", "replace")
@@ -203,6 +203,19 @@ def _sorted_sections(
     sizes = (routes.generation, switches, terminals, offsets, routes.lanes)
     header = (*sizes, len(parts), routes.flags)
     return (*header, routes.fabric_digest, engine, routes.made_at), parts
+
+
+def _sorted(part: Any, axes: str, order: Mapping[str, NDArray[np.intp]]) -> Any:
+    """A copy in C's order, each axis in its new `order`. Tables of plans are transposed: their rows
+    are moved as a whole, then turned in blocks that fit into the processor's cache."""
+    if "D" in axes and "D" in order:
+        part = part.swapaxes(1, 2).take(order["D"], 1).swapaxes(1, 2)
+    copy = np.empty(part.shape, part.dtype)
+    for at in range(0, part.shape[-1], 64):
+        copy[..., at : at + 64] = part[..., at : at + 64]
+    for axis, letter in enumerate(axes):
+        copy = copy.take(order[letter], axis) if letter in order and letter != "D" else copy
+    return copy
 
 
 def read_routes_file(path: str | Path) -> RoutesFile:
@@ -339,8 +352,9 @@ def _are_ports(tables: Any, highest: Any, least_word: int) -> tuple[bool, bool]:
     each entry is a port of its switch, or `least_word` or above."""
     switches = np.arange(tables.shape[1])
     own = tables[:, switches, tables.shape[2] - len(switches) + switches]
-    zeros = sum(np.count_nonzero(table == 0) for table in tables)
-    wrong = any(((t > highest[:, None]) & (t < least_word)).any() for t in tables)
+    zeros = tables.size - np.count_nonzero(tables)
+    words = 256 - least_word  # modulo 256, these come below all ports
+    wrong = ((tables + np.uint8(words)).max(axis=2) > highest + words).any()
     return not own.any() and zeros == own.size, not wrong
 
 

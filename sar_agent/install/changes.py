@@ -56,14 +56,16 @@ def differences(wanted: RoutesFile, found: RoutesFile) -> int:
         want, have = at.shared(wanted.forwarding[used], table)
         # A checked plan has no route only to ports whose link is down; one that came up since
         # is routed by the plugin.
-        wrong = (have != want) & (want != NO_ROUTE)
+        wrong = have != want
+        if wrong.any():
+            wrong &= want != NO_ROUTE
         if wanted.service_levels is not None:
             if found.service_levels is None:
                 return int(wanted.forwarding.size)
             levels, theirs = at.shared(wanted.service_levels[used], found.service_levels[offset])
             # Nobody asks for the level of a way from a switch to itself.
             wrong |= (levels != theirs) & (want != 0)
-        count += int(wrong.sum())
+        count += int(np.count_nonzero(wrong))
     if wanted.hop_lanes is not None:
         if found.hop_lanes is None:
             return int(wanted.forwarding.size)

@@ -40,6 +40,8 @@ TABLES_IN_A_PROOF = 4
 
 class _Gone(NamedTuple):
     file: RoutesFile
+    on: dict[bytes, Routes]
+    """The same on a fabric's indices, by its digest, where that is known."""
     since: float
     """By the clock: when the next tables were confirmed."""
     until: float
@@ -52,13 +54,17 @@ class RecentTables:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
         self._last: InForce | None = None
+        self._on: dict[bytes, Routes] = {}
+        """Of `_last`, as `_Gone.on`."""
         self._gone: list[_Gone] = []
         self._blind_until = 0.0
         self._wall = time.time() - time.monotonic()
 
-    def saw(self, fabric: Fabric, now: InForce) -> None:
-        """`now` was read back, on the indices of `fabric`."""
+    def saw(self, fabric: Fabric, now: InForce, hops: int | None = None) -> None:
+        """`now` was read back, on the indices of `fabric`. `hops` between switches are those of its
+        longest route, where they are known."""
         last, self._last = self._last, now
+        on, self._on = self._on, {} if now.had is not None else {fabric.digest: now.routes}
         wall, self._wall = self._wall, time.time() - time.monotonic()
         same = last is not None and last.digest == now.digest
         unseen = last is None or _sent_others(last.status, now.status)
@@ -69,16 +75,16 @@ class RecentTables:
         if not now.confirmed or abs(self._wall - wall) > CLOCK_TOLERANCE:
             age = 0.0
         since = self.clock() - age
-        until = since + self._life(fabric, now, age)
+        until = since + self._life(fabric, now, age, hops)
         if unseen and until < math.inf:
             self._blind_until = max(self._blind_until, until)
         if last and not same:
-            self._gone += [_Gone(file, since, until) for file in _tables(last)]
+            self._gone += [_Gone(file, on, since, until) for file in _tables(last)]
 
     def also(self, fabric: Fabric) -> tuple[Routes, ...]:
         """Former tables by which packets on their way may have been sent, on `fabric`'s indices."""
         self._forget()
-        return tuple(file_to_routes(fabric, gone.file) for gone in self._gone)
+        return tuple(g.on.get(fabric.digest) or file_to_routes(fabric, g.file) for g in self._gone)
 
     def left(self) -> float:
         """Seconds until only the tables in force matter; infinite where that is never."""
@@ -93,7 +99,7 @@ class RecentTables:
         ends = [end for end in most if end < math.inf] + [self._blind_until]
         return max(0.0, max(ends) - self.clock())
 
-    def _life(self, fabric: Fabric, now: InForce, age: float) -> float:
+    def _life(self, fabric: Fabric, now: InForce, age: float, hops: int | None) -> float:
         """Seconds after which a packet that follows `now` is gone; 0 where `now` is `age` seconds
         old, and that is longer."""
         each = now.status.head_of_queue_seconds
@@ -101,7 +107,8 @@ class RecentTables:
             return math.inf
         if each == 0 or age > each * LONGEST_ROUTE:
             return 0.0
-        return each * (int(longest_way(fabric, now.routes).max()) + 1)
+        hops = int(longest_way(fabric, now.routes).max()) if hops is None else hops
+        return each * (hops + 1)
 
     def _forget(self) -> None:
         now = self.clock()

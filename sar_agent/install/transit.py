@@ -208,7 +208,8 @@ class Transit:
             if not error.pending:
                 self.levels.undo_begin()
             raise
-        self.recent.saw(step.fabric, now)
+        proved = now.routes.egress is step.routes.egress
+        self.recent.saw(step.fabric, now, step.proved.hops if proved else None)
         return step, now
 
     def _stage(self, plan: Plan, routes: Routes) -> Plan:

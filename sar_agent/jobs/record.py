@@ -45,7 +45,7 @@ class JobRecord(NamedTuple):
 
         It is 1.0 without a hint, and for a hint out of range: a comment must not stop the agent.
         """
-        hint = _WEIGHT.fullmatch(self.traffic or "")
+        hint = _WEIGHT.fullmatch(self.traffic) if self.traffic else None
         weight = float(hint[1]) if hint else 1.0
         return weight if LEAST_WEIGHT <= weight <= MOST_WEIGHT else 1.0
 

@@ -22,7 +22,7 @@ import numpy as np
 from sar_agent.errors import InputError, SarError
 from sar_agent.fabric import Fabric
 from sar_agent.formats.conversion import file_to_had, file_to_routes
-from sar_agent.formats.routes_file import read_routes_file
+from sar_agent.formats.routes_file import RoutesFile, read_routes_file
 from sar_agent.install.changes import differences
 from sar_agent.install.plan import Plan
 from sar_agent.install.subnet_manager import InForce, NotYet, SmStatus
@@ -97,15 +97,19 @@ def _identity(status: PluginStatus) -> str:
 
 
 def read_in_force(
-    client: PluginClient, fabric: Fabric, patience: float = SENDING_SECONDS
+    client: PluginClient,
+    fabric: Fabric,
+    patience: float = SENDING_SECONDS,
+    plan: Plan | None = None,
 ) -> InForce:
-    """The tables that switches have, on the indices of `fabric`. Raises `NotYet` where OpenSM is at
+    """The tables that switches have, on the indices of `fabric`: those of `plan`, of the same
+    fabric, where they are the same. Raises `NotYet` where OpenSM is at
     work for longer than `patience` seconds, else `SarError` where the tables cannot be read."""
     until = time.monotonic() + patience
     while True:
         before = client.status()
         if before.state in AT_REST:
-            found, after = read_now(client, fabric)
+            found, after = read_now(client, fabric, plan)
             if after.state == before.state and after.routings == before.routings:
                 return found
         elif time.monotonic() >= until:
@@ -114,18 +118,25 @@ def read_in_force(
             time.sleep(ASK_AGAIN_SECONDS)
 
 
-def read_now(client: PluginClient, fabric: Fabric) -> tuple[InForce, PluginStatus]:
-    """The tables as the plugin dumps them now, whether or not OpenSM is at work, and its status
-    right after. Raises `SarError`."""
+def read_now(
+    client: PluginClient, fabric: Fabric, plan: Plan | None = None
+) -> tuple[InForce, PluginStatus]:
+    """As `read_in_force`, whether or not OpenSM is at work, with its status right after."""
     dumped = client.dump()
     file = read_routes_file(dumped.path)
     status = client.status()
     had = file_to_had(fabric, file)
     confirmed = had is None and not dumped.unconfirmed_sl2vl_ports and status.settled
-    routes = file_to_routes(fabric, file)
+    same = plan is not None and _same_entries(plan.routes_file, file)
+    routes = file_to_routes(fabric, file, plan.routes.egress if plan and same else None)
     if not status.generation_in_force:  # nobody has proved where hosts of other engines may be
         routes = replace(routes, senders=None)
     return InForce(routes, had, dumped.digest, file, sm_status(status), confirmed), status
+
+
+def _same_entries(wanted: RoutesFile, found: RoutesFile) -> bool:
+    names = ("switch_guids", "terminal_guids", "forwarding")
+    return all(np.array_equal(getattr(wanted, n), getattr(found, n)) for n in names)
 
 
 def at_work(status: PluginStatus) -> str:
@@ -170,7 +181,7 @@ def put_in_force(client: PluginClient, plan: Plan, path: Path, proved_from: str 
 
 def _read_back(client: PluginClient, plan: Plan) -> InForce:
     """The tables in force after a load; raises where they are not the plan's, or not confirmed."""
-    file, found = plan.routes_file, read_in_force(client, plan.fabric)
+    file, found = plan.routes_file, read_in_force(client, plan.fabric, plan=plan)
     if found.generation != file.generation:
         raise ReadBackDiffers(
             f"generation {file.generation} was in force, and generation {found.generation} of "
@@ -183,8 +194,6 @@ def _read_back(client: PluginClient, plan: Plan) -> InForce:
         )
     if not found.confirmed:
         raise NotYet(f"generation {file.generation} was sent, but {found.status.unsettled}")
-    if np.array_equal(found.routes.egress, plan.routes.egress):  # one of the two is enough
-        found = replace(found, routes=replace(found.routes, egress=plan.routes.egress))
     return found
 
 

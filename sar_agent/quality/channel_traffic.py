@@ -77,15 +77,15 @@ def traffic_of(fabric: Fabric, mix: JobMix, routes: Routes) -> Traffic:
     ends; the channels up to there count, as packets would cross them."""
     work = _route_items(fabric, mix.jobs)
     lists = _list_routes(next_hops_of(fabric), work, routes.egress[0])
-    job = np.repeat(np.arange(len(mix.jobs)), np.diff(lists.offset))
-    channel, here = lists.channel[: len(job)], lists.routes[: len(job)]
+    links = np.diff(lists.offset)
+    channel, here = lists.channel[: lists.offset[-1]], lists.routes[: lists.offset[-1]]
     efi = np.bincount(channel, here, fabric.channels).astype(np.int64)
-    sent = np.bincount(channel, here * route_demand(fabric, mix)[job], fabric.channels)
-    load = sent / fabric.channel_rate
+    sent = here * np.repeat(route_demand(fabric, mix), links)
+    load = np.bincount(channel, sent, fabric.channels) / fabric.channel_rate
     job_efi, job_load = np.zeros(len(mix.jobs), np.int64), np.zeros(len(mix.jobs))
-    np.maximum.at(job_efi, job, efi[channel])
-    np.maximum.at(job_load, job, load[channel])
-    links = lists.offset[1:] - lists.offset[:-1]
+    if len(first := lists.offset[:-1][links > 0]):
+        job_efi[links > 0] = np.maximum.reduceat(efi[channel], first)
+        job_load[links > 0] = np.maximum.reduceat(load[channel], first)
     switches = np.diff(mix.by_leaf(fabric)[0]).astype(np.int64)
     return Traffic(efi, load, job_efi, job_load, links, switches, lists, fabric, mix, routes)
 

@@ -10,15 +10,17 @@ from sar_agent.quality.channel_traffic import I64, Traffic
 def worst_channels(traffic: Traffic, *, by_load: bool) -> I64:
     """int64[J]: of each job the channel with the largest load, or with most routes, of those that
     it uses; the other one decides among equals. -1 for a job that uses none."""
-    first, second = (traffic.load, traffic.efi) if by_load else (traffic.efi, traffic.load)
+    parts = (traffic.load, traffic.job_load), (traffic.efi, traffic.job_efi)
+    (first, most), (second, _) = parts if by_load else parts[::-1]
     worst = np.full(len(traffic.mix.jobs), -1, np.int64)
-    offset = traffic.lists.offset.tolist()
-    for j in range(len(worst)):
-        # The lowest channel comes first, so that equals give the same answer each time.
-        used = np.sort(traffic.lists.channel[offset[j] : offset[j + 1]].astype(np.int64))
-        if len(used):
-            hot = used[first[used] == first[used].max()]
-            worst[j] = hot[np.argmax(second[hot])]
+    links = traffic.job_links
+    channel = traffic.lists.channel[: traffic.lists.offset[-1]]
+    hot = first[channel] == np.repeat(most, links)
+    job, channel = np.repeat(np.arange(len(links)), links)[hot], channel[hot]
+    # The lowest channel comes first, so that equals give the same answer each time.
+    order = np.lexsort((channel, -second[channel], job))
+    job, at = np.unique(job[order], return_index=True)
+    worst[job] = channel[order[at]]
     return worst
 
 

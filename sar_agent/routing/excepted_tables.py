@@ -110,7 +110,7 @@ class ExceptedTables:
             return 0
         # With objective `routes` all routes weigh the same, and large jobs have most of them.
         sizes = np.diff(mix.offset) * (1 if self.loads.objective == "load" else -1)
-        keys = self._by_guids()[some], sizes[some], -work.unit[some]
+        keys = self._by_guids(some), sizes[some], -work.unit[some]
         order = some[np.lexsort(keys)].astype(np.uint32)
         parts = self.loads.paths, work, self.scratch(), order, *self._limits(most), farthest
         return except_paths(*parts, self.template.egress, self.egress)
@@ -163,7 +163,7 @@ class ExceptedTables:
 
         if not self.large:
             now = tried(self.loads.terminals, make_room)
-        for j in np.lexsort((self._by_guids(), -(now / usual)))[:TRIED]:
+        for j in np.lexsort((self._by_guids(np.arange(len(usual))), -(now / usual)))[:TRIED]:
             if _loss(now, usual) <= ALIKE or now[j] <= ALIKE * usual[j]:
                 return
             terminals = self.loads.mix.jobs[j].terminals.astype(np.uint32)
@@ -176,9 +176,11 @@ class ExceptedTables:
     def faster_than(self, other: ExceptedTables) -> bool:
         """Whether jobs take less time than on other tables, and neither all at once nor one message
         at a time more."""
-        now, then = self.contention(), other.contention()
         ratio = self.loads.slowdown(self.egress) / other.loads.slowdown(other.egress)
-        return bool(ratio <= 1 and _loss(now, then) <= 1 and ratio * now.mean() < then.mean())
+        if ratio > 1:
+            return False
+        now, then = self.contention(), other.contention()
+        return bool(_loss(now, then) <= 1 and ratio * now.mean() < then.mean())
 
     def contention(self, egress: U8 | None = None) -> F64:
         """float64[J]: the phase contention of each job, on these tables or on others."""
@@ -191,10 +193,11 @@ class ExceptedTables:
         fabric = self.loads.fabric
         return scratch_for(fabric.switches, fabric.channels, np.diff(self.loads.mix.offset))
 
-    def _by_guids(self) -> NDArray[np.intp]:
-        """int[J]: the rank of each job by its port GUIDs, whatever the order of its fabric."""
-        guid = self.loads.fabric.terminal_guid
-        keys = [np.sort(guid[job.terminals]).byteswap().tobytes() for job in self.loads.mix.jobs]
+    def _by_guids(self, jobs: NDArray[np.intp]) -> NDArray[np.intp]:
+        """int[·]: the rank of each of these jobs by its port GUIDs, whatever the order of its
+        fabric."""
+        guid, mix = self.loads.fabric.terminal_guid, self.loads.mix
+        keys = [np.sort(guid[mix.jobs[j].terminals]).byteswap().tobytes() for j in jobs]
         return np.argsort(np.argsort(keys))
 
 

@@ -35,7 +35,7 @@ from __future__ import annotations
 import numpy as np
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import F64, I64, U8, U32
+from sar_agent.fabric.model import F64, U8, U32
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.demand import port_demand
 from sar_agent.jobs.rank_order import ranks_of
@@ -72,8 +72,8 @@ def phase_contention(fabric: Fabric, mix: JobMix, egress: U8, phases: int = PHAS
         fabric.channel_rate.astype(np.float64),
         at,
         np.empty(2 * AT_ONCE * room * len(mix.terminal) + fabric.switches, np.uint32),
-        np.zeros((len(size), AT_ONCE, 3), np.int64),
-        np.zeros((2, fabric.channels)),
+        np.zeros((len(size), AT_ONCE, 2, 2), np.uint32),
+        np.zeros((fabric.channels, 2)),
         result,
     ):
         room *= 2
@@ -101,17 +101,17 @@ def _add_contention(
     capacity: F64,
     moments: F64,
     path: U32,
-    stop: I64,
+    part: U32,
     carried: F64,
     result: F64,
 ) -> bool:  # pragma: no cover
     """Adds the contention at all moments to `result`; False if `path` is too short.
 
     First all walks of a job, so that its rows of the tables stay in the cache, then all jobs at a
-    moment, so that the channels do. `path[stop[j, m, p]:stop[j, m, p + 1]]` are the channels of job
-    j at moment m, p = 0 in its phase and p = 1 in its next one. `half` is a message's speed times
-    the weight, halved; `carried` is float64[2, C], zeros: of all jobs, and what one job's own
-    messages add to it.
+    moment, so that the channels do. A phase is walked once, for all of its moments: small jobs have
+    few. `path[part[j, m, p, 0]:part[j, m, p, 1]]` are the channels of job j at moment m, p = 0 in
+    its phase and p = 1 in its next one. `half` is a message's speed times the weight, halved;
+    `carried` is float64[C, 2], zeros: of all jobs, and what one job's own messages add to it.
     """
     switches = np.int64(len(egress[0]))
     for first in range(0, len(moments), AT_ONCE):
@@ -120,41 +120,48 @@ def _add_contention(
         for j in range(len(speed)):
             begin = offset[j]
             n = offset[j + 1] - begin
+            walked = np.full((n, 2), -1, np.int64)
             for m in range(some):
-                stop[j, m, 0] = end
                 for p in range(2):
                     k = np.uint32(moments[first + m] * (n - 1) + p) % (n - np.uint32(1))
-                    for i in range(n):
-                        v = leaf[rank[begin + np.uint32(i)]]
-                        d = rank[begin + (np.uint32(i) + k + np.uint32(1)) % n]
-                        last = end + switches
-                        if last > len(path):
-                            return False
-                        while v != ways.root[d] and end < last:
-                            c = ways.channel_by_port[v, egress[d, v]]
-                            if c >= len(capacity):
-                                break
-                            path[end] = c
-                            end += 1
-                            v = ways.target[c]
-                    stop[j, m, p + 1] = end
+                    if walked[k, 0] < 0:
+                        walked[k, 0] = end
+                        for i in range(n):
+                            v = leaf[rank[begin + np.uint32(i)]]
+                            d = rank[begin + (np.uint32(i) + k + np.uint32(1)) % n]
+                            last = end + switches
+                            if last > len(path):
+                                return False
+                            while v != ways.root[d] and end < last:
+                                c = ways.channel_by_port[v, egress[d, v]]
+                                if c >= len(capacity):
+                                    break
+                                path[end] = c
+                                end += 1
+                                v = ways.target[c]
+                        walked[k, 1] = end
+                    part[j, m, p, 0], part[j, m, p, 1] = walked[k]
         for m in range(some):
             for j in range(len(speed)):
-                for e in range(stop[j, m, 0], stop[j, m, 2]):
-                    carried[0, path[e]] += half[j]
+                for p in range(2):
+                    for e in range(part[j, m, p, 0], part[j, m, p, 1]):
+                        carried[path[e], 0] += half[j]
             for j in range(len(speed)):
                 # Of this job, the messages of its phase count alone, and at full speed.
-                for e in range(stop[j, m, 0], stop[j, m, 1]):
-                    carried[1, path[e]] += speed[j] - half[j]
-                for e in range(stop[j, m, 1], stop[j, m, 2]):
-                    carried[1, path[e]] -= half[j]
+                now, past = part[j, m, 0]
+                then, end = part[j, m, 1]
+                for e in range(now, past):
+                    carried[path[e], 1] += speed[j] - half[j]
+                for e in range(then, end):
+                    carried[path[e], 1] -= half[j]
                 worst = 1.0
-                for e in range(stop[j, m, 0], stop[j, m, 1]):
+                for e in range(now, past):
                     c = path[e]
-                    worst = max(worst, (carried[0, c] + carried[1, c]) / capacity[c])
+                    worst = max(worst, (carried[c, 0] + carried[c, 1]) / capacity[c])
                 result[j] += worst
-                for e in range(stop[j, m, 0], stop[j, m, 2]):
-                    carried[1, path[e]] = 0.0
+                for p in range(2):
+                    for e in range(part[j, m, p, 0], part[j, m, p, 1]):
+                        carried[path[e], 1] = 0.0
             for c in range(len(capacity)):
-                carried[0, c] = 0.0
+                carried[c, 0] = 0.0
     return True

@@ -9,12 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sar_agent.check.proof import prove
 from sar_agent.check.transition import Way
 from sar_agent.errors import Unavailable
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.formats.conversion import routes_to_file
 from sar_agent.formats.routes_file import read_routes_file
 from sar_agent.install.plan import Plan
+from sar_agent.install.recent import longest_way
 from sar_agent.install.transit import NotKnown, NotSafe, transition_to
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, load_engine
@@ -184,3 +186,18 @@ def test_a_fallback_that_was_not_asked_for_counts_as_a_table_before(
     place.fake.built_at = time.time() + ago
     place.go(place.plan(around(place.fabric, NEW)))
     assert bool(place.slept) is waits and place.slept in ([3 * HOQ], [])
+
+
+@pytest.mark.parametrize(
+    ("spec", "engine"), [("xgft:3;3,3,3;1,2,2", "sar-plus"), ("torus:4x3,hosts=1", "updn")]
+)
+def test_a_proof_counts_the_hops_of_the_longest_route(spec: str, engine: str) -> None:
+    """As `longest_way` does, which traces tables that nobody has proved."""
+    whole = load_fabric(spec)
+    down = np.arange(whole.terminals) > 0
+    for fabric in (whole, whole.with_links_down([0]), replace(whole, terminal_up=down)):
+        routes = load_engine(engine).route(fabric, JobMix(()), Options())
+        proved = prove(fabric, routes)
+        assert proved
+        assert proved.hops in (None, int(longest_way(fabric, routes).max()))
+        assert proved.hops is not None or not fabric.terminal_up.all()
