@@ -93,8 +93,6 @@ class AssignedLevels:
         self._new: _Era | None = None
         self._newest = -np.inf
         """A moment after the start of the youngest job so far, by Slurm's clock."""
-        self._saved: list[tuple[_Era, float]] = []
-        """What was written last, each with its `until`."""
 
     @property
     def all_assigned(self) -> int:
@@ -160,9 +158,6 @@ class AssignedLevels:
         self._eras.sort(key=lambda era: era.until)
         while len(self._eras) > MOST_ERAS:
             self._eras[:2] = [_both(*self._eras[:2])]
-        now = [(era, era.until) for era in self._eras]
-        if now == self._saved and self.path.exists():
-            return
         arrays: dict[str, Any] = {}
         for number, era in enumerate(self._eras):
             arrays |= {f"{name}{number}": value for name, value in vars(era).items()}
@@ -172,7 +167,6 @@ class AssignedLevels:
             with suppress(OSError):  # writing says it better
                 self.path.parent.mkdir(parents=True, exist_ok=True)
             write_bytes(self.path, zlib.compress(out.getbuffer(), 1), PRIVATE)
-            self._saved = now
         except InputError as error:
             log.warning("%s; service levels assigned to jobs are kept in memory only", error)
 
