@@ -92,9 +92,9 @@ def test_where_nobody_answers_the_next_engine_routes() -> None:
     with called(wait=1) as site:
         site.cut()
         status = site.here.wait(lambda s: s.engine_in_force == "updn" and s.settled)
-        # In the log: OpenSM may have routed once more since, and then nobody listened.
+        # OpenSM may have routed once more since: then it has asked again, or nobody listened.
         assert "the agent was asked and sent no routes within 1." in site.here.sm.log()
-        assert (status.repair_calls, status.repair_calls_answered) == (1, 0)
+        assert status.repair_calls > 0 and status.repair_calls_answered == 0
         dumped = site.here.bridge.dump()  # the usual way again
         write_routes_file(site.here.sm.next_path, site.here.tree.routes(6, cut=CUT))
         assert site.here.bridge.load(6, dumped.digest).engine_in_force == "sar"
