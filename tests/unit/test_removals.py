@@ -324,5 +324,5 @@ def test_what_is_next_to_a_part_works_without_it(part: str, tmp_path: Path) -> N
         lambda text: "fake_opensm" in text or "agent_world import" in text,
         PARTS[part].own,
     )
-    assert len(files) > 2
+    assert files
     assert_pass(tmp_path, [*files, "tests/unit/test_rooms.py"])
