@@ -21,8 +21,9 @@ SECOND = (*FIRST, "n[003,007,011,015]")
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Phased]:
-    """Two jobs that have subscribed and use offset 0; a port has offsets 2 and 3 for keys."""
-    with phased(tmp_path, lmc=2) as here:
+    """Two jobs that have subscribed and use offset 0; a port has offsets 2 and 3 for keys. A
+    subscriber whose lease ends moves by itself: on a busy machine two seconds were too few."""
+    with phased(tmp_path, lmc=2, lease_seconds=20) as here:
         monkeypatch.setenv("SAR_AGENT", str(here.socket))
         monkeypatch.setenv("SAR_MUNGE_SOCKET", str(here.munge))
         here.jobs(*FIRST)
