@@ -102,9 +102,9 @@ def read_in_force(
     patience: float = SENDING_SECONDS,
     plan: Plan | None = None,
 ) -> InForce:
-    """The tables that switches have, on the indices of `fabric`: those of `plan`, of the same
-    fabric, where they are the same. Raises `NotYet` where OpenSM is at
-    work for longer than `patience` seconds, else `SarError` where the tables cannot be read."""
+    """The tables that switches have, on the indices of `fabric`. Where `plan`, of the same fabric,
+    has the same entries, the array is the plan's. Raises `NotYet` where OpenSM is at work for
+    longer than `patience` seconds, else `SarError` where the tables cannot be read."""
     until = time.monotonic() + patience
     while True:
         before = client.status()
