@@ -20,14 +20,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from sar_agent.demand.rails import rails_for
+from sar_agent.demand.rank_order import ranks_of
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.model import I32
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
-from sar_agent.jobs.rails import rails_for
-from sar_agent.jobs.rank_order import ranks_of
 from sar_agent.routing import Options, load_engine
 from sar_lab.fluid.flow_steps import Flows, job_ends
 from sar_lab.research.packets import packet_times
