@@ -30,7 +30,9 @@ FABRIC = load_fabric("xgft:2;4,4;1,4")
 def pairs(word: str, size: int) -> dict[str, list[tuple[int, int]]]:
     found = rank_phases(word, size)
     assert len({phase.name for phase in found}) == len(found)
-    return {p.name: [(int(a), int(b)) for a, b in zip(p.source, p.destination, strict=True)] for p in found}
+    return {
+        p.name: list(zip(p.source.tolist(), p.destination.tolist(), strict=True)) for p in found
+    }
 
 
 def test_patterns_are_what_their_meaning_says() -> None:
