@@ -36,7 +36,7 @@ from sar_lab.research.packets.packet_model import adaptive_times
 from sar_lab.research.papers.claims import more, times_as_much
 from sar_lab.research.papers.measured import by_key, measured
 from sar_lab.research.papers.outcome import Outcome, ResultTable
-from sar_lab.research.peers.adaptive_patterns import (
+from sar_lab.research.peers.key_flows import (
     MODEL,
     key_links,
     segment_seconds,
