@@ -18,13 +18,13 @@ from sar_agent.agent.fabric_source import read_fabric
 from sar_agent.agent.hints import Hints
 from sar_agent.agent.state import StateStore
 from sar_agent.config.model import Config
+from sar_agent.demand.endpoints import mix_of_records
 from sar_agent.errors import SarError, Unavailable
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.by_host import ByHost
 from sar_agent.install.subnet_manager import InForce, SmStatus, SubnetManager
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.filter import multi_switch
-from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.jobs.record import JobRecord
 from sar_agent.jobs.source import JobSource
 from sar_agent.slurm.topology_watch import TopologyWatcher

@@ -55,17 +55,6 @@ FabricOption = Annotated[
         "hyperx:8x12,hosts=7 or slimfly:5,hosts=4",
     ),
 ]
-TrafficOption = Annotated[
-    str | None,
-    typer.Option(
-        "--traffic",
-        metavar="rail|alltoall",
-        help="where hosts have several ports: rail, each port of a job's hosts sends to the same "
-        "port of the others, as NCCL does, and each rail of a job counts as a job; alltoall, to "
-        "all ports; without it, assess takes rail if the fabric is rail-optimised (each port of a "
-        "host ends on leaf switches of its own)",
-    ),
-]
 JobsOption = Annotated[
     str,
     typer.Option(
@@ -123,10 +112,13 @@ def read_mix(spec: str, fabric: Fabric) -> JobMix:
 
 def read_jobs(spec: str, fabric: Fabric) -> tuple[tuple[JobRecord, ...], JobMix]:
     """All jobs of `--jobs` (none for synthetic ones), and the multi-switch jobs as `read_mix`."""
-    from sar_agent.jobs.mapping import mix_of_records
-    from sar_agent.jobs.synthetic import FORMS, mix_of_spec
+    from sar_agent.demand.endpoints import mix_of_records, mix_of_spec
+    from sar_agent.demand.rails import rails_of
+    from sar_agent.jobs.synthetic import FORMS
     from sar_agent.slurm.job_files import read_jobs_file
 
+    if (rails := rails_of(fabric)) and rails.note:
+        note(f"note: {rails.note}")
     if spec.startswith(FORMS):
         return (), mix_of_spec(spec, fabric)
     records = read_jobs_file(Path(spec))

@@ -7,7 +7,7 @@ numbers: how many routes of a job each channel that it uses carries.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -64,6 +64,12 @@ class Traffic:
     fabric: Fabric
     mix: JobMix
     routes: Routes
+
+    def links_of(self, jobs: Iterable[int]) -> I64:
+        """int64[·], ascending: the channels that these jobs or parts of jobs use."""
+        offset = self.lists.offset
+        used = [self.lists.channel[offset[j] : offset[j + 1]] for j in jobs]
+        return np.unique(np.concatenate([np.empty(0, np.uint32), *used])).astype(np.int64)
 
     @cached_property
     def phase_contention(self) -> NDArray[np.float64]:

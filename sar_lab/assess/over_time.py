@@ -92,7 +92,7 @@ def rate_over_time(
             aware = traffic_of(fabric, mix, routed(engine, fabric, mix, Options()))
             known[mix.key] = _point(traffic), _point(aware)
         times.append(float(time))
-        jobs.append(len(mix.jobs))
+        jobs.append(len(mix.whole_jobs))
         pairs.append(known[mix.key])
     if not pairs:
         return None

@@ -40,7 +40,7 @@ class Marks:
 def marks_of(fabric: Fabric, history: JobHistory, begin: float, end: float) -> Marks:
     """`begin` and `end` (Unix seconds) say which days count."""
     placed = place_history(history, fabric)
-    multi = [job for job in placed.jobs if job]
+    multi = [parts for parts in placed.parts if parts]
     moments = placed.change_times
     moments = moments[(moments > begin) & (moments < end)]
     # A job that comes and goes between two looks is not seen; few do.
