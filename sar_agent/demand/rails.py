@@ -40,8 +40,8 @@ class Rails:
         said = (
             f"The {int(self.rail.max()) + 1} ports of a host end on leaf switches of their own "
             "rails, so each is taken to send to the same port of the other hosts, as NCCL does, "
-            "and each rail of a job is a part of its own (--traffic alltoall counts all pairs of "
-            "ports)"
+            "and each rail of a job is a part of its own (--traffic alltoall, or the agent's "
+            "fabric.traffic, counts all pairs of ports)"
         )
         if not self.incomplete:
             return said

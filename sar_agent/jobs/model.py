@@ -10,13 +10,15 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32
+
+Value = TypeVar("Value", np.int64, np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +93,7 @@ class JobMix:
         """The indices of the parts of the job of this id; none where it is not in the mix."""
         return tuple(j for j, part in enumerate(self.jobs) if part.id == job)
 
-    def largest(self, values: NDArray[np.generic]) -> NDArray[Any]:
+    def largest(self, values: NDArray[Value]) -> NDArray[Value]:
         """[W]: of each whole job the largest of its parts' `values` [J]: a job goes on when all of
         its rails are done."""
         result = np.full(len(self.whole_jobs), values.dtype.type(0), values.dtype)

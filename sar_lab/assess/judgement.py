@@ -134,8 +134,8 @@ def _judge(
         return Judgement(
             "inside", nothing,
             f"None of the {given.jobs} jobs spans two switches"
-            f"{' on a rail' * (rails_of(given.fabric) is not None)}, and inside one switch there is no "
-            "choice of routes.", 0.0,
+            f"{' on a rail' * (rails_of(given.fabric) is not None)}, and inside one switch there "
+            "is no choice of routes.", 0.0,
         )  # fmt: skip
     if ratings.after is None:
         return Judgement(

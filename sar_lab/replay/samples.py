@@ -122,7 +122,7 @@ def _states(at: F64, spans: list[Span]) -> tuple[NDArray[np.int64], tuple[tuple[
     state = np.zeros(len(at), np.int64)
     states: list[tuple[int, ...]] = []
     keys: list[frozenset[bytes]] = []
-    key_of = [job.key for _, _, job in spans]
+    key_of = [b"".join(part.key for part in parts) for _, _, parts in spans]
     order = sorted(range(len(spans)), key=lambda i: spans[i][0])
     running: set[int] = set()
     following = 0
