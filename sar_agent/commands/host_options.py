@@ -86,6 +86,8 @@ class HostOptions:
         return replace(mapper, **chosen)
 
 
+JOBS_ONLY_NAMED = ("anonymize", "rank_order")
+"""Commands that read jobs, and neither plan for them nor measure them."""
 _HINTS = get_type_hints(HostOptions, include_extras=True)
 _CHOSEN = ContextVar("_CHOSEN", default=HostOptions())  # noqa: B039 - it is frozen
 
@@ -94,7 +96,7 @@ def with_host_options(command: Callable[..., None]) -> Callable[..., None]:
     """Gives `command` the options that it does not have itself; `load_given` heeds them."""
     own = inspect.signature(command).parameters
     offered = [field.name for field in fields(HostOptions) if field.name not in own]
-    if not {"jobs", "history"} & own.keys():
+    if not {"jobs", "history"} & own.keys() or command.__name__ in JOBS_ONLY_NAMED:
         offered.remove("traffic")
 
     @wraps(command)

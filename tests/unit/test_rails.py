@@ -10,8 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sar_agent.agent.decide import Reason
+from sar_agent.agent.history import History
+from sar_agent.agent.outcome import Result
+from sar_agent.demand.collectives import messages_of
 from sar_agent.demand.endpoints import mix_of_records, multi_switch_mix, parts_of
 from sar_agent.demand.rails import rails_of
+from sar_agent.demand.rates import declared_flows
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.builder import FabricBuilder
@@ -24,8 +29,10 @@ from sar_agent.jobs.record import JobRecord
 from sar_agent.quality.measures import measure
 from sar_agent.routing import Options, load_engine
 from sar_lab.assess.site_data import read_site_data
+from tests.worlds.agent_world import World
 from tests.worlds.command_line import sar_agent
 from tests.worlds.fabric_texts import SMALL, ibnetdiscover_text
+from tests.worlds.fake_opensm import job
 from tests.worlds.opensm_files import image_of_text
 
 
@@ -128,6 +135,49 @@ def test_measure_and_assess_say_it(tmp_path: Path) -> None:
     assert "\nThe 4 ports of a host end on leaf switches of their own rails, so each is" in said
     said = sar_agent("assess", *same, *quick, "--out", tmp_path / "o", "--traffic", "alltoall")
     assert "rails" not in said.stdout
+
+
+def test_declared_traffic_runs_on_each_rail(caplog: pytest.LogCaptureFixture) -> None:
+    """Among the ranks of that rail, hosts in Slurm's order; where it does not fit the ports of a
+    rail, that is said, and the undeclared traffic is expected."""
+    fabric = pod(missing=2)
+    mix = multi_switch_mix(fabric, [make_job("7", range(fabric.terminals), "stencil2d:2x4")])
+    assert [len(job.terminals) for job in mix.jobs] == [8, 8, 8, 7]
+    assert {job.rail for job in mix.jobs[:3]} == {1, 2, 3}
+    flows = [declared_flows(job) for job in mix.jobs]
+    assert [each is not None for each in flows] == [True, True, True, False]
+    assert "a grid of 2x4 needs 8 ranks, the job has 7" in caplog.text
+    messages = messages_of(fabric, mix, "ring")
+    for j, part in enumerate(mix.jobs):
+        some = slice(*messages.phase[messages.job[[j, j + 1]]])
+        ends = [fabric.terminal_description[t] for t in messages.destination[some]]
+        assert {end.split()[1] for end in ends} == {f"mlx5_{part.rail}"}
+        assert len(np.diff(messages.job)) == 4
+    ring = messages.source[messages.phase[messages.job[3]] :]
+    assert [fabric.terminal_host[t] for t in ring] == ["n0", "n1", "n3", "n4", "n5", "n6", "n7"]
+
+
+def test_an_agent_of_yesterday_planned_for_whole_jobs(tmp_path: Path) -> None:
+    """Its state is read, and the jobs are planned for by rails, once."""
+    world = World(tmp_path, of=pod())
+    world.source.records = (job("7", *(f"n{h}" for h in range(8))),)
+    world.restart(traffic="alltoall")
+    assert world.once().result is Result.INSTALLED
+    file = tmp_path / "state/state.json"
+    state = json.loads(file.read_text())
+    assert state.pop("by_rail") is False
+    file.write_text(json.dumps(state))  # as it was written then
+    world.restart(traffic="alltoall")
+    assert world.once().reason is None
+    world.restart()
+    report = world.once()
+    assert (report.result, report.reason) == (Result.INSTALLED, Reason.JOBS)
+    assert report.sentence.startswith("jobs are planned for by rails from now on; ")
+    assert "1 jobs; on 4 rails 4 parts" in report.sentence
+    assert world.value("sar_agent_multi_switch_jobs") == 1
+    world.restart()
+    assert world.once().reason is None
+    assert [row.jobs for row in History(tmp_path / "state").last(9)] == [1, 1]
 
 
 EXAMPLE = Path(__file__).parents[2] / "docs/examples/cluster.ibnetdiscover"
