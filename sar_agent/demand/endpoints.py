@@ -56,6 +56,13 @@ def live_part(fabric: Fabric, job: Job) -> Job | None:
     return None
 
 
+def rail_note(fabric: Fabric, mix: JobMix) -> str:
+    """What a report says where the mix is of rails that the cabling shows; else empty."""
+    rails = rails_of(fabric)
+    hosts = {fabric.terminal_host[t] for job in mix.jobs for t in job.terminals.tolist()}
+    return rails.note(hosts) if rails else ""
+
+
 @dataclass(frozen=True)
 class MappedJobs:
     """A mix, and the hosts without a terminal in the fabric, which are left out of their jobs."""

@@ -8,11 +8,13 @@ a network is not built for.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from sar_agent.fabric.hostnames import hca_order
 from sar_agent.fabric.model import I32, Fabric
 
 PURE_SHARE = 0.95
@@ -29,12 +31,12 @@ class Rails:
     """int32[T], -1 for ports that jobs do not use."""
     recognised: bool
     """From the cabling; else the number of the port in its host."""
-    incomplete: tuple[str, ...] = ()
+    incomplete: frozenset[str] = frozenset()
     """Hosts that have no port on some of the rails; they are on the others."""
 
-    @property
-    def note(self) -> str:
-        """What a report says that takes rails from the cabling; empty where it shows none."""
+    def note(self, hosts: Iterable[str] = ()) -> str:
+        """What a report says that takes rails from the cabling; empty where it shows none. `hosts`
+        of jobs that are not on all rails are named."""
         if not self.recognised:
             return ""
         said = (
@@ -43,11 +45,11 @@ class Rails:
             "and each rail of a job is a part of its own (--traffic alltoall, or the agent's "
             "fabric.traffic, counts all pairs of ports)"
         )
-        if not self.incomplete:
+        few = sorted(self.incomplete.intersection(hosts), key=hca_order)
+        if not few:
             return said
-        hosts = ", ".join(self.incomplete[:HOSTS_SHOWN])
-        dots = ", …" * (len(self.incomplete) > HOSTS_SHOWN)
-        return f"{said}. Not on all of them: {len(self.incomplete)} hosts ({hosts}{dots})"
+        named = ", ".join(few[:HOSTS_SHOWN]) + ", …" * (len(few) > HOSTS_SHOWN)
+        return f"{said}. Not on all rails, but on those that they have: {len(few)} hosts ({named})"
 
 
 def rails_of(fabric: Fabric) -> Rails | None:
@@ -88,4 +90,4 @@ def _rails(fabric: Fabric) -> Rails:
     on_rail = (place >= 0) & known[fabric.terminal_switch]
     rail = np.where(on_rail, rail_of[fabric.terminal_switch], place)
     few = (h for h, ports in fabric.job_ports.items() if len(set(rail[list(ports)])) < most)
-    return Rails(rail.astype(np.int32), recognised=True, incomplete=tuple(few))
+    return Rails(rail.astype(np.int32), recognised=True, incomplete=frozenset(few))

@@ -105,7 +105,7 @@ def _route_items(fabric: Fabric, jobs: tuple[Job, ...]) -> DemandItems:
 def load_besides(traffic: Traffic, terminals: Collection[int]) -> NDArray[np.float64]:
     """float64[C]: the `load` of the jobs that have none of these terminals."""
     away = np.array(sorted(terminals), np.int32)
-    others = [job for job in traffic.mix.jobs if not np.isin(job.terminals, away).any()]
+    others = [job for job in traffic.mix.jobs if not np.isin(job.whole.terminals, away).any()]
     return traffic_of(traffic.fabric, JobMix.of(others), traffic.routes).load
 
 

@@ -102,7 +102,7 @@ def planned_jobs(
     for record in sorted(planned, key=lambda r: (r.start or np.inf, r.id))[:most]:
         leaves = _leaves(fabric, record.hosts)
         taken = {t for host in record.hosts for t in fabric.job_ports.get(host, ())}
-        ends = [not taken.isdisjoint(job.terminals.tolist()) for job in traffic.mix.jobs]
+        ends = [not taken.isdisjoint(job.whole.terminals.tolist()) for job in traffic.mix.jobs]
         ending = JobMix(tuple(itertools.compress(traffic.mix.jobs, ends)))
         own, gone = (
             traffic_of(fabric, mix, traffic.routes)

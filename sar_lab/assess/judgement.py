@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from sar_agent.demand.endpoints import rail_note
 from sar_agent.demand.rails import rails_of
 from sar_agent.fabric import hostnames
 from sar_agent.fabric.notes import repeated_notes
@@ -94,9 +95,9 @@ def judge(
     uncertain."""
     found = _judge(given, ratings, adaptive, course)
     notes = [*repeated_notes(given.fabric)[:SHOWN]]
-    rails = rails_of(given.fabric)
-    if rails and rails.note and found.kind != "unknown":
-        notes.append(rails.note)
+    rails = rail_note(given.fabric, given.mix)
+    if rails and found.kind != "unknown":
+        notes.append(rails)
     doubts = "".join(f"{note}. " for note in notes)
     if found.at_once and not adaptive and is_fast(given.fabric):
         doubts = f"{STATIC} {doubts}"

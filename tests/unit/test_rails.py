@@ -14,7 +14,7 @@ from sar_agent.agent.decide import Reason
 from sar_agent.agent.history import History
 from sar_agent.agent.outcome import Result
 from sar_agent.demand.collectives import messages_of
-from sar_agent.demand.endpoints import mix_of_records, multi_switch_mix, parts_of
+from sar_agent.demand.endpoints import mix_of_records, multi_switch_mix, parts_of, rail_note
 from sar_agent.demand.rails import rails_of
 from sar_agent.demand.rates import declared_flows
 from sar_agent.errors import InputError
@@ -71,7 +71,9 @@ def test_a_rail_optimised_pod_is_recognised_and_its_load_is_that_of_rails() -> N
     fabric = pod()
     rails = rails_of(fabric)
     assert rails is not None and rails.recognised
-    assert rails.note.startswith("The 4 ports of a host end on leaf switches of their own rails, ")
+    assert rails.note().startswith(
+        "The 4 ports of a host end on leaf switches of their own rails, "
+    )
     mix = multi_switch_mix(fabric, whole(fabric).jobs)
     assert [(job.id, job.rail, len(job.terminals)) for job in mix.jobs] == [
         ("7", k, 8) for k in range(4)
@@ -89,8 +91,10 @@ def test_a_rail_optimised_pod_is_recognised_and_its_load_is_that_of_rails() -> N
 def test_a_host_without_its_first_port_has_the_others_on_their_rails() -> None:
     fabric = pod(missing=2)
     rails = rails_of(fabric)
-    assert rails is not None and rails.incomplete == ("n2",)
-    assert rails.note.endswith(". Not on all of them: 1 hosts (n2)")
+    assert rails is not None and rails.incomplete == {"n2"}
+    said = ". Not on all rails, but on those that they have: 1 hosts (n2)"
+    assert rail_note(fabric, whole(fabric)).endswith(said)
+    assert said not in rail_note(fabric, JobMix(()))
     for t in range(fabric.terminals):
         assert rails.rail[t] == fabric.terminal_switch[t] % 4
 
@@ -100,7 +104,7 @@ def test_hosts_with_all_ports_on_one_switch_are_no_rails() -> None:
     assert rails_of(pod(mixed=8)) is None
     chosen = replace(pod(mixed=8), traffic="rail")
     forced = rails_of(chosen)
-    assert forced is not None and not forced.recognised and not forced.note
+    assert forced is not None and not forced.recognised and not forced.note()
     assert len({job.rail for part in whole(chosen).jobs for job in parts_of(chosen, part)}) == 4
     with pytest.raises(InputError, match="traffic: 'rails' is neither rail nor alltoall"):
         HostMapper(traffic="rails")
