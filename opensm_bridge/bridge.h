@@ -48,7 +48,8 @@ struct bridge {
 	uint64_t fingerprint;	  /* of the topology at the last routing */
 	bool primed;		  /* the heavy sweep after the start has been requested */
 	unsigned followed;	  /* the last repair that was confirmed */
-	bool was_settled;	  /* the last routing met no entries but those that were sent last */
+	bool was_settled;	  /* `settled` of the last routing (own.h) */
+	bool was_refused;	  /* in the last routing, a repair was not used */
 	bool taken_over;	  /* the sweep that is under way is the first as master */
 	bool engine_is_set_up;
 

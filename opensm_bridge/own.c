@@ -45,10 +45,10 @@ static bool make_tables(struct tables *to, const struct own_task *task, const st
 	return true;
 }
 
-bool own_load(struct tables *to, const struct own_task *task, struct routes *routes, struct reason *why)
+static bool load(struct tables *to, const struct own_task *task, struct routes *routes, bool drops, struct reason *why)
 {
 	*to = (struct tables){.lids = task->lids, .routes = routes_hold(routes)};
-	if (!fit_find(&to->fit, routes, task->live, why))
+	if (!fit_find(&to->fit, routes, task->live, drops, why))
 		return own_free(to), false;
 	if (make_tables(to, task, routes))
 		return true;
@@ -56,12 +56,59 @@ bool own_load(struct tables *to, const struct own_task *task, struct routes *rou
 	REFUSE("no memory to install the routes");
 }
 
-static bool load_verified(struct tables *to, const struct own_task *task, struct routes *routes, struct reason *why)
+bool own_load(struct tables *to, const struct own_task *task, struct routes *routes, struct reason *why)
 {
-	if (!own_load(to, task, routes, why))
+	return load(to, task, routes, false, why);
+}
+
+/* Whether packets from a switch reach the one where a LID is. `arrives`: [switch] 1 where that is known; then also for those on
+ * the way. Entries that are in force make no loop; the count of hops ends one all the same. */
+static bool arrives_from(const struct tables *t, const struct live *live, uint32_t lid, uint32_t s, uint8_t *arrives)
+{
+	uint32_t here = s, hops = 0;
+
+	while (!arrives[here]) {
+		const uint8_t port = t->entry[(size_t)here * t->lids + lid];
+		const struct live_switch *sw = &live->sw[here];
+
+		if (!port || port > sw->ports || live->peer[sw->first_port + port] == NO_PEER || hops++ > live->switches)
+			return false;
+		here = live->peer[sw->first_port + port];
+	}
+	for (here = s; !arrives[here]; here = live->peer[live->sw[here].first_port + t->entry[(size_t)here * t->lids + lid]])
+		arrives[here] = 1;
+	return true;
+}
+
+/* Whether any host's packets are dropped on the way to any live node. Without memory: as if some were. */
+static bool drops_some(const struct tables *t, const struct live *live)
+{
+	uint8_t *arrives = malloc(live->switches + 1);
+	bool drops = !arrives;
+
+	for (uint32_t d = 0; !drops && d < live_destinations(live); d++) {
+		const struct live_destination at = live_destination(live, d);
+
+		for (unsigned lid = at.low; lid && lid <= at.high && lid < t->lids; lid++) {
+			memset(arrives, 0, live->switches);
+			arrives[at.leaf] = 1;
+			for (uint32_t s = 0; s < live->switches; s++)
+				drops = drops || (t->fit.hosts[s] && !arrives_from(t, live, lid, s, arrives));
+		}
+	}
+	free(arrives);
+	return drops;
+}
+
+/* `drops`: routes of a repair that drops packets of hosts may be put in force. */
+static bool load_verified(struct tables *to, const struct own_task *task, struct routes *routes, bool drops, struct reason *why)
+{
+	drops = drops && routes->amended && routes->amended->dropping;
+	if (!load(to, task, routes, drops, why))
 		return false;
 	if (task->known && !verify_tables(task, to, why))
 		return own_free(to), false;
+	to->drops = (drops || to->put_off_count) && drops_some(to, task->live);
 	*why = (struct reason){.text = ""};
 	return true;
 }
@@ -85,7 +132,7 @@ bool own_choose(struct tables *to, const struct own_task *task, struct routes *r
 	if (routes->numbers && routes->lanes == 1)
 		repaired = repair(routes, task->live, task->ours ? task->known : NULL, unrepaired);
 	if (repaired && repaired != routes)
-		good = load_verified(to, task, repaired, unrepaired);
+		good = load_verified(to, task, repaired, true, unrepaired);
 	routes_drop(repaired);
-	return good || load_verified(to, task, routes, why);
+	return good || load_verified(to, task, routes, !task->settled, why);
 }

@@ -52,13 +52,14 @@ struct choice {
 	struct own_task task;
 };
 
-static void log_repair(struct bridge *b, const struct routes *r)
+static void log_repair(struct bridge *b, const struct tables *t)
 {
+	const struct routes *r = t->routes;
 	const struct amendment *a = r->amended;
 
 	BRIDGE_LOG(b, OSM_LOG_INFO, "generation %ju was repaired: %u entries changed in %.1f ms, repair %u since it was "
 		   "loaded%s\n", (uintmax_t)r->generation, a->entries, a->milliseconds, a->repairs,
-		   a->dropping ? "; packets of some hosts are dropped until the next one, which follows at once" :
+		   t->drops ? "; packets of some hosts are dropped until the next one, which follows at once" :
 		   a->later ? "; another one follows" : "");
 }
 
@@ -73,15 +74,15 @@ static void try_own(struct bridge *b, struct choice *c, struct routes *routes, b
 	c->task.assumed = assumed;
 	c->fit = own_choose(tables, &c->task, routes, &unrepaired, why);
 	if (c->fit && tables->routes != routes)
-		log_repair(b, tables->routes);
+		log_repair(b, tables);
 	if (!*unrepaired.text)
 		return;
 	pthread_mutex_lock(&b->mutex);
 	b->repairs_refused++;
+	b->was_refused = true;
 	pthread_mutex_unlock(&b->mutex);
-	if (!c->fit)
-		REASON_OF(why, "stale", "a repair of generation %ju is not installed: %.400s", (uintmax_t)routes->generation,
-			  unrepaired.text);
+	REASON_OF(why, "stale", "a repair of generation %ju is not installed: %.400s", (uintmax_t)routes->generation,
+		  unrepaired.text);
 }
 
 static void remember_topology(struct bridge *b, const struct live *live)
@@ -185,8 +186,10 @@ static void choose(struct bridge *b, struct choice *c, const struct offer *o, st
 		c->task.lids = b->known.lids;
 	else
 		c->task.known = NULL; /* cannot happen, but for lack of memory */
-	b->was_settled = !c->task.known || known_all_settled(c->task.known);
+	c->task.settled = b->was_settled = (!c->task.known || known_all_settled(c->task.known)) &&
+		!(c->task.ours && b->in_force && b->in_force->tables.put_off_count);
 	pthread_mutex_unlock(&b->tables);
+	b->was_refused = false;
 	remember_topology(b, live);
 	if (o->load)
 		try_load(b, c, o->load, o->proved_from, load);

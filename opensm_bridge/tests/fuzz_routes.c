@@ -173,8 +173,6 @@ static void free_live(struct live *live)
 /* What the switches do with packets of hosts, by their tables alone. */
 static void walk(const struct live *live, const struct tables *t)
 {
-	const bool drops = t->put_off_count || (t->routes->amended && t->routes->amended->dropping);
-
 	for (uint32_t n = 0; n < live->terminals; n++)
 		for (unsigned lid = live->end[n].lid_low; lid <= live->end[n].lid_high; lid++)
 			for (uint32_t from = 0; from < live->terminals; from++) {
@@ -185,7 +183,7 @@ static void walk(const struct live *live, const struct tables *t)
 					const bool dropped = port > live->sw[here].ports ||
 							     live->peer[live->sw[here].first_port + port] == NO_PEER;
 
-					if ((dropped && !drops) || hops++ > live->switches)
+					if ((dropped && !t->drops) || hops++ > live->switches)
 						abort();
 					if (dropped)
 						break;
