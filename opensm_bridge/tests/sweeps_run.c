@@ -1,27 +1,30 @@
 /*
- * sweeps_run PLAN: what the plugin puts in force in one sweep after another, without OpenSM, for the judge in
+ * sweeps_run PLAN: what the plugin does in one sweep after another, with its own engine and events (fake_osm.h), for the judge in
  * tests/worlds/judge.py. PLAN is a routes file, which is in force in the first fabric. Commands on standard input, one a line;
  * GUIDs are hexadecimal:
  *   switch GUID PORTS LID, host GUID LID COUNT SWITCH PORT, cable SWITCH PORT SWITCH PORT   the fabric of this sweep
  *   silent SWITCH            it will not confirm what this sweep sends
  *   aged                     packets of older tables are gone
  *   restart                  OpenSM begins again with PLAN, and knows no table
+ *   lost                     another subnet manager is master for a while
  *   other SWITCH LID PORT    before this sweep, another engine has sent this entry (to all other switches and LIDs: none)
+ *   follow                   time passes until the plugin asks for a routing
  *   go LMC
- * The answer: "kept", "repaired ENTRIES LATER DROPPING UNROUTED" or "refused REASON", then "table SWITCH" with the entries by LID
- * for each switch unless it is refused, then ".". Cables that were not there in the last sweep are fresh.
+ * The answer to "follow": "asked SECONDS", or "idle". To "go": "kept", "repaired ENTRIES REPAIRS DROPS PUT_OFF" or "refused", then
+ * "error" with `last_error`, "table SWITCH" with the entries by LID for each switch unless it is refused, then ".". Cables that were not there in
+ * the last sweep are fresh.
  */
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../certificate.h"
-#include "../own.h"
+#include "clock.h"
+#include "fake_osm.h"
 
-#define MOST 64
+#define MOST FAKE_MOST
 #define HOSTS 512
-#define LIDS 1024
+#define LIDS FAKE_LIDS
+#define LONGEST 3600 /* s */
 
 struct cable {
 	uint64_t from, to;
@@ -39,11 +42,11 @@ struct sweep {
 	bool other;
 };
 
-static struct known known;
-static struct routes *now, *plan;
+static struct fake_osm *osm;
+static const char *plan;
 static struct sweep sweep, last;
-static uint8_t other[MOST][LIDS];
-static bool ours = true, begins = true; /* the next sweep is the first of an OpenSM */
+static uint8_t other[MOST * LIDS];
+static unsigned lids_per_port;
 
 static int by_guid(const void *a, const void *b)
 {
@@ -68,20 +71,8 @@ static bool was_there(const struct cable *c)
 	return false;
 }
 
-static void make_live(struct live *live, unsigned lmc)
+static void link_switches(struct live *live)
 {
-	uint32_t ports = 0;
-
-	qsort(sweep.sw, sweep.switches, sizeof(*sweep.sw), by_guid);
-	for (unsigned s = 0; s < sweep.switches; s++) {
-		sweep.sw[s].first_port = ports;
-		ports += sweep.sw[s].ports + 1u;
-	}
-	*live = (struct live){.switches = sweep.switches, .terminals = sweep.terminals, .sw = sweep.sw, .end = sweep.end,
-			      .peer = malloc((ports + 1) * sizeof(*live->peer)), .peer_port = calloc(ports + 1, 1),
-			      .fresh = calloc(ports + 1, 1), .lids_per_port = 1u << lmc, .data_lanes = 15, .sl2vl = true,
-			      .qos = true};
-	memset(live->peer, 0xff, (ports + 1) * sizeof(*live->peer));
 	for (unsigned i = 0; i < sweep.cables; i++) {
 		const struct cable *c = &sweep.cable[i];
 		const uint32_t from = index_of(&sweep, c->from), to = index_of(&sweep, c->to);
@@ -95,8 +86,37 @@ static void make_live(struct live *live, unsigned lmc)
 		live->peer[b] = from, live->peer_port[b] = (uint8_t)c->port;
 		live->fresh[a] = live->fresh[b] = !was_there(c);
 	}
+}
+
+static void *copy(const void *from, size_t size)
+{
+	void *to = malloc(size + 1);
+
+	if (!to)
+		abort();
+	return memcpy(to, from, size);
+}
+
+bool live_from_osm(struct live *live, osm_switch_t ***sw, osm_opensm_t *of, struct reason *why)
+{
+	uint32_t ports = 0;
+
+	(void)of, (void)why;
+	for (unsigned s = 0; s < sweep.switches; s++) {
+		sweep.sw[s].first_port = ports;
+		ports += sweep.sw[s].ports + 1u;
+	}
 	for (unsigned t = 0; t < sweep.terminals; t++)
 		sweep.end[t].leaf = index_of(&sweep, sweep.leaf[t]);
+	*sw = copy(osm->sw, sizeof(osm->sw));
+	*live = (struct live){.switches = sweep.switches, .terminals = sweep.terminals,
+			      .sw = copy(sweep.sw, sizeof(sweep.sw)), .end = copy(sweep.end, sizeof(sweep.end)),
+			      .peer = malloc((ports + 1) * sizeof(*live->peer)), .peer_port = calloc(ports + 1, 1),
+			      .fresh = calloc(ports + 1, 1), .lids_per_port = lids_per_port, .data_lanes = 15, .sl2vl = true,
+			      .qos = true};
+	memset(live->peer, 0xff, (ports + 1) * sizeof(*live->peer));
+	link_switches(live);
+	return true;
 }
 
 static bool is_silent(uint64_t guid)
@@ -107,93 +127,87 @@ static bool is_silent(uint64_t guid)
 	return false;
 }
 
-/* As tables.c does for the switches of a sweep. */
-static void see_switches(void)
+static void discover(void)
 {
 	uint64_t guids[MOST];
+	uint8_t ports[MOST];
 
-	for (unsigned s = 0; s < sweep.switches; s++)
+	qsort(sweep.sw, sweep.switches, sizeof(*sweep.sw), by_guid);
+	for (unsigned s = 0; s < sweep.switches; s++) {
 		guids[s] = sweep.sw[s].guid;
-	if (!known_resize(&known, guids, sweep.switches, LIDS))
-		abort();
-	known.last = LIDS - 1;
+		ports[s] = sweep.sw[s].ports;
+	}
+	fake_discover(osm, guids, ports, sweep.switches);
 }
 
-static void send(const struct live *live, const struct tables *t)
+static void age(void)
 {
-	for (uint32_t s = 0; s < live->switches; s++) {
-		known_sent(&known.sw[s], 0, t->entry + (size_t)s * LIDS, LIDS);
-		if (!is_silent(live->sw[s].guid))
-			known_confirmed(&known, &known.sw[s], 0, t->entry + (size_t)s * LIDS, LIDS);
-	}
-	for (uint32_t lid = 0; lid < LIDS; lid++)
-		known.end[lid] = t->put_off[lid] ? known.end[lid] : 0;
-	for (uint32_t d = 0; d < live->switches + live->terminals; d++) {
-		const struct live_terminal *e = d < live->switches ? NULL : &live->end[d - live->switches];
-		const struct live_switch *leaf = &live->sw[e ? e->leaf : d];
+	if (osm->bridge.known.ages && osm->bridge.older_gone_at > clock_seconds())
+		fake_sleep(osm->bridge.older_gone_at - clock_seconds());
+}
 
-		for (unsigned lid = e ? e->lid_low : leaf->lid_low; lid <= (e ? e->lid_high : leaf->lid_high); lid++)
-			if (!t->put_off[lid])
-				known.end[lid] = leaf->guid;
+static void tell(unsigned repairs)
+{
+	const struct tables *t = &osm->bridge.in_force->tables;
+
+	if (t->routes->amended && t->routes->amended->repairs != repairs)
+		printf("repaired %u %u", osm->bridge.amended_entries, osm->bridge.amendments);
+	else
+		printf("kept 0 %u", osm->bridge.amendments);
+	printf(" %d %u\nerror %s\n", osm->bridge.repair_drops, t->put_off_count, osm->bridge.last_error.text);
+	for (uint32_t s = 0; s < osm->switches; s++) {
+		printf("table %" PRIx64, sweep.sw[s].guid);
+		for (unsigned lid = 1; lid < LIDS; lid++)
+			if (osm->sw[s]->new_lft[lid] != ENTRY_NO_ROUTE)
+				printf(" %u:%u", lid, osm->sw[s]->new_lft[lid]);
+		printf("\n");
 	}
 }
 
 static void go(unsigned lmc)
 {
-	struct reason why = {.text = ""}, unrepaired = {.text = ""};
-	struct tables tables;
-	struct live live;
-	struct own_task task = {.live = &live, .lids = LIDS};
+	const struct amendment *before = osm->bridge.last_good ? osm->bridge.last_good->amended : NULL;
+	const unsigned repairs = before ? before->repairs : 0;
 
-	make_live(&live, lmc);
-	see_switches();
+	lids_per_port = 1u << lmc;
 	if (sweep.other) {
-		for (uint32_t s = 0; s < live.switches; s++)
-			known_confirmed(&known, &known.sw[s], 0, other[s], LIDS);
-		known_forget_older(&known);
-		ours = false;
+		discover();
+		fake_route_other(osm, other);
+		age();
 	}
-	task.known = known.begun ? &known : NULL;
-	task.assumed = begins;
-	begins = false;
-	task.ours = ours;
-	if (own_choose(&tables, &task, now, &unrepaired, &why)) {
-		const struct amendment *a = tables.routes->amended;
-
-		if (tables.routes == now)
-			printf("kept 0 %u %d %u\n", a ? a->later : 0, a && a->dropping, tables.put_off_count);
-		else
-			printf("repaired %u %u %d %u\n", a->entries, a->later, a->dropping, tables.put_off_count);
-		for (uint32_t s = 0; s < live.switches; s++) {
-			printf("table %" PRIx64, live.sw[s].guid);
-			for (unsigned lid = 1; lid < LIDS; lid++)
-				if (tables.entry[(size_t)s * LIDS + lid] != ENTRY_NO_ROUTE)
-					printf(" %u:%u", lid, tables.entry[(size_t)s * LIDS + lid]);
-			printf("\n");
-		}
-		send(&live, &tables);
-		routes_drop(now);
-		now = routes_hold(tables.routes);
-		ours = true;
-	} else {
-		printf("refused %s / %s\n", unrepaired.text, why.text);
-	}
+	discover();
+	for (uint32_t s = 0; s < osm->switches; s++)
+		osm->silent[s] = is_silent(sweep.sw[s].guid);
+	if (fake_route(osm))
+		tell(repairs);
+	else
+		printf("refused\nerror %s\n", osm->bridge.last_error.text);
 	printf(".\n");
-	own_free(&tables);
-	free(live.peer);
-	free(live.peer_port);
-	free(live.fresh);
 	last = sweep;
 	memset(&sweep, 0, sizeof(sweep));
 	memset(other, ENTRY_NO_ROUTE, sizeof(other));
 }
 
+/* As the thread of the socket does every second (socket_server.c). */
+static void follow(void)
+{
+	const double begun = clock_seconds();
+
+	for (int waited = 0; !fake_is_asked(osm) && osm->bridge.follow_at && waited < LONGEST; waited++) {
+		events_follow(&osm->bridge);
+		if (!fake_is_asked(osm))
+			fake_sleep(1);
+	}
+	if (fake_is_asked(osm))
+		printf("asked %.1f\n", clock_seconds() - begun);
+	else
+		printf("idle\n");
+}
+
 static void restart(void)
 {
-	known_free(&known);
-	routes_drop(now);
-	now = routes_hold(plan);
-	begins = ours = true;
+	fake_end(osm);
+	osm = fake_begin(plan);
 }
 
 static bool command(const char *line)
@@ -214,10 +228,14 @@ static bool command(const char *line)
 		sweep.silent_guid[sweep.silents++] = a;
 	else if (sscanf(line, "other %" SCNx64 " %u %u", &a, &lid, &p) == 3 && lid < LIDS && index_of(&sweep, a) != NO_PEER) {
 		qsort(sweep.sw, sweep.switches, sizeof(*sweep.sw), by_guid); /* all switches come before */
-		other[index_of(&sweep, a)][lid] = (uint8_t)p;
+		other[index_of(&sweep, a) * LIDS + lid] = (uint8_t)p;
 		sweep.other = true;
 	} else if (!strcmp(line, "aged\n"))
-		known_forget_older(&known);
+		age();
+	else if (!strcmp(line, "follow\n"))
+		follow();
+	else if (!strcmp(line, "lost\n"))
+		fake_lose_master(osm);
 	else if (!strcmp(line, "restart\n"))
 		restart();
 	else if (sscanf(line, "go %u", &p) == 1)
@@ -230,21 +248,16 @@ static bool command(const char *line)
 
 int main(int count, char *arguments[])
 {
-	struct reason why = {.text = ""};
 	char line[256];
 
-	now = count == 2 ? routes_read(arguments[1], &why) : NULL;
-	if (!now || !now->numbers)
-		return fprintf(stderr, "%s\n", *why.text ? why.text : "no numbers"), 2;
-	if (!certificate_holds(now, &why))
-		return fprintf(stderr, "%s\n", why.text), 2;
+	if (count != 2)
+		return fprintf(stderr, "usage: sweeps_run PLAN\n"), 2;
+	plan = arguments[1];
+	osm = fake_begin(plan);
 	memset(other, ENTRY_NO_ROUTE, sizeof(other));
-	plan = routes_hold(now);
 	while (fgets(line, sizeof(line), stdin))
 		if (!command(line))
 			return fprintf(stderr, "unknown command: %s", line), 2;
-	known_free(&known);
-	routes_drop(now);
-	routes_drop(plan);
+	fake_end(osm);
 	return 0;
 }

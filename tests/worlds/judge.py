@@ -94,18 +94,26 @@ class Judge:
                 switch.older.setdefault(lid, set()).update(left)
                 switch.may[lid] = now
 
+    def lost(self, tables: Mapping[int, Table], more: Iterable[tuple[int, int]] = ()) -> str:
+        """Packets that do not reach a host from another one by these tables alone; "" if all do.
+        `more`: also LIDs of these switches."""
+        ends = [(lid, end) for lids, (end, _) in self.fabric.hosts.values() for lid in lids]
+        starts = {at for _, (at, _) in self.fabric.hosts.values()}
+        for lid, end in (*ends, *more):
+            for start in starts - {end}:
+                here, hops = start, 0
+                while here != end:
+                    on = self.fabric.cables.get((here, tables[here].get(lid, 0)))
+                    if on is None or hops > len(self.switches):
+                        return f"packets from {start:x} to LID {lid} are lost at {here:x}"
+                    here, hops = on[0], hops + 1
+        return ""
+
     def steady(self, tables: Mapping[int, Table]) -> str:
         """What is wrong with these tables alone: a host that another one does not reach, or a
         circle."""
-        for lids, (end, _) in self.fabric.hosts.values():
-            for lid in lids:
-                for start in {at for _, (at, _) in self.fabric.hosts.values()} - {end}:
-                    here, hops = start, 0
-                    while here != end:
-                        on = self.fabric.cables.get((here, tables[here].get(lid, 0)))
-                        if on is None or hops > len(self.switches):
-                            return f"packets from {start:x} to LID {lid} are lost at {here:x}"
-                        here, hops = on[0], hops + 1
+        if lost := self.lost(tables):
+            return lost
         only = {s: {lid: {port} for lid, port in table.items()} for s, table in tables.items()}
         return self._circle(only)
 

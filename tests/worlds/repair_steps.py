@@ -11,7 +11,7 @@ import numpy as np
 from sar_agent.formats.routes_file import NO_SWITCH, RoutesFile
 from tests.worlds.judge import Fabric, Port, Table
 
-SHAPES = ("ring", "torus", "tree", "random")
+SHAPES = ("ring", "torus", "tree", "dragonfly", "random")
 
 
 @dataclass
@@ -105,6 +105,18 @@ def build(dice: random.Random, shape: str) -> World:
         leaves, spines = dice.randint(2, 5), dice.randint(2, 3)
         count = leaves + spines
         joined = [(i, leaves + k) for i in range(leaves) for k in range(spines)]
+    elif shape == "dragonfly":  # groups of switches that all have a cable to each other
+        groups, each = dice.randint(2, 4), dice.randint(1, 3)
+        count = groups * each
+        joined = [
+            (g * each + i, g * each + k)
+            for g in range(groups)
+            for i in range(each)
+            for k in range(i)
+        ]
+        for g in range(groups):
+            for h in range(g):
+                joined.append((g * each + dice.randrange(each), h * each + dice.randrange(each)))
     else:
         count = dice.randint(3, 9)
         joined = [(i, dice.randrange(i)) for i in range(1, count)]

@@ -1,4 +1,4 @@
-"""The plugin's choice of routes in one sweep after another (opensm_bridge/tests/sweeps_run.c)."""
+"""The plugin's engine and events in one sweep after another (opensm_bridge/tests/sweeps_run.c)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,14 @@ class Chosen:
 
     how: str
     """"kept", "repaired" or "refused"."""
-    why: str = ""
+    error: str = ""
+    """`last_error`, as in the plugin's status."""
     entries: int = 0
-    later: int = 0
-    dropping: bool = False
-    unrouted: int = 0
+    repairs: int = 0
+    drops: bool = False
+    """`repair_drops` of the status: packets of some hosts are dropped."""
+    put_off: int = 0
+    """LIDs whose entries wait."""
     tables: dict[int, Table] = field(default_factory=dict)
 
 
@@ -52,6 +55,16 @@ class SweepsProgram:
 
     def restart(self) -> None:
         self._send(["restart"])
+
+    def lost(self) -> None:
+        """Another subnet manager is master for a while."""
+        self._send(["lost"])
+
+    def follow(self) -> float | None:
+        """Time passes until the plugin asks for a routing; seconds, None where it does not."""
+        self._send(["follow"])
+        words = self._line().split()
+        return float(words[1]) if words[0] == "asked" else None
 
     def sweep(
         self,
@@ -83,12 +96,10 @@ class SweepsProgram:
         )
         words, chosen = self._line().split(), Chosen("")
         chosen.how = words[0]
-        if chosen.how == "refused":
-            chosen.why = " ".join(words[1:])
-        else:
-            entries, later, dropping, unrouted = map(int, words[1:])
-            chosen.entries, chosen.later = entries, later
-            chosen.dropping, chosen.unrouted = bool(dropping), unrouted
+        if chosen.how != "refused":
+            chosen.entries, chosen.repairs, drops, chosen.put_off = map(int, words[1:])
+            chosen.drops = bool(drops)
+        chosen.error = self._line().removeprefix("error").strip()
         while (line := self._line()) != ".":
             _, guid, *entries_of = line.split()
             pairs = (entry.split(":") for entry in entries_of)

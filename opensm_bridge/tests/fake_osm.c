@@ -1,0 +1,222 @@
+#include "fake_osm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define HEAD_OF_QUEUE 18 /* OpenSM's default: 1.07 s */
+#define SWEEP_SECONDS 0.01
+
+volatile unsigned int osm_exit_flag;
+static double now = 1000; /* CLOCK_MONOTONIC */
+
+/* The linker gives the plugin this one (--wrap). */
+int __wrap_clock_gettime(clockid_t clock, struct timespec *at);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *at)
+{
+	(void)clock;
+	*at = (struct timespec){.tv_sec = (time_t)now, .tv_nsec = (long)((now - (double)(time_t)now) * 1e9)};
+	return 0;
+}
+
+void fake_sleep(double seconds)
+{
+	now += seconds;
+}
+
+void osm_log(osm_log_t *log, osm_log_level_t level, const char *text, ...)
+{
+	(void)log, (void)level, (void)text;
+}
+
+/* Whether it sweeps is left to the caller. */
+void osm_sm_sweep(osm_sm_t *sm)
+{
+	(void)sm;
+}
+
+/* Multicast: the plugin goes on to the next switch. */
+cl_status_t osm_switch_set_hops(osm_switch_t *sw, uint16_t lid, uint8_t port, uint8_t hops)
+{
+	(void)sw, (void)lid, (void)port, (void)hops;
+	return CL_ERROR;
+}
+
+void counters_note_data(struct bridge *b, const osm_epi_dc_event_t *event)
+{
+	(void)b, (void)event;
+}
+
+void counters_note_waits(struct bridge *b, const osm_epi_pe_event_t *event)
+{
+	(void)b, (void)event;
+}
+
+static struct fake_osm *registering;
+
+cl_status_t osm_register_external_routing_engine(osm_opensm_t *osm, const external_routing_engine_module_t *module, void *context)
+{
+	registering->engine = (osm_routing_engine_t){.name = module->name, .context = context};
+	return module->setup(&registering->engine, osm) ? CL_ERROR : CL_SUCCESS;
+}
+
+struct fake_osm *fake_begin(const char *routes_path)
+{
+	struct fake_osm *f = calloc(1, sizeof(*f));
+	struct reason why;
+
+	if (!f)
+		abort();
+	f->osm.subn.sm_state = IB_SMINFO_STATE_MASTER;
+	f->osm.subn.first_time_master_sweep = TRUE;
+	f->osm.subn.opt.head_of_queue_lifetime = f->osm.subn.opt.leaf_head_of_queue_lifetime = HEAD_OF_QUEUE;
+	f->osm.subn.port_lid_tbl.size = FAKE_LIDS;
+	cl_qmap_init(&f->osm.subn.sw_guid_tbl);
+	cl_qmap_init(&f->osm.subn.port_guid_tbl);
+	f->other.name = "other";
+	f->bridge.osm = &f->osm;
+	f->bridge.take_file = true;
+	snprintf(f->bridge.options.routes_path, sizeof(f->bridge.options.routes_path), "%s", routes_path);
+	pthread_mutex_init(&f->bridge.mutex, NULL);
+	pthread_mutex_init(&f->bridge.tables, NULL);
+	pthread_cond_init(&f->bridge.changed, NULL);
+	registering = f;
+	if (!engine_register(&f->bridge, &why))
+		abort();
+	return f;
+}
+
+static void free_switch(osm_switch_t *sw)
+{
+	free(sw->p_node);
+	free(sw->lft);
+	free(sw->new_lft);
+	free(sw);
+}
+
+void fake_end(struct fake_osm *f)
+{
+	for (uint32_t s = 0; s < f->switches; s++)
+		free_switch(f->sw[s]);
+	install_free(f->bridge.next);
+	install_free(f->bridge.in_force);
+	known_free(&f->bridge.known);
+	routes_drop(f->bridge.load_routes);
+	routes_drop(f->bridge.last_good);
+	free(f);
+}
+
+void fake_lose_master(struct fake_osm *f)
+{
+	f->osm.subn.sm_state = IB_SMINFO_STATE_STANDBY;
+	events_report(&f->bridge, OSM_EVENT_ID_STATE_CHANGE, NULL);
+	f->osm.subn.sm_state = IB_SMINFO_STATE_MASTER;
+	f->osm.subn.first_time_master_sweep = TRUE;
+}
+
+/* Of which OpenSM knows no table yet. */
+static osm_switch_t *new_switch(uint64_t guid, uint8_t ports)
+{
+	osm_switch_t *sw = calloc(1, sizeof(*sw));
+
+	if (!sw)
+		abort();
+	sw->p_node = calloc(1, sizeof(*sw->p_node) + (ports + 1) * sizeof(osm_physp_t));
+	sw->lft = malloc(FAKE_LIDS);
+	sw->new_lft = malloc(FAKE_LIDS);
+	if (!sw->p_node || !sw->lft || !sw->new_lft)
+		abort();
+	sw->p_node->sw = sw;
+	sw->p_node->physp_tbl_size = ports + 1u;
+	sw->p_node->node_info.node_guid = cl_hton64(guid);
+	sw->num_ports = (uint8_t)(ports + 1);
+	sw->max_lid_ho = FAKE_LIDS - 1;
+	sw->lft_size = FAKE_LIDS;
+	memset(sw->lft, ENTRY_NO_ROUTE, FAKE_LIDS);
+	memset(sw->new_lft, ENTRY_NO_ROUTE, FAKE_LIDS);
+	return sw;
+}
+
+static osm_switch_t *take_switch(struct fake_osm *f, uint64_t guid)
+{
+	for (uint32_t s = 0; s < f->switches; s++)
+		if (f->sw[s] && cl_ntoh64(osm_node_get_node_guid(f->sw[s]->p_node)) == guid) {
+			osm_switch_t *found = f->sw[s];
+
+			f->sw[s] = NULL;
+			return found;
+		}
+	return NULL;
+}
+
+void fake_discover(struct fake_osm *f, const uint64_t *guids, const uint8_t *ports, uint32_t switches)
+{
+	osm_switch_t *found[FAKE_MOST];
+
+	fake_sleep(SWEEP_SECONDS);
+	events_report(&f->bridge, OSM_EVENT_ID_HEAVY_SWEEP_START, NULL);
+	for (uint32_t s = 0; s < switches; s++) {
+		found[s] = take_switch(f, guids[s]);
+		found[s] = found[s] ? found[s] : new_switch(guids[s], ports[s]);
+	}
+	for (uint32_t s = 0; s < f->switches; s++)
+		if (f->sw[s])
+			free_switch(f->sw[s]);
+	cl_qmap_init(&f->osm.subn.sw_guid_tbl);
+	for (uint32_t s = 0; s < switches; s++)
+		cl_qmap_insert(&f->osm.subn.sw_guid_tbl, osm_node_get_node_guid(found[s]->p_node), &found[s]->map_item);
+	memcpy(f->sw, found, switches * sizeof(*found));
+	memset(f->silent, 0, sizeof(f->silent));
+	f->switches = switches;
+	events_report(&f->bridge, OSM_EVENT_ID_HEAVY_SWEEP_DONE, NULL);
+}
+
+static void begin_routing(struct fake_osm *f)
+{
+	f->osm.subn.force_reroute = f->osm.subn.force_heavy_sweep = FALSE;
+	f->osm.routing_engine_used = NULL;
+	for (uint32_t s = 0; s < f->switches; s++)
+		memset(f->sw[s]->new_lft, ENTRY_NO_ROUTE, FAKE_LIDS);
+}
+
+/* Blocks that differ; a switch that does not answer leaves zeros in OpenSM's copy. */
+static void send_tables(struct fake_osm *f, osm_routing_engine_t *used)
+{
+	f->osm.routing_engine_used = used;
+	for (uint32_t s = 0; s < f->switches; s++)
+		for (uint32_t at = 0; at < FAKE_LIDS; at += KNOWN_BLOCK) {
+			uint8_t *has = f->sw[s]->lft + at;
+			const uint8_t *new = f->sw[s]->new_lft + at;
+
+			if (!memcmp(has, new, KNOWN_BLOCK))
+				continue;
+			if (f->silent[s])
+				memset(has, 0, KNOWN_BLOCK);
+			else
+				memcpy(has, new, KNOWN_BLOCK);
+		}
+	events_report(&f->bridge, OSM_EVENT_ID_UCAST_ROUTING_DONE, NULL);
+	f->osm.subn.first_time_master_sweep = FALSE;
+	events_report(&f->bridge, OSM_EVENT_ID_SUBNET_UP, NULL);
+}
+
+bool fake_route(struct fake_osm *f)
+{
+	begin_routing(f);
+	if (f->engine.build_lid_matrices(f->engine.context) || f->engine.ucast_build_fwd_tables(f->engine.context))
+		return false;
+	send_tables(f, &f->engine);
+	return true;
+}
+
+void fake_route_other(struct fake_osm *f, const uint8_t *entry)
+{
+	begin_routing(f);
+	for (uint32_t s = 0; s < f->switches; s++)
+		memcpy(f->sw[s]->new_lft, entry + (size_t)s * FAKE_LIDS, FAKE_LIDS);
+	send_tables(f, &f->other);
+}
+
+bool fake_is_asked(const struct fake_osm *f)
+{
+	return f->osm.subn.force_reroute || f->osm.subn.force_heavy_sweep;
+}

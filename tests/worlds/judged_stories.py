@@ -1,0 +1,188 @@
+"""The plugin's own repairs in random worlds, judged from the definition (judge.py).
+
+`python -m tests.worlds.judged_stories --repairs 10000` prints totals by fabric and event.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import typer
+
+from tests.worlds.judge import Judge
+from tests.worlds.live.built import built
+from tests.worlds.repair_steps import SHAPES, World, build, plan, shortest
+from tests.worlds.sweeps_program import Chosen, SweepsProgram, sweeps
+from tests.worlds.world_events import EVENTS, WEIGHTS
+
+MOST_STEPS = 12
+
+
+class Story:
+    """One world: sweeps, and what the judge says of each."""
+
+    def __init__(self, world: World, program: SweepsProgram, seen: Counter[str]) -> None:
+        self.world, self.program, self.seen = world, program, seen
+        self.judge, self.known = Judge(), set[int]()
+        self.foreign = self.restarted = self.silent = False
+
+    def restart(self) -> None:
+        """OpenSM begins again with the file of the plan, and knows no table. It assumes that the
+        switches have this plan, as nothing would prove another engine's routes either."""
+        self.program.restart()
+        self.restarted = True
+
+    def sweep(self, event: str) -> Chosen | None:
+        """None where the plugin has no routes."""
+        live, dice = self.world.fabric(), self.world.dice
+        if len(live.hosts) < 2:
+            return None
+        self.judge.begin(live)
+        # Nothing is promised of a switch that does not answer in a sweep that moves its cables.
+        moved = {s for s, _ in self.judge.fresh - self.judge.returned}
+        may = [s for s in live.switches if s in self.known and s not in moved]
+        silent = [s for s in may if dice.random() < 0.05 and not self.restarted]
+        other = shortest(self.world, live) if self.foreign else None
+        if other is not None:  # what is in force is another engine's, and nobody has proved it
+            self.judge.sent(other)
+            self.judge.aged()
+        chosen = self.program.sweep(self.world, live, silent, other)
+        self.known, self.foreign, self.silent = set(live.switches), False, bool(silent)
+        self.count(event, chosen)
+        self.seen["with a silent switch"] += bool(silent) and chosen.how == "repaired"
+        self.seen["not drained"] += self.judge.undrained and chosen.how == "repaired"
+        if chosen.how == "refused":
+            self.check(event, "" if chosen.error else "refused without a reason")
+            return None
+        told = "" if not self.judge.judge(chosen.tables, silent) else "mixture: "
+        told = told and told + self.judge.judge(chosen.tables, silent)
+        if self.restarted:
+            another = self.judge.judge(shortest(self.world, live))
+            self.seen["restarts"] += 1
+            self.seen["restarts that may circle"] += bool(told)
+            self.seen["restarts that may circle with another engine"] += bool(another)
+            told = ""
+        if other is None or not told:
+            self.check(event, told)
+        elif not self.sound(other):
+            self.seen["the other engine's own circle"] += 1
+        else:
+            self.check(event, told)
+        own = [(self.world.lid[s], s) for s in live.switches]
+        lost = self.judge.lost(chosen.tables, own)
+        if chosen.drops != bool(lost):
+            self.check(event, f"dropped and not said: {lost}" if lost else "said and not dropped")
+        if not lost:
+            self.check(event, self.judge.steady(chosen.tables))
+        self.judge.sent(chosen.tables, silent)
+        if self.restarted:
+            self.judge.aged()
+        self.restarted = False
+        return chosen
+
+    def count(self, event: str, chosen: Chosen) -> None:
+        """By topology and event. The agent is asked where no repair serves all hosts, and where one
+        is refused since nothing proves it."""
+        how = chosen.how
+        if how == "refused":
+            how = "refused" if "nothing proves" in chosen.error else "asked"
+        self.seen[f"{self.world.shape}, {event if '+' not in event else 'two at once'}: {how}"] += 1
+        self.seen["sweeps"] += 1
+        self.seen["judged repairs"] += how == "repaired"
+        self.seen["put off"] += chosen.put_off > 0
+        self.seen["drops for a step"] += chosen.drops
+
+    def sound(self, tables: dict[int, dict[int, int]]) -> bool:
+        return not self.judge.steady(tables)
+
+    def check(self, event: str, told: str) -> None:
+        assert not told, f"{event}: {told}"
+
+    def go(self, event: str) -> bool:
+        """The sweep of an event, and those that the plugin asks for by itself."""
+        chosen = self.sweep(event)
+        for _ in range(MOST_STEPS):
+            if chosen is None:
+                return len(self.world.fabric().hosts) < 2
+            if self.world.dice.random() < 0.1:
+                return True  # the next event comes first
+            if self.silent:  # OpenSM sends it again
+                chosen = self.sweep("sent again")
+                continue
+            waited = self.program.follow()
+            if waited is None:
+                self.check(event, "dropped for ever" if chosen.drops else "")
+                return True
+            if waited:
+                self.judge.aged()
+            chosen = self.sweep("step")
+        raise AssertionError(f"{event}: {MOST_STEPS} steps, and another one is to follow")
+
+
+def tell(seed: int, shape: str, folder: Path, program: Path, seen: Counter[str]) -> None:
+    dice = random.Random(f"{shape} {seed}")
+    world = build(dice, shape)
+    live = world.fabric()
+    with sweeps(plan(world, live), folder, program) as running:
+        story = Story(world, running, seen)
+        try:
+            assert story.sweep("begin") is not None or len(live.hosts) < 2
+            for _ in range(dice.randint(4, 14)):
+                events = dice.choices(list(EVENTS), WEIGHTS, k=dice.choice((1, 1, 1, 2)))
+                event = "+".join(name for name in events if EVENTS[name](world))
+                if dice.random() < 0.6:
+                    story.judge.aged()
+                    running.aged()
+                if dice.random() < 0.05 and not story.foreign:
+                    story.restart()
+                foreign = story.foreign
+                if not story.go(event):
+                    if foreign or dice.random() < 0.6:
+                        break  # the agent has a new plan
+                    story.foreign = True
+        except AssertionError as error:
+            said = folder / f"{shape}-{seed}.txt"
+            said.write_text("".join(running.log))
+            raise AssertionError(f"{shape} {seed}: {error} ({said})") from error
+
+
+def table(seen: Counter[str]) -> str:
+    """A line for each fabric and event, with how often each answer was given; then the rest."""
+    hows = ("kept", "repaired", "asked", "refused")
+    rows: dict[str, Counter[str]] = {}
+    for name, count in seen.items():
+        what, _, how = name.rpartition(": ")
+        if how in hows and ", " in what:
+            rows.setdefault(what, Counter())[how] += count
+    lines = [f"{'fabric, event':28}" + "".join(f"{how:>10}" for how in hows)]
+    for what in sorted(rows):
+        lines.append(f"{what:28}" + "".join(f"{rows[what][how]:10}" for how in hows))
+    rest = {n: c for n, c in seen.items() if n.rpartition(": ")[0] not in rows}
+    return "\n".join([*lines, *(f"{n}: {c}" for n, c in rest.items())])
+
+
+def main(repairs: int = 1000, seed: int = 0, program: Path | None = None) -> None:
+    """Stories of all fabrics until this many repairs were judged; totals by fabric and event. A
+    finding is printed, with the program's input beside it, and the stories go on; exit code 1."""
+    program = program or built("opensm_bridge", "sweeps_run")
+    folder, seen, findings = Path(tempfile.mkdtemp(prefix="judged-")), Counter[str](), 0
+    while seen["judged repairs"] < repairs:
+        for shape in SHAPES:
+            try:
+                tell(seed, shape, folder, program, seen)
+            except AssertionError as error:
+                findings += 1
+                print(f"finding: {error}", flush=True)
+        seed += 1
+    print(table(seen))
+    print(
+        f"{findings} findings in {seen['judged repairs']} judged repairs; the next seed is {seed}"
+    )
+    raise SystemExit(findings > 0)
+
+
+if __name__ == "__main__":
+    typer.run(main)
