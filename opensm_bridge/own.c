@@ -121,7 +121,7 @@ bool own_choose(struct tables *to, const struct own_task *task, struct routes *r
 
 	*unrepaired = (struct reason){.text = ""};
 	/*
-	 * **Weak spot:** when OpenSM starts or takes over, routes.sar counts as what the switches have, since the agent writes it once it
+	 * **Weak spot:** when OpenSM starts, or takes over for the first time, routes.sar counts as what the switches have, since the agent writes it once it
 	 * has read back that it is in force. If they have other tables (those of a repair that the agent has not followed, of
 	 * another engine, or of another subnet manager), packets may circle until all switches are rewritten. The next engine's
 	 * tables would be proved no better, and would differ in more entries (tests/property/test_judged.py counts both).

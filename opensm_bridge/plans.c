@@ -116,6 +116,7 @@ struct offer {
 	struct routes *load, *file, *last_good;
 	char proved_from[17];
 	bool take_file;
+	bool back; /* this process was master before, and another subnet manager since: its file may be older than the tables */
 };
 
 /* OpenSM does not report every way of becoming the master, but this flag is set until the first sweep is over. */
@@ -145,6 +146,7 @@ static void take_offer(struct bridge *b, struct offer *o, struct reason *file_pr
 	b->load_routes = NULL;
 	b->take_file = false;
 	highest = b->highest;
+	o->back = o->take_file && highest;
 	*file_problem = b->file_problem;
 	pthread_mutex_unlock(&b->mutex);
 	if (!o->take_file)
@@ -194,7 +196,7 @@ static void choose(struct bridge *b, struct choice *c, const struct offer *o, st
 	if (o->load)
 		try_load(b, c, o->load, o->proved_from, load);
 	/* The agent keeps in the file what is in force, and no other engine's routes would be proved either. */
-	try_own(b, c, o->file, true, own);
+	try_own(b, c, o->file, !o->back, own);
 	try_own(b, c, o->last_good, false, own);
 }
 
@@ -242,6 +244,23 @@ static void call_agent(struct bridge *b, struct choice *c, struct reason *own)
 	add_to(own, late);
 }
 
+/*
+ * Another subnet manager was master, and nobody has read what the switches have now. If the agent has no routes, it may at least have
+ * copied the other one's meanwhile. Those of the file are not proved then, but the next engine's would not be either.
+ */
+static void take_unproved(struct bridge *b, struct choice *c, const struct offer *o, struct reason *own)
+{
+	struct reason problem = {.text = ""}, ours;
+	struct routes *file = read_file(b->options.routes_path, o->file->generation, UINT64_MAX, &problem);
+
+	ours = *own;
+	try_own(b, c, file ? file : o->file, true, own);
+	if (c->fit)
+		REASON_OF(own, "unproved", "generation %ju is put in force although another subnet manager was master: %.400s",
+			  (uintmax_t)c->install->tables.routes->generation, ours.text);
+	routes_drop(file);
+}
+
 /* Returns NULL if no routes fit; the reason is in `last_error` and in OpenSM's log. */
 struct install *plans_choose(struct bridge *b)
 {
@@ -257,6 +276,8 @@ struct install *plans_choose(struct bridge *b)
 	choose(b, &c, &o, &load, &own);
 	if (!c.fit && c.read && o.last_good && !o.load)
 		call_agent(b, &c, &own);
+	if (!c.fit && c.read && o.back && o.file)
+		take_unproved(b, &c, &o, &own);
 	if (!c.fit) {
 		install_free(c.install);
 		c.install = NULL;
@@ -267,9 +288,8 @@ struct install *plans_choose(struct bridge *b)
 		file = *load.text ? load : own;
 	why = *load.text ? &load : *own.text ? &own : c.fit ? NULL : &file;
 	if (why && *why->text)
-		BRIDGE_LOG(b, OSM_LOG_ERROR, "%s%s\n", why->text,
-			   c.fit ? "; the previous routes stay in use" :
-				      "; the next routing engine takes over");
+		BRIDGE_LOG(b, OSM_LOG_ERROR, "%s%s\n", why->text, !c.fit ? "; the next routing engine takes over" :
+			   o.back && !o.load ? "" : "; the previous routes stay in use");
 	pthread_mutex_lock(&b->mutex);
 	b->file_problem = file;
 	if (o.load)

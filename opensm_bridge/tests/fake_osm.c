@@ -53,6 +53,27 @@ void counters_note_waits(struct bridge *b, const osm_epi_pe_event_t *event)
 
 static struct fake_osm *registering;
 
+/* A routing waits for the agent, which answers with a load as reload.c queues it. */
+int __wrap_pthread_cond_timedwait(pthread_cond_t *changed, pthread_mutex_t *mutex, const struct timespec *until);
+int __wrap_pthread_cond_timedwait(pthread_cond_t *changed, pthread_mutex_t *mutex, const struct timespec *until)
+{
+	struct bridge *b = &registering->bridge;
+	struct reason why;
+
+	(void)changed, (void)mutex, (void)until;
+	fake_sleep(0.2);
+	if (registering->answer && !b->load_routes) {
+		b->load_routes = routes_read(registering->answer, &why);
+		snprintf(b->proved_from, sizeof(b->proved_from), "any");
+		b->asked++;
+		registering->answer = NULL;
+	}
+	if (registering->copied && rename(registering->copied, b->options.routes_path))
+		abort();
+	registering->copied = NULL;
+	return 0;
+}
+
 cl_status_t osm_register_external_routing_engine(osm_opensm_t *osm, const external_routing_engine_module_t *module, void *context)
 {
 	registering->engine = (osm_routing_engine_t){.name = module->name, .context = context};
@@ -202,6 +223,7 @@ static void send_tables(struct fake_osm *f, osm_routing_engine_t *used)
 bool fake_route(struct fake_osm *f)
 {
 	begin_routing(f);
+	f->bridge.listening = f->bridge.options.repair_wait = f->answer || f->copied;
 	if (f->engine.build_lid_matrices(f->engine.context) || f->engine.ucast_build_fwd_tables(f->engine.context))
 		return false;
 	send_tables(f, &f->engine);

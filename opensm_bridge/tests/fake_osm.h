@@ -12,6 +12,8 @@ struct fake_osm {
 	osm_opensm_t osm;
 	struct bridge bridge;
 	osm_routing_engine_t engine, other;
+	const char *answer; /* the file that the agent loads when it is called */
+	const char *copied; /* the file that it puts in the place of routes.sar then; neither: no agent listens */
 	bool silent[FAKE_MOST]; /* [place in `sw`] it does not answer */
 	osm_switch_t *sw[FAKE_MOST]; /* ascending GUIDs */
 	uint32_t switches;

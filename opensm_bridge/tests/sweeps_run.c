@@ -7,10 +7,12 @@
  *   aged                     packets of older tables are gone
  *   restart                  OpenSM begins again with PLAN, and knows no table
  *   lost                     another subnet manager is master for a while
+ *   answer FILE              in this sweep the agent loads it, if it is asked
+ *   copied FILE              in this sweep the agent puts it in the place of PLAN then, and has no routes
  *   other SWITCH LID PORT    before this sweep, another engine has sent this entry (to all other switches and LIDs: none)
  *   follow                   time passes until the plugin asks for a routing
  *   go LMC
- * The answer to "follow": "asked SECONDS", or "idle". To "go": "kept", "repaired ENTRIES REPAIRS DROPS PUT_OFF" or "refused", then
+ * The answer to "follow": "asked SECONDS", or "idle". To "go": "kept", "repaired ENTRIES REPAIRS DROPS PUT_OFF GENERATION" or "refused", then
  * "error" with `last_error`, "table SWITCH" with the entries by LID for each switch unless it is refused, then ".". Cables that were not there in
  * the last sweep are fresh.
  */
@@ -47,6 +49,7 @@ static const char *plan;
 static struct sweep sweep, last;
 static uint8_t other[MOST * LIDS];
 static unsigned lids_per_port;
+static char answer[200];
 
 static int by_guid(const void *a, const void *b)
 {
@@ -154,7 +157,8 @@ static void tell(unsigned repairs)
 		printf("repaired %u %u", osm->bridge.amended_entries, osm->bridge.amendments);
 	else
 		printf("kept 0 %u", osm->bridge.amendments);
-	printf(" %d %u\nerror %s\n", osm->bridge.repair_drops, t->put_off_count, osm->bridge.last_error.text);
+	printf(" %d %u %ju\nerror %s\n", osm->bridge.repair_drops, t->put_off_count,
+	       (uintmax_t)osm->bridge.generation_in_force, osm->bridge.last_error.text);
 	for (uint32_t s = 0; s < osm->switches; s++) {
 		printf("table %" PRIx64, sweep.sw[s].guid);
 		for (unsigned lid = 1; lid < LIDS; lid++)
@@ -236,6 +240,10 @@ static bool command(const char *line)
 		follow();
 	else if (!strcmp(line, "lost\n"))
 		fake_lose_master(osm);
+	else if (sscanf(line, "answer %199s", answer) == 1)
+		osm->answer = answer;
+	else if (sscanf(line, "copied %199s", answer) == 1)
+		osm->copied = answer;
 	else if (!strcmp(line, "restart\n"))
 		restart();
 	else if (sscanf(line, "go %u", &p) == 1)

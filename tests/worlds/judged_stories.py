@@ -28,6 +28,8 @@ class Story:
         self.world, self.program, self.seen = world, program, seen
         self.judge, self.known = Judge(), set[int]()
         self.foreign = self.restarted = self.silent = False
+        self.hurry = world.dice.choice((0.05, 0.4))
+        self.weights = world.dice.choice(list(WEIGHTS.values()))
 
     def restart(self) -> None:
         """OpenSM begins again with the file of the plan, and knows no table. It assumes that the
@@ -44,7 +46,9 @@ class Story:
         # Nothing is promised of a switch that does not answer in a sweep that moves its cables.
         moved = {s for s, _ in self.judge.fresh - self.judge.returned}
         may = [s for s in live.switches if s in self.known and s not in moved]
-        silent = [s for s in may if dice.random() < 0.05 and not self.restarted]
+        if self.restarted or self.silent:  # what was not answered is sent again
+            may = []
+        silent = [s for s in may if dice.random() < 0.05]
         other = shortest(self.world, live) if self.foreign else None
         if other is not None:  # what is in force is another engine's, and nobody has proved it
             self.judge.sent(other)
@@ -107,7 +111,7 @@ class Story:
         for _ in range(MOST_STEPS):
             if chosen is None:
                 return len(self.world.fabric().hosts) < 2
-            if self.world.dice.random() < 0.1:
+            if self.world.dice.random() < self.hurry:
                 return True  # the next event comes first
             if self.silent:  # OpenSM sends it again
                 chosen = self.sweep("sent again")
@@ -131,7 +135,7 @@ def tell(seed: int, shape: str, folder: Path, program: Path, seen: Counter[str])
         try:
             assert story.sweep("begin") is not None or len(live.hosts) < 2
             for _ in range(dice.randint(4, 14)):
-                events = dice.choices(list(EVENTS), WEIGHTS, k=dice.choice((1, 1, 1, 2)))
+                events = dice.choices(list(EVENTS), story.weights, k=dice.choice((1, 1, 1, 2)))
                 event = "+".join(name for name in events if EVENTS[name](world))
                 if dice.random() < 0.6:
                     story.judge.aged()

@@ -25,6 +25,7 @@ class Chosen:
     repairs: int = 0
     drops: bool = False
     """`repair_drops` of the status: packets of some hosts are dropped."""
+    generation: int = 0
     put_off: int = 0
     """LIDs whose entries wait."""
     tables: dict[int, Table] = field(default_factory=dict)
@@ -59,6 +60,15 @@ class SweepsProgram:
     def lost(self) -> None:
         """Another subnet manager is master for a while."""
         self._send(["lost"])
+
+    def answer(self, path: Path) -> None:
+        """In the next sweep the agent loads this file, if the plugin asks it."""
+        self._send([f"answer {path}"])
+
+    def copied(self, path: Path) -> None:
+        """In the next sweep the agent puts this file in the place of the kept one, if it is
+        asked, and has no routes."""
+        self._send([f"copied {path}"])
 
     def follow(self) -> float | None:
         """Time passes until the plugin asks for a routing; seconds, None where it does not."""
@@ -97,7 +107,8 @@ class SweepsProgram:
         words, chosen = self._line().split(), Chosen("")
         chosen.how = words[0]
         if chosen.how != "refused":
-            chosen.entries, chosen.repairs, drops, chosen.put_off = map(int, words[1:])
+            numbers = [int(word) for word in words[1:]]
+            chosen.entries, chosen.repairs, drops, chosen.put_off, chosen.generation = numbers
             chosen.drops = bool(drops)
         chosen.error = self._line().removeprefix("error").strip()
         while (line := self._line()) != ".":

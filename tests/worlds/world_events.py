@@ -127,4 +127,8 @@ EVENTS = {
     "replaced": replace_switch,
     "new switch": new_switch,
 }
-WEIGHTS = [6, 5, 2, 2, 1, 1, 1, 0.5, 0.5, 0.5, 0.7, 0.7]
+WEIGHTS = {
+    "any": [6, 5, 2, 2, 1, 1, 1, 0.5, 0.5, 0.5, 0.7, 0.7],
+    "cables": [4, 1, 0.5, 1, 0.2, 1, 3, 0.2, 5, 3, 0.2, 0.5],
+}
+"""How often each happens, in two kinds of stories."""
