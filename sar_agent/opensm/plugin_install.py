@@ -36,7 +36,7 @@ OUR_ENGINE = "sar"
 SENDING_SECONDS = 5.0
 """Seconds to wait for an OpenSM that is sending tables."""
 ASK_AGAIN_SECONDS = 0.05
-DROPS = "packets to some hosts are dropped until the next repair, which the plugin makes by itself"
+DROPS = "packets to some hosts are dropped until OpenSM routes again, which the plugin asks for itself"
 
 
 class ReadBackDiffers(SarError):
