@@ -1,5 +1,8 @@
 """An SQLite file of the agent: a damaged one is moved aside and said, and a new one begins.
 
+A file of an older release has fewer columns. They are added when the next row is written; until
+then their fields have their defaults, and in old rows for good. A column of a newer release stays.
+
 Nothing is decided from such a file, so losing one costs explanations only.
 """
 
@@ -90,7 +93,8 @@ Row = TypeVar("Row", bound="DataclassInstance")
 
 class SqliteTable(SqliteFile, Generic[Row]):
     """The table `table`, a column for each field of the dataclass `kind`; fields of lists and
-    dictionaries are JSON. `form` is SQL behind the table's name, `%s` stands for the columns."""
+    dictionaries are JSON. `form` is SQL behind the table's name, `%s` stands for the columns. A
+    field that a release adds must have a default."""
 
     def __init__(self, path: Path, table: str, kind: type[Row], form: str) -> None:
         super().__init__(path)
@@ -100,9 +104,22 @@ class SqliteTable(SqliteFile, Generic[Row]):
         self._columns = ", ".join(self._fields)
         self.create = f"CREATE TABLE IF NOT EXISTS {table} {form % self._columns}"
 
+    def prepare(self, base: sqlite3.Connection) -> None:
+        """The table is there afterwards, with a column for each field."""
+        base.execute(self.create)
+        if self._fields.keys() <= self._columns_of(base):
+            return
+        base.execute("BEGIN IMMEDIATE")  # a rollback by hand may do the same now
+        for name in self._fields.keys() - self._columns_of(base):
+            base.execute(f"ALTER TABLE {self.table} ADD COLUMN {name}")
+
+    def _columns_of(self, base: sqlite3.Connection) -> set[str]:
+        """Empty where the table was not made yet."""
+        return {name for _, name, *_ in base.execute(f"PRAGMA table_info({self.table})")}
+
     def upsert(self, base: sqlite3.Connection, rows: Iterable[Row]) -> None:
         """Writes rows, in place of those with the same primary key."""
-        base.execute(self.create)
+        self.prepare(base)
         marks = ", ".join("?" * len(self._fields))
         values = (
             [
@@ -120,7 +137,7 @@ class SqliteTable(SqliteFile, Generic[Row]):
 
     def select(self, rest: str, *values: object) -> list[Row]:
         """The rows that `rest` of an SQL query chooses; none where nothing was written yet. Damaged
-        JSON is the field's default."""
+        JSON, and what the file does not have, is the field's default."""
         found = self.query(f"SELECT {self._columns} FROM {self.table} {rest}", *values)
         return [self.kind(*map(self._read, self._fields, each)) for each in found]
 
@@ -129,13 +146,18 @@ class SqliteTable(SqliteFile, Generic[Row]):
         if not self.path.exists():
             return []
         with self.open(write=False) as base:
-            known = "SELECT 1 FROM sqlite_master WHERE name = ?"
-            if not base.execute(known, (self.table,)).fetchone():
+            if not (known := self._columns_of(base)):
                 return []
+            if missing := "".join(f", NULL AS {name}" for name in {*self._fields} - known):
+                # It takes the place of the table in all queries of this connection.
+                every = f"SELECT *{missing} FROM main.{self.table}"
+                base.execute(f"CREATE TEMP VIEW {self.table} AS {every}")
             return base.execute(query, values).fetchall()
 
     def _read(self, name: str, value: Any) -> Any:
         column = self._fields[name]
+        if value is None and column.default is not MISSING:
+            return column.default
         if name not in self._json:
             return bool(value) if column.type == "bool" else value
         with suppress(TypeError, ValueError):
