@@ -95,6 +95,9 @@ class Observation:
     status: SmStatus | None
     """None where the subnet manager did not answer; `status_problem` says why."""
     status_problem: str
+    running: tuple[JobRecord, ...] = ()
+    """All jobs of the poll that `records` and `mix` are from. A later one within the pass may show
+    others: `SiteObserver.running`."""
     records: tuple[JobRecord, ...] = ()
     """The multi-switch jobs as Slurm's records, without hosts that are not known."""
     mix: JobMix = field(default_factory=lambda: JobMix(()))
@@ -195,7 +198,8 @@ class SiteObserver:
         """With the multi-switch jobs, decided once: by the leaf switches of its live ports,
         among the jobs that topology.conf, where there is one, does not put on a single leaf switch.
         Hosts that either does not know are left out, and logged once."""
-        records: Collection[JobRecord] = self.running()
+        records: Collection[JobRecord]
+        records = running = self.running()
         if hints := self.config.slurm.partition_hints:
             records = [
                 record if record.traffic else record._replace(traffic=hints.get(record.partition))
@@ -223,7 +227,7 @@ class SiteObserver:
             self._logged_hosts.update(new)
             shown = ", ".join(new[:10]) + (" …" if len(new) > 10 else "")
             log.warning("hosts of jobs that are not in the fabric or topology.conf: %s", shown)
-        return replace(site, records=kept, mix=mix, unknown_hosts=unknown)
+        return replace(site, running=running, records=kept, mix=mix, unknown_hosts=unknown)
 
     def running(self) -> tuple[JobRecord, ...]:
         """All jobs of the last good poll, with the hints of their users."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from sar_agent.agent.build import build_site
 from sar_agent.agent.outcome import Result
 from sar_agent.agent.restore import restore_routes
 from sar_agent.agent.rollback import resume, rollback
+from sar_agent.commands import service
 from sar_agent.errors import InputError, SarError
 from sar_agent.install import generations
 from sar_agent.util import store as store_module
@@ -157,6 +159,17 @@ def test_under_the_hold_of_other_tables_it_asks_for_a_number(three: World) -> No
 def test_a_generation_that_is_not_kept(world: World) -> None:
     with pytest.raises(InputError, match="generation 9 is not kept"):
         roll_back(world, 9)
+
+
+def test_a_reboot_restores_them_where_there_is_no_standby(
+    world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`fetch-state` after the folder of the standby was deleted."""
+    monkeypatch.setattr(service, "for_writing", lambda *_: world.agent.config)
+    monkeypatch.setitem(sys.modules, "sar_agent.standby", None)
+    monkeypatch.delitem(sys.modules, "sar_agent.standby.report", raising=False)
+    service.fetch_state()
+    assert "begins with generation 2" in capsys.readouterr().out
 
 
 def test_a_reboot_restores_the_newest_generation_that_can_be_read(world: World) -> None:
