@@ -28,8 +28,8 @@ from sar_agent.quality import measure
 from sar_agent.quality.bounds import bounds_of
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.graph.csr import graph_of
+from sar_agent.routing.graph.destination_order import leaf_by_leaf
 from sar_agent.routing.lanes import routed
-from sar_agent.routing.minhop import leaf_by_leaf
 from sar_agent.routing.phase_contention import phase_contention
 from sar_agent.routing.routes import Routes
 from sar_agent.routing.updn import legal_rows, tree_order
