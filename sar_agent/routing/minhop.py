@@ -59,8 +59,8 @@ def _spread(
     used: I32,
     egress: U8,
 ) -> None:  # pragma: no cover
-    """The first `counted` destinations count. Channels of a switch are in the order of its ports, so the
-    first of the least used is the lowest. Switches count for themselves: any order of them does."""
+    """The first `counted` destinations count. A switch's channels are in the order of its ports, so
+    the first of those used least is the lowest. Switches count each for itself."""
     for n in range(len(dests)):
         d = dests[n]
         row = dag_row(graph, cache, root_of[d])

@@ -19,9 +19,9 @@ def leaf_by_leaf(fabric: Fabric) -> U32:
 def opensm_order(fabric: Fabric) -> U32:
     """uint32[D]: terminals in OpenSM's order (`osm_ucast_mgr.c`), then those that are down, which
     OpenSM does not see, then the switches' own LIDs. Terminals of one switch follow each other by
-    port; first come the switches with most terminals, then those of lower GUID. OpenSM keeps GUIDs as the network sends them, with the most
-    significant byte first, and compares them as numbers of this machine, that is, as if the last
-    byte were the most significant one."""
+    port; first come the switches with most terminals, then those of lower GUID. OpenSM keeps GUIDs
+    as the network sends them, with the most significant byte first, and compares them as numbers of
+    this machine, that is, as if the last byte were the most significant one."""
     live = fabric.terminal_switch[fabric.terminal_up]
     most_first = -np.bincount(live, minlength=fabric.switches)
     guid = fabric.switch_guid.byteswap()
