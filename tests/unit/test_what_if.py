@@ -186,9 +186,9 @@ def test_the_command_takes_the_engine_of_the_tables(
     app(["what-if", *given], standalone_mode=False)
     found = json.loads(capsys.readouterr().out)
     assert found["engine"] == made and found["notes"] == []
-    app(["what-if", *given, "--engine", "dfsssp"], standalone_mode=False)
+    app(["what-if", *given, "--engine", "sar-plus"], standalone_mode=False)
     other = json.loads(capsys.readouterr().out)
-    assert other["engine"] == "dfsssp" and "not those of dfsssp" in other["notes"][0]
+    assert other["engine"] == "sar-plus" and "not those of sar-plus" in other["notes"][0]
     assert found["load"][0] != other["load"][0]
 
 
