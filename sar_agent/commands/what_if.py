@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sar_agent.commands.announce import progress
-from sar_agent.commands.dump_inputs import OptionalJobs, TodayOption, note_assumed, read_dumps
+from sar_agent.commands.dump_inputs import OptionalJobs, TodayOption, read_dumps
 from sar_agent.commands.host_options import with_host_options
 from sar_agent.commands.inputs import (
     FabricOption,
@@ -34,7 +34,7 @@ def what_if(
         str | None,
         typer.Option(
             help="routing engine that makes the tables afterwards; without it the one that made "
-            "those of --routes, or minhop"
+            "those of --routes, or that OpenSM would make"
         ),
     ] = None,
     down: Annotated[
@@ -63,9 +63,8 @@ def what_if(
 
     if down and add:
         raise InputError("--down and --add are two questions", remedy="ask one after the other")
-    given = read_dumps(fabric, jobs, routes, engine or "minhop")
-    name = engine or (maker_of(given) if routes else "minhop")
-    chosen = load_engine(name)
+    given = read_dumps(fabric, jobs, routes, engine)
+    chosen = load_engine(engine or given.assumed or maker_of(given))
     dumps, differ = of_engine(given, chosen) if routes else (given, "")
     if down or add:
         found = _pulled(dumps, chosen, down) if down else _added(dumps, chosen, add or "")
@@ -73,7 +72,6 @@ def what_if(
         print_answer(found.json(), found.words(), as_json=as_json)
     else:
         _ranked(dumps, chosen, differ, as_json)
-    note_assumed(dumps)
 
 
 def _pulled(dumps: SiteDumps, engine: Engine, down: list[str]) -> WhatIf:

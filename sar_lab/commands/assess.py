@@ -167,6 +167,7 @@ def assess(
     if found.ratings.assumed:
         typer.echo(
             f"before: {found.ratings.before.name}, as no tables were given (--routes); "
+            f"{found.ratings.why}; "
             f"after: {found.ratings.after.name if found.ratings.after else 'none'}"
         )
     if found.counted is not None:
