@@ -117,6 +117,7 @@ def _steps(
     if choice.how is UpdateMethod.WAIT:
         return current, Outcome(Result.LATER, examined, choice.why)
     # Bring it into force, and record what was read back.
+    parts.first_tables.keep(current, before, plan.fabric)
     with updates.under_way(choice, examined.generation):
         result = transit.bring(examined, before, whole=choice.whole)
     after = State.before_install(plan, parts.config.agent.engine, host_sets(site.records))
