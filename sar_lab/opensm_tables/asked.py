@@ -82,7 +82,8 @@ def _orders(fabric: Fabric) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _by_guid(fabric: Fabric, egress: U8) -> U8:
-    return egress[np.ix_(*_orders(fabric))]
+    ordered: U8 = egress[np.ix_(*_orders(fabric))]
+    return ordered
 
 
 def _by_index(fabric: Fabric, egress: U8) -> U8:
