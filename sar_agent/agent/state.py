@@ -14,6 +14,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, field_serializer
 
+from sar_agent.demand.rails import rails_of
 from sar_agent.install.plan import Plan
 from sar_agent.jobs.filter import HostSets
 from sar_agent.util.store import JsonStore
@@ -61,6 +62,8 @@ class State(BaseModel):
     installed_at: float
     """Unix seconds."""
     hold: SavedHold | None = None
+    by_rail: bool = False
+    """Whether the jobs were planned for by rails (`demand/endpoints.py`)."""
     identity: str
     """Identity of the tables, as the subnet manager reported it."""
 
@@ -74,6 +77,7 @@ class State(BaseModel):
             engine=engine,
             jobs=jobs,
             fabric_digest=plan.fabric.digest.hex(),
+            by_rail=rails_of(plan.fabric) is not None,
             installed_at=0.0,
             hold=hold,
             identity="",
