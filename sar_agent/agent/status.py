@@ -63,7 +63,7 @@ class AgentStatus:
             "mode": self.mode,
             "running": self.running,
             "ours": self.ours,
-            "wanted": self.wanted and self.wanted.model_dump(mode="json"),
+            "wanted": self.wanted and _shown(self.wanted),
             "in_force": self.in_force and dict(self.in_force.details),
             "problem": "; ".join(filter(None, (self.unread, self.problem))),
             "generations": self.generations,
@@ -84,8 +84,8 @@ class AgentStatus:
                 f"wanted     generation {self.wanted.generation} of engine {self.wanted.engine} "
                 f"for {len(self.wanted.jobs)} multi-switch jobs, installed {when}"
             )
-            if hold := self.wanted.hold:
-                end = hold.over_at
+            if self.wanted.hold and self.wanted.held:
+                end = self.wanted.hold.over_at
                 left = end and f"{max(0.0, end - time.time()) / 60:.0f} min"
                 lines.append(f"held       {left or 'until `sar-agent resume`'}")
         else:
@@ -145,6 +145,13 @@ def read_agent_status(config: Config, manager: SubnetManager | None = None) -> A
         read_counters(config.events.socket_path(config.agent.run_dir)),
         unread,
         manager.name,
+    )
+
+
+def _shown(state: State) -> dict[str, Any]:
+    """As on disk, without a hold that is over."""
+    return (state if state.held else state.model_copy(update={"hold": None})).model_dump(
+        mode="json"
     )
 
 

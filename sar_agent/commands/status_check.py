@@ -50,5 +50,5 @@ def _judge_installed(status: AgentStatus) -> tuple[MonitoringCode, str]:
             MonitoringCode.WARNING,
             f"generation {now.generation} is in force, not {wanted.generation}",
         )
-    held = ", held by a rollback" if wanted.hold else ""
+    held = ", held by a rollback" if wanted.held else ""
     return MonitoringCode.OK, f"generation {now.generation} is in force{held}"

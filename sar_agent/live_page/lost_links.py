@@ -1,9 +1,9 @@
 """Links and hosts that this process has seen up and that are not up any more.
 
 A fabric as OpenSM discovered it does not list a dead cable, so the fabrics of two passes are
-compared. OpenSM may list the switches in another order each time, so a link is known by the ports at
-both of its ends, in no order. It is down while neither of the two is up: a cable that was moved to
-another port is not lost.
+compared. OpenSM may list the switches in another order each time, so a link is known by the ports
+at both of its ends, in no order. It is down while neither of the two is up: a cable that was moved
+to another port is not lost.
 """
 
 from __future__ import annotations
