@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from sar_agent.agent.state import State, StateStore
@@ -14,6 +15,7 @@ from sar_agent.fabric.lmc import LmcPlan, lmc_plan_of
 from sar_agent.install.generations import Generations
 from sar_agent.install.subnet_manager import SmStatus, SubnetManager, load_subnet_manager
 from sar_agent.keys.leases import Lease, Leases, words_of
+from sar_agent.opensm.dump_age import of_date, outdated, written_at
 from sar_agent.util.lock_file import holder
 
 
@@ -37,6 +39,12 @@ class AgentStatus:
     """Why `wanted` is not known."""
     manager: str = "OpenSM"
     """The subnet manager's name."""
+    dump: str = ""
+    """The file that tells the tables in force; empty where the manager itself does."""
+    dump_written_at: float = 0.0
+    """Unix seconds; 0.0 where there is no such file."""
+    dump_outdated: str = ""
+    """Why it may not tell them any more."""
 
     @property
     def ours(self) -> bool:
@@ -73,6 +81,9 @@ class AgentStatus:
                 lease.model_dump(mode="json", exclude={"pairs", "hosts"}) for lease in self.leases
             ],
             "events": self.events,
+            "dump": self.dump,
+            "dump_written_at": self.dump_written_at,
+            "dump_outdated": self.dump_outdated,
         }
 
     def words(self) -> str:
@@ -106,6 +117,10 @@ class AgentStatus:
                 lines.append(f"           {status.last_error}")
         else:
             lines.append(f"in force   not known: {self.problem}")
+        if self.dump and self.dump_written_at:
+            lines.append(f"dump       {self.dump}: the tables are {of_date(self.dump_written_at)}")
+            if self.dump_outdated:
+                lines[-1] = f"dump       {self.dump_outdated}"
         if lids := self.lids:
             lines.append(f"LIDs       {lids.words()}")
             lines.append(f"keys       {words_of(self.leases)}")
@@ -123,16 +138,20 @@ def read_agent_status(config: Config, manager: SubnetManager | None = None) -> A
     folder = config.agent.state_dir
     manager = manager or load_subnet_manager(config)
     status, problem, wanted, unread = None, "", None, ""
+    observes = config.agent.mode == "observe"
     try:
         status = manager.status()
     except SarError as error:
         problem = str(error)
-        if config.agent.mode == "observe" and config.opensm.lfts_dump:
+        if observes and config.opensm.lfts_dump:
             problem += f"; in observe mode the agent reads {config.opensm.lfts_dump} instead"
     try:
         wanted = StateStore(folder).load()
     except SarError as error:
         unread = str(error)
+    dump = status.dump if status else config.opensm.lfts_dump if observes else ""
+    at = status.built_at if status else written_at(Path(dump)) if dump else 0.0
+    old = outdated(dump, at, ours=bool(status and status.ours)) if dump and at else ""
     return AgentStatus(
         config.agent.mode,
         holder(folder, "agent.lock"),
@@ -145,6 +164,9 @@ def read_agent_status(config: Config, manager: SubnetManager | None = None) -> A
         read_counters(config.events.socket_path(config.agent.run_dir)),
         unread,
         manager.name,
+        dump,
+        at,
+        old,
     )
 
 
