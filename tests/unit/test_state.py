@@ -67,7 +67,7 @@ def test_a_broken_file_is_one_sentence(tmp_path: Path) -> None:
 def test_a_damaged_file_is_moved_aside_and_said(
     damage: str, found: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """f3.py: the page said for ever that the first pass had not ended yet."""
+    """The page once said for ever that the first pass had not ended yet."""
     damaged = History(tmp_path)
     damaged.add(*[replace(ROW, at=float(i), why="x" * 500) for i in range(100)])
     image = damaged.path.read_bytes()
