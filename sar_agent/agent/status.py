@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sar_agent.agent.history import History
 from sar_agent.agent.state import State, StateStore
 from sar_agent.config.model import Config
 from sar_agent.errors import SarError
@@ -17,6 +18,10 @@ from sar_agent.install.subnet_manager import SmStatus, SubnetManager, load_subne
 from sar_agent.keys.leases import Lease, Leases, words_of
 from sar_agent.opensm.dump_age import of_date, outdated, written_at
 from sar_agent.util.lock_file import holder
+from sar_agent.util.set_aside import files_set_aside
+
+DECISIONS = 100
+"""Decisions that are read, to see whether they can be."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,10 @@ class AgentStatus:
     """Unix seconds; 0.0 where there is no such file."""
     dump_outdated: str = ""
     """Why it may not tell them any more."""
+    set_aside: list[str] = field(default_factory=list)
+    """Damaged files that were renamed, in the state folder."""
+    history_damage: str = ""
+    """What of the last decisions cannot be read."""
 
     @property
     def ours(self) -> bool:
@@ -84,6 +93,8 @@ class AgentStatus:
             "dump": self.dump,
             "dump_written_at": self.dump_written_at,
             "dump_outdated": self.dump_outdated,
+            "set_aside": self.set_aside,
+            "history_damage": self.history_damage,
         }
 
     def words(self) -> str:
@@ -128,6 +139,11 @@ class AgentStatus:
             lines.append(f"events     {_counted(self.events)}")
             if update := self.events.get("update"):
                 lines.append(f"updates    {_phase(self.update_mode, update)}")
+        if self.history_damage:
+            lines.append(f"history    {self.history_damage}")
+        if self.set_aside:
+            files = ", ".join(self.set_aside)
+            lines.append(f"damaged    {files}: renamed and not used; remove when looked at")
         kept = ", ".join(map(str, self.generations)) or "none"
         return "\n".join([*lines, f"kept       generations {kept}"])
 
@@ -167,7 +183,18 @@ def read_agent_status(config: Config, manager: SubnetManager | None = None) -> A
         dump,
         at,
         old,
+        files_set_aside(folder),
+        _history_damage(folder),
     )
+
+
+def _history_damage(folder: Path) -> str:
+    history = History(folder)
+    try:
+        history.last(DECISIONS)
+    except SarError as error:
+        return str(error)
+    return history.damage
 
 
 def _shown(state: State) -> dict[str, Any]:
