@@ -153,8 +153,8 @@ def measure(
 ) -> None:
     """Measure routes under jobs: dark fiber, effective EFI, load, throughput, phase contention."""
     from sar_agent.check.reachability import check_reachability
+    from sar_agent.demand.rails import rails_for
     from sar_agent.errors import CheckFailed
-    from sar_agent.jobs.rails import rails_for
     from sar_agent.quality import measure as measure_routes
 
     network = read_fabric(fabric)

@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sar_agent.demand.rates import route_demand
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8, U32
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.demand import route_demand
 from sar_agent.jobs.model import Job
 from sar_agent.routing.demand_items import DemandItems, demand_items_of
 from sar_agent.routing.graph.next_hops import NextHops, next_hops_of

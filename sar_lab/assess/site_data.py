@@ -13,13 +13,13 @@ from pathlib import Path
 
 import numpy as np
 
+from sar_agent.demand.rails import Rails
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.formats.read_tables import read_tables
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.jobs.model import multi_switch_mix
-from sar_agent.jobs.rails import Rails
 from sar_agent.jobs.synthetic import FORMS, jobs_of_spec
 from sar_agent.routing.routes import Routes
 from sar_agent.slurm.job_files import read_jobs_file

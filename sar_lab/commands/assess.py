@@ -107,8 +107,8 @@ def assess(
 
     Exit code 1 if no answer is possible, because no job runs on this network.
     """
+    from sar_agent.demand.rails import rails_for
     from sar_agent.errors import InputError
-    from sar_agent.jobs.rails import rails_for
     from sar_agent.routing import load_engine
     from sar_lab.assess import assess as run
     from sar_lab.assess.agent_record import record_path

@@ -7,10 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
+from sar_agent.demand.rails import Rails
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import Job, JobMix
 from sar_agent.jobs.model import make_job, multi_switch_mix
-from sar_agent.jobs.rails import Rails
 from sar_lab.history.job_history import EXAMPLES, F64, I64, JobHistory, LeftOut
 
 

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sar_agent.demand.rank_order import ranks_of
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
-from sar_agent.jobs.rank_order import ranks_of
 from sar_agent.jobs.record import LEAST_WEIGHT, MOST_WEIGHT, JobRecord
 from sar_agent.jobs.traffic import forms, is_traffic
 from sar_agent.quality import measure

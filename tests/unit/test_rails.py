@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sar_agent.demand.rails import rails_for
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.builder import FabricBuilder
@@ -18,7 +19,6 @@ from sar_agent.fabric.spec import parse_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.jobs.model import make_job
-from sar_agent.jobs.rails import rails_for
 from sar_agent.jobs.record import JobRecord
 from sar_agent.quality.measures import measure
 from sar_agent.routing import Options, load_engine

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sar_agent.demand.patterns import NAMED, phases_of
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I64
 from sar_agent.jobs import Job, JobMix
-from sar_agent.jobs.patterns import NAMED, phases_of
 from sar_agent.routing.dmodk import DModK
 from sar_agent.routing.engine import Options, PreviousRoutes
 from sar_agent.routing.keys.key import RoutingKey, make_key

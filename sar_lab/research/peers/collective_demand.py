@@ -20,14 +20,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from sar_agent.demand.rails import rails_for
+from sar_agent.demand.rank_order import ranks_of
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.model import I32
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
-from sar_agent.jobs.rails import rails_for
-from sar_agent.jobs.rank_order import ranks_of
 from sar_agent.routing import Options, load_engine
 from sar_lab.fluid.flow_steps import Flows, job_ends
 from sar_lab.research.packets import packet_times
@@ -36,7 +36,7 @@ from sar_lab.research.packets.packet_model import adaptive_times
 from sar_lab.research.papers.claims import more, times_as_much
 from sar_lab.research.papers.measured import by_key, measured
 from sar_lab.research.papers.outcome import Outcome, ResultTable
-from sar_lab.research.peers.adaptive_patterns import (
+from sar_lab.research.peers.key_flows import (
     MODEL,
     key_links,
     segment_seconds,

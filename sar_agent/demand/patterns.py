@@ -2,7 +2,8 @@
 
 A form of the table and the function that builds it have one name, so that the patterns that the
 SPANK plugin accepts are those that are routed here. Ranks that would send to themselves in a
-pattern do not send; in a file that is an error.
+pattern do not send; in a file that is an error. What a job is expected to run that declares nothing
+is in `collectives.py`.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sar_agent.demand.rank_order import ranks_of
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32
 from sar_agent.jobs.model import Job, JobMix
-from sar_agent.jobs.rank_order import ranks_of
 from sar_agent.jobs.traffic import forms
 from sar_agent.util.text_files import read_text
 
@@ -36,6 +37,8 @@ class RankPhase(NamedTuple):
     """int32[N]"""
     destination: I32
     """int32[N]"""
+    weight: float = 1.0
+    """Share of its rate at which a rank sends each message of the phase."""
 
 
 def rank_phases(pattern: str, size: int) -> list[RankPhase]:
@@ -130,7 +133,7 @@ def _pair(words: Sequence[str], size: int, file: str | Path | None, line: int) -
 
 def _without_self(phase: RankPhase) -> RankPhase:
     other = phase.source != phase.destination
-    return RankPhase(phase.name, phase.source[other], phase.destination[other])
+    return phase._replace(source=phase.source[other], destination=phase.destination[other])
 
 
 def _shift(size: int, values: list[int]) -> list[RankPhase]:
@@ -148,7 +151,7 @@ def _ring(size: int, _: list[int]) -> list[RankPhase]:
 def _all_to_all(size: int, _: list[int]) -> list[RankPhase]:
     if size > ALL_MOST:
         raise InputError(
-            f"alltoall among {size} ranks is too much to write down (at most {ALL_MOST})",
+            f"all pairs of {size} ranks are too much to write down (at most {ALL_MOST})",
             remedy="leave the pattern out: without one, all-to-all is what is expected",
         )
     return [phase for by in range(1, size) for phase in _shift(size, [by])]
@@ -195,6 +198,73 @@ def _stencil(size: int, sides: list[int]) -> list[RankPhase]:
     ]
 
 
+def _both_ways(size: int, _: list[int]) -> list[RankPhase]:
+    """A ring in both directions at half the rate each."""
+    if size < 2:
+        return []
+    ranks = np.arange(size, dtype=np.int32)
+    source = np.concatenate([ranks, ranks])
+    return [
+        RankPhase("+1 -1", source, np.concatenate([np.roll(ranks, -1), np.roll(ranks, 1)]), 0.5)
+    ]
+
+
+def _recursive_doubling(size: int, _: list[int]) -> list[RankPhase]:
+    """Exchanges among 2^k ranks, the largest power of two that fits. Before them, of the first
+    pairs of ranks the even one gives its data to the odd one, and afterwards gets the result
+    (MPICH's and Open MPI's `allreduce_intra_recursivedoubling`)."""
+    some = 1 << size.bit_length() >> 1
+    folded = np.arange(0, 2 * (size - some), 2, dtype=np.int32)
+    left = np.concatenate([folded + 1, np.arange(2 * len(folded), size)]).astype(np.int32)
+    bits = range(some.bit_length() - 1)
+    place = np.arange(some)
+    phases = [RankPhase(f"bit {bit}", left, left[place ^ (1 << bit)]) for bit in bits]
+    if not len(folded):
+        return phases
+    fold = RankPhase("fold", folded, folded + np.int32(1))
+    return [fold, *phases, RankPhase("unfold", fold.destination, fold.source)]
+
+
+def _bruck(size: int, _: list[int]) -> list[RankPhase]:
+    """Rank i sends to i + 2^k, as in Bruck's all-gather and all-to-all and in the dissemination
+    barrier."""
+    return [phase for bit in range((size - 1).bit_length()) for phase in _shift(size, [1 << bit])]
+
+
+def _double_tree(size: int, _: list[int]) -> list[RankPhase]:
+    """The two binary trees of NCCL's all-reduce (after Sanders, Speck, Träff, 2009), each with half
+    of the data: a rank is a leaf of at least one. Reduction leads up in both trees, broadcast
+    down."""
+    rank = np.arange(1, size)
+    bit = rank & -rank
+    parent = (rank ^ bit) | (bit << 1)
+    parent = np.where(parent < size, parent, rank ^ bit)
+    if size % 2:  # the second tree is the first one shifted by a rank, or mirrored
+        other, above = (rank + 1) % size, (parent + 1) % size
+    else:
+        other, above = size - 1 - rank, size - 1 - parent
+    low = np.concatenate([rank, other]).astype(np.int32)
+    high = np.concatenate([parent, above]).astype(np.int32)
+    return [RankPhase("up", low, high, 0.5), RankPhase("down", high, low, 0.5)]
+
+
+def dims_create(size: int, dimensions: int) -> list[int]:
+    """Sides whose product is `size`, descending and as close to each other as possible, as
+    `MPI_Dims_create` gives them (MPI 4.1, Section 8.5.2)."""
+    if dimensions == 1:
+        return [size]
+    found = [
+        sorted([side, *dims_create(size // side, dimensions - 1)], reverse=True)
+        for side in range(1, int(size ** (1 / dimensions) + 1e-9) + 1)
+        if size % side == 0
+    ]
+    return min(found, key=lambda sides: (sides[0] - sides[-1], sides))
+
+
+def _halo(dimensions: int) -> Callable[[int, list[int]], list[RankPhase]]:
+    return lambda size, _: _stencil(size, dims_create(size, dimensions))
+
+
 NAMED: dict[str, Callable[[int, list[int]], list[RankPhase]]] = {
     "ring": _ring,
     "stencil2d": _stencil,
@@ -204,5 +274,12 @@ NAMED: dict[str, Callable[[int, list[int]], list[RankPhase]]] = {
     "bitcomp": _bit_complement,
     "butterfly": _butterfly,
     "alltoall": _all_to_all,
+    "pairwise": _all_to_all,
+    "bidirectional-ring": _both_ways,
+    "recursive-doubling": _recursive_doubling,
+    "bruck": _bruck,
+    "double-tree": _double_tree,
+    "halo2d": _halo(2),
+    "halo3d": _halo(3),
 }
 """By name of a form: the function (ranks, the form's numbers) → phases, self-sends included."""

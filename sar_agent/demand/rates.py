@@ -15,15 +15,16 @@ from __future__ import annotations
 
 import logging
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sar_agent.demand.patterns import rank_phases
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32
 from sar_agent.jobs.model import Job, JobMix
-from sar_agent.jobs.patterns import rank_phases
 
 log = logging.getLogger(__name__)
 
@@ -39,26 +40,36 @@ def port_demand(fabric: Fabric, mix: JobMix) -> NDArray[np.float64]:
 
 def route_demand(fabric: Fabric, mix: JobMix) -> NDArray[np.float64]:
     """float64[J]: Gbit/s that one route of each job carries, its weight included."""
-    partners = [
-        flows.shape[1] if (flows := declared_flows(job)) is not None else len(job.terminals) - 1
+    share = [
+        flows.share if (flows := declared_flows(job)) else 1.0 / (len(job.terminals) - 1)
         for job in mix.jobs
     ]
-    return port_demand(fabric, mix) / np.array(partners, np.int64)
+    return port_demand(fabric, mix) * np.array(share, np.float64)
 
 
-def declared_flows(job: Job) -> I32 | None:
-    """int32[2, K, ·]: sources and destinations, ranks, of the job's declared traffic; a rank sends
-    to K others. None where nothing is declared that says who sends to whom, or where it does not
-    fit the job: then an all-to-all is expected."""
+class DeclaredFlows(NamedTuple):
+    """Who sends to whom in a job's declared traffic, all phases together."""
+
+    pairs: I32
+    """int32[2, ·]: sources and destinations, ranks."""
+    share: float
+    """The share of its rate at which a rank sends to each."""
+
+
+def declared_flows(job: Job) -> DeclaredFlows | None:
+    """None where nothing is declared that says who sends to whom, or where it does not fit the job:
+    then an all-to-all is expected."""
     return _flows(job.declared, len(job.terminals)) if job.declared else None
 
 
 @lru_cache(maxsize=1024)
-def _flows(pattern: str, size: int) -> I32 | None:
+def _flows(pattern: str, size: int) -> DeclaredFlows | None:
     try:
         phases = [phase for phase in rank_phases(pattern, size) if len(phase.source)]
     except InputError as error:
         log.warning("declared traffic that does not fit counts as an all-to-all: %s", error)
         return None
-    # All phases have as many senders.
-    return np.array([[each.source, each.destination] for each in phases], np.int32).swapaxes(0, 1)
+    if not phases:
+        return None
+    pairs = np.concatenate([[phase.source, phase.destination] for phase in phases], axis=1)
+    return DeclaredFlows(pairs.astype(np.int32), phases[0].weight / len(phases))
