@@ -92,10 +92,8 @@ _MEANS = ", ".join(
     for tables in ("baseline", "in_force")
 )
 _SAVED = (
-    f"SELECT group_concat(DISTINCT baseline), count(DISTINCT day), {_MEANS} FROM "
-    "(SELECT day, ours, hosts, leaf_count, seconds, baseline, "
-    "CASE WHEN json_valid(sums) THEN sums END AS sums FROM job_days) "
-    "WHERE ours AND leaf_count > 1 "
+    f"SELECT group_concat(DISTINCT baseline), count(DISTINCT day), {_MEANS} FROM job_days "
+    "WHERE ours AND leaf_count > 1 AND json_valid(sums) "
     "AND json_extract(sums, '$.baseline[0]') > 0 AND json_extract(sums, '$.in_force[0]') > 0"
 )
 _KEY = ("day", "job", "start", "ours")

@@ -161,5 +161,5 @@ def _with_moved(change: JobChange, running: Running) -> JobChange:
             continue
         started.discard(known)
     return JobChange(
-        frozenset(started), frozenset(ended), moved, *map(frozenset, (lost, back)), late
+        frozenset(started), frozenset(ended), moved, frozenset(lost), frozenset(back), late
     )

@@ -157,16 +157,6 @@ def test_one_flipped_bit_breaks_nothing(tmp_path: Path) -> None:
             days.saved()
 
 
-def test_damaged_sums_of_a_job_do_not_hide_those_of_others(tmp_path: Path) -> None:
-    days = JobDays(tmp_path)
-    sums: dict[Tables, list[float]] = {"baseline": [1.0, 2.0, 2.0], "in_force": [1.0, 1.0, 1.0]}
-    day = JobDay(1, "1", 1, True, leaf_count=2, hosts=4, sums=sums, baseline="updn")
-    days.keep([replace(day, job=str(i)) for i in range(20)])
-    with sqlite3.connect(days.path) as base:
-        base.execute("UPDATE job_days SET sums = '{\"base' WHERE job = '7'")
-    assert (saved := days.saved()) is not None and saved.at_once == 0.5
-
-
 def test_one_message_at_a_time_is_told() -> None:
     kept = {"dark_fiber_ratio": 0.25, "effective_efi_max": 6, "load_max": 1.5}
     new = kept | {"phase_contention_mean": 1.25}
