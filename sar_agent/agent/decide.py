@@ -52,6 +52,8 @@ class ObservedState:
     now: float = 0.0
     min_age: float = 0.0
     topology_edited: bool = False
+    by_rail: bool = False
+    """Whether each rail of a job is planned for by itself."""
     status: SmStatus | None = None
     """None where nothing is to be installed, so that the subnet manager gives no reason."""
     running: tuple[JobRecord, ...] = ()
@@ -123,6 +125,9 @@ def _change(made: State, observed: ObservedState) -> Decision:
         if observed.topology_edited:
             return Decision(Reason.TOPOLOGY, f"topology.conf was edited: {why}")
         return Decision(Reason.JOBS, why)
+    if observed.by_rail != made.by_rail and made.jobs:
+        how = "by rails" if observed.by_rail else "with all their ports together"
+        return Decision(Reason.JOBS, f"jobs are planned for {how} from now on")
     return Decision(None, f"the same {_jobs(len(made.jobs))} on the same fabric")
 
 

@@ -22,6 +22,7 @@ from sar_agent.agent.observers import make_observers
 from sar_agent.agent.outcome import Report, Result
 from sar_agent.agent.parts import Parts
 from sar_agent.agent.reroute import reroute
+from sar_agent.demand.rails import rails_of
 from sar_agent.errors import SarError
 from sar_agent.install.subnet_manager import SmStatus
 from sar_agent.util.kernel_cache import is_of_cache
@@ -182,6 +183,7 @@ class Agent(Parts):
             time.time(),
             self.config.agent.min_job_age_seconds,
             site.topology_edited,
+            rails_of(site.fabric) is not None,
             None if obstacle else site.status,
             self.observer.running(),
             site.unknown_hosts,

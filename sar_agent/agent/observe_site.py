@@ -18,13 +18,13 @@ from sar_agent.agent.fabric_source import read_fabric
 from sar_agent.agent.hints import Hints
 from sar_agent.agent.state import StateStore
 from sar_agent.config.model import Config
+from sar_agent.demand.endpoints import mix_of_records, rail_note
 from sar_agent.errors import SarError, Unavailable
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.by_host import ByHost
 from sar_agent.install.subnet_manager import InForce, SmStatus, SubnetManager
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.filter import multi_switch
-from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.jobs.record import JobRecord
 from sar_agent.jobs.source import JobSource
 from sar_agent.opensm.dump_age import outdated
@@ -152,6 +152,7 @@ class SiteObserver:
         self._pace = Pace()
         self._fabric_version: tuple[int, int, int] | None = None
         self._logged_hosts: set[str] = set()
+        self._logged_rails: tuple[str, ...] = ()
         self._mix: tuple[object, JobMix] = (None, JobMix(()))
         """The last mix, and the fabric and the records that it was made of."""
         self._live: tuple[bytes, ByHost[bool]] = (b"", ByHost())
@@ -222,6 +223,10 @@ class SiteObserver:
         made_of = site.fabric, tuple(records)
         if self._mix[0] != made_of:
             self._mix = made_of, mix_of_records(site.fabric, records).mix
+            rails = rail_note(site.fabric, self._mix[1])
+            if rails and rails not in self._logged_rails:
+                self._logged_rails = (*self._logged_rails[-8:], rails)
+                log.info("%s", rails)
         mix = self._mix[1]
         ids = {job.id for job in mix.jobs}
         kept = tuple(

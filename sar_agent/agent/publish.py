@@ -82,7 +82,7 @@ class Publisher:
     def observation(self, site: Observation) -> None:
         """Status, sizes and the map of jobs."""
         self.status(site.status)
-        self.metrics.multi_switch_jobs.set(len(site.mix.jobs))
+        self.metrics.multi_switch_jobs.set(len(site.mix.whole_jobs))
         self.metrics.unknown_hosts.set(len(site.unknown_hosts))
         self.metrics.fabric_switches.set(site.fabric.switches)
         self.metrics.fabric_terminals.set(site.fabric.terminals)

@@ -69,7 +69,7 @@ def reroute(
         parts.committer.decisions.add(entry, result, plan, entries_changed=entries)
     return current, Report(
         result,
-        f"{why}; {outcome.words} ({plan.routes.engine}, {len(plan.mix.jobs)} jobs, {seconds:.2f} s;"
+        f"{why}; {outcome.words} ({plan.routes.engine}, {plan.mix.words()}, {seconds:.2f} s;"
         f" dark fiber {plan.measures.dark_fiber_ratio:.1%}, effective EFI max "
         f"{plan.measures.effective_efi_max}, largest load {plan.measures.load_max:.2f})",
         reason,

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, field_serializer
 
+from sar_agent.demand.rails import rails_of
 from sar_agent.install.plan import Plan
 from sar_agent.jobs.filter import HostSets
 from sar_agent.util.store import JsonStore
@@ -67,6 +68,8 @@ class State(BaseModel):
     """Unix seconds; of a plan that is not installed, when it was made."""
     hold: SavedHold | None = None
     """Of a person's rollback; `held` says whether it is over."""
+    by_rail: bool = False
+    """Whether the jobs were planned for by rails (`demand/endpoints.py`)."""
     identity: str
     """Identity of the tables, as the subnet manager reported it."""
 
@@ -85,6 +88,7 @@ class State(BaseModel):
             engine=engine,
             jobs=jobs,
             fabric_digest=plan.fabric.digest.hex(),
+            by_rail=rails_of(plan.fabric) is not None,
             installed_at=time.time(),
             hold=hold,
             identity="",

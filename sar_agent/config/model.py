@@ -205,6 +205,13 @@ class FabricConfig(Section, frozen=True):
         description="glob patterns of the HCAs (mlx5_[0-3]) or HCA ports (mlx5_0/1) that jobs use, "
         "where hosts have several; all if empty",
     )
+    traffic: Literal["", "rail", "alltoall"] = Field(
+        default="",
+        description="rail: each port of a job's hosts sends to the same port of the others, as "
+        "NCCL does, and each rail of a job is planned for as a part of its own; alltoall: to all "
+        "ports; empty: rail where the fabric is rail-optimised (each port of a host ends on leaf "
+        "switches of its own)",
+    )
 
     @field_validator("host_pattern")
     @classmethod

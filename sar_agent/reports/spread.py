@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sar_agent.demand.endpoints import mix_of_records
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.jobs.record import JobRecord
 from sar_agent.quality.channel_traffic import Traffic, traffic_of
 from sar_agent.reports.wording import job_words, moment, some
@@ -137,7 +137,7 @@ def planned_jobs(
     for record in sorted(planned, key=lambda r: (r.start or np.inf, r.id))[:most]:
         hosts = [host for host in record.hosts if fabric.job_ports.get(host)]
         taken = {t for host in record.hosts for t in fabric.job_ports.get(host, ())}
-        ends = [not taken.isdisjoint(job.terminals.tolist()) for job in traffic.mix.jobs]
+        ends = [not taken.isdisjoint(job.whole.terminals.tolist()) for job in traffic.mix.jobs]
         ending = JobMix(tuple(itertools.compress(traffic.mix.jobs, ends)))
         own, gone = (
             traffic_of(fabric, mix, traffic.routes)
@@ -151,7 +151,7 @@ def planned_jobs(
             (
                 fabric.channel_name(c),
                 float(load[c]),
-                tuple(sorted(traffic.mix.jobs[j].id for j in user[(channel == c) & stays])),
+                tuple(sorted({traffic.mix.jobs[j].id for j in user[(channel == c) & stays]})),
             )
             for c in shared[:links].tolist()
         )

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from sar_agent.check import check_routes
+from sar_agent.demand.endpoints import multi_switch_mix
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.components import connected_components
 from sar_agent.fabric.odd_cables import cable_name, host_cable_name, switch_words
-from sar_agent.jobs.model import multi_switch_mix
+from sar_agent.jobs import Job
 from sar_agent.quality.channel_traffic import Traffic, traffic_of
 from sar_agent.reports.places import Places
 from sar_agent.reports.site_dumps import SiteDumps
@@ -190,22 +191,25 @@ def _routes(dumps: SiteDumps, engine: Engine, after: Fabric) -> Routes:
 
 def _jobs(dumps: SiteDumps, then: Traffic | None, lost: set[str]) -> tuple[JobAfter, ...]:
     """Jobs of which a measure changes by a hundredth, or that lose hosts."""
-    later = {job.id: j for j, job in enumerate(then.mix.jobs)} if then else {}
     users = {record.id: record.user for record in dumps.records}
     found = []
-    for j, job in enumerate(dumps.mix.jobs):
-        k = later.get(job.id)
+    for job in dumps.mix.whole_jobs:
         hosts = {dumps.fabric.terminal_host[t] for t in job.terminals} & lost
-        at_once = max(1.0, float(dumps.traffic.job_load[j])), _at(then and then.job_load, k)
-        phases = float(dumps.traffic.phase_contention[j]), _at(then and then.phase_contention, k)
+        (load, phase), (load_then, phase_then) = _times(dumps.traffic, job), _times(then, job)
+        at_once, phases = (load or 1.0, load_then), (phase or 1.0, phase_then)
         if hosts or any(_differ(*each) for each in (at_once, phases)):
             each = JobAfter(job.id, users.get(job.id, ""), tuple(sorted(hosts)), at_once, phases)
             found.append(each)
     return tuple(sorted(found, key=_hurt, reverse=True))
 
 
-def _at(values: Any, j: int | None) -> float | None:
-    return None if values is None or j is None else max(1.0, float(values[j]))
+def _times(traffic: Traffic | None, job: Job) -> tuple[float | None, float | None]:
+    """All messages at once, one at a time: of the job's slowest rail; None where it has none."""
+    parts = list(traffic.mix.parts_of(job.id)) if traffic else []
+    if traffic is None or not parts:
+        return None, None
+    at_once = max(1.0, float(traffic.job_load[parts].max()))
+    return at_once, max(1.0, float(traffic.phase_contention[parts].max()))
 
 
 def _differ(before: float, after: float | None) -> bool:

@@ -85,7 +85,7 @@ class RatedRoutes:
         """Each job's time with one message at a time: simulated, or its phase contention."""
         if self.simulated_phases is not None:
             return self.simulated_phases
-        contention = self.measures.traffic.phase_contention.tolist()
+        contention = self.measures.phase_contention.tolist()
         return tuple(map(max, contention, self.ports))
 
     @property
@@ -227,7 +227,7 @@ def _route(name: str, fabric: Fabric, mix: JobMix) -> tuple[Routes, float]:
 
 def _rate(name: str, fabric: Fabric, mix: JobMix, routes: Routes, bounds: Bounds) -> RatedRoutes:
     measures = measure(fabric, mix, routes, bounds=bounds)
-    ports = tuple(port_load(fabric, mix).tolist())
+    ports = tuple(mix.largest(port_load(fabric, mix)).tolist())
     return RatedRoutes(
         name, routes, check_routes(fabric, routes), measures, fabric.channel_up, ports
     )

@@ -11,7 +11,7 @@ import typer
 
 from sar_agent.commands.announce import announce_compiling, progress
 from sar_agent.commands.host_options import with_host_options
-from sar_agent.commands.inputs import JsonOption, TrafficOption, present, print_json
+from sar_agent.commands.inputs import JsonOption, present, print_json
 
 
 @with_host_options
@@ -78,7 +78,6 @@ def assess(
             "between its two readings",
         ),
     ] = None,
-    traffic: TrafficOption = None,
     engine: Annotated[
         list[str] | None,
         typer.Option(
@@ -107,7 +106,6 @@ def assess(
 
     Exit code 1 if no answer is possible, because no job runs on this network.
     """
-    from sar_agent.demand.rails import rails_for
     from sar_agent.errors import InputError
     from sar_agent.routing import load_engine
     from sar_lab.assess import assess as run
@@ -132,8 +130,7 @@ def assess(
         load_engine(name)  # reports an unknown name before the long computation
     readings = read_window_of(counters, counter_seconds) if counters else None
     network, remarks = fabric_of(fabric)
-    rails = rails_for(network, traffic)
-    given = read_site_data(network, jobs, history, routes, topology, remarks, rails)
+    given = read_site_data(network, jobs, history, routes, topology, remarks)
     found = run(
         given,
         command=command,

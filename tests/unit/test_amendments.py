@@ -16,11 +16,11 @@ from sar_agent.agent.outcome import Result
 from sar_agent.agent.status import read_agent_status
 from sar_agent.check import check_routes
 from sar_agent.check.reachability import check_reachability
+from sar_agent.demand.endpoints import synthetic_mix
 from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.formats.conversion import file_to_routes
 from sar_agent.install.amended import completed
-from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, load_engine
 from tests.worlds.agent_world import JOBS, Repaired, World
 from tests.worlds.fake_opensm import job

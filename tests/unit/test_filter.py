@@ -3,10 +3,10 @@ cables between switches change."""
 
 from __future__ import annotations
 
+from sar_agent.demand.endpoints import mix_of_records
 from sar_agent.fabric.same_hosts import same_hosts
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs.filter import JobChange, Running, host_sets, job_change, multi_switch, young
-from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.jobs.record import JobRecord
 
 LEAVES = {f"n{i}": {f"leaf{(i - 1) // 2}"} for i in range(1, 9)}  # two nodes a leaf

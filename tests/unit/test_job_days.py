@@ -15,10 +15,10 @@ from sar_agent.agent import job_days
 from sar_agent.agent.job_days import KEPT_DAYS, JobDay, JobDays
 from sar_agent.agent.observers import job_days as watch
 from sar_agent.agent.outcome import Result
+from sar_agent.demand.endpoints import mix_of_records
 from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.quality import measure
 from sar_agent.quality.channel_traffic import traffic_of
 from sar_agent.routing import Options, load_engine

@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sar_agent.demand.endpoints import multi_switch_mix
 from sar_agent.errors import InputError
 from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.model import make_job, multi_switch_mix
+from sar_agent.jobs.model import make_job
 from sar_agent.jobs.record import JobRecord
 from sar_agent.jobs.synthetic import jobs_of_spec
 from sar_agent.quality.channel_traffic import traffic_of

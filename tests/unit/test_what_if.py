@@ -12,13 +12,13 @@ import pytest
 
 from sar_agent.check import check_routes
 from sar_agent.cli import app
+from sar_agent.demand.endpoints import mix_of_spec, multi_switch_mix
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.one_more import with_one_more
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.model import make_job, multi_switch_mix
-from sar_agent.jobs.synthetic import mix_of_spec
+from sar_agent.jobs.model import make_job
 from sar_agent.quality.channel_traffic import traffic_of
 from sar_agent.reports.places import Places
 from sar_agent.reports.screening import ranked_failures, worst_failures
