@@ -175,7 +175,7 @@ class Agent(Parts):
         planned = current.planned.made if current.planned else None
         made = planned if obstacle else current.state
         hold = made.hold if made and not obstacle else None
-        self.metrics.rollback_hold.set(bool(hold and hold.active(time.time())))
+        self.metrics.rollback_hold.set(bool(current.state and current.state.held))
         observed = ObservedState(
             site.records,
             site.fabric.digest,
@@ -185,6 +185,8 @@ class Agent(Parts):
             site.topology_edited,
             rails_of(site.fabric) is not None,
             None if obstacle else site.status,
+            self.observer.running(),
+            site.unknown_hosts,
         )
         decision = decide(made, observed, hold)
         if decision.reason or decision.held or obstacle:

@@ -88,7 +88,7 @@ def assess(
         bool, typer.Option("--adaptive", help="this network uses adaptive routing today")
     ] = False,
     samples: Annotated[
-        int, typer.Option("--samples", min=0, help="number of moments of the history to assess")
+        int, typer.Option("--samples", min=1, help="number of moments of the history to assess")
     ] = 48,
     simulate: Annotated[
         bool,
