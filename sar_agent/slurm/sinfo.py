@@ -104,8 +104,8 @@ def parse_sinfo(text: str, source: Path | None, partition: str | None = None) ->
     def nodes(kind: str) -> frozenset[str]:
         return frozenset(name for hosts, kinds, _ in chosen if kind in kinds for name in hosts)
 
-    kinds = (nodes(kind) for kind in ("free", "planned", "node", "allocated"))
-    return FreeNodes(*kinds, tuple(bad))
+    free, planned, allocated = nodes("free"), nodes("planned"), nodes("allocated")
+    return FreeNodes(free, planned, nodes("node"), allocated, tuple(bad))
 
 
 _Row = tuple[tuple[str, ...], tuple[str, ...], str]

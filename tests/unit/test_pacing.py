@@ -116,6 +116,7 @@ def test_a_cap_counts_from_what_is_in_force_and_not_from_plans_that_waited(
 @pytest.mark.parametrize("reason", [Reason.FIRST, Reason.FALLBACK, Reason.FABRIC])
 def test_a_cap_refuses_no_repair(tmp_path: Path, reason: Reason) -> None:
     world = World(tmp_path)
+    world.source.records = (*JOBS, JOIN)
     if reason is not Reason.FIRST:
         world.once()
     if reason is Reason.FABRIC:
