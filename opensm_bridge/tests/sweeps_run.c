@@ -8,8 +8,8 @@
  *   restart                  OpenSM begins again with PLAN, and knows no table
  *   other SWITCH LID PORT    before this sweep, another engine has sent this entry (to all other switches and LIDs: none)
  *   go LMC
- * The answer: "kept" or "repaired", ENTRIES LATER DROPPING UNROUTED FOLLOWS UNCONFIRMED; or or "refused REASON", then "table SWITCH" with the entries by LID
- * for each switch unless it is refused, then ".". Cables that were not there in the last sweep are fresh.
+ * The answer: "kept" or "repaired" with ENTRIES LATER DROPPING UNROUTED FOLLOWS UNCONFIRMED, or "refused REASON"; then "table SWITCH"
+ * with the entries by LID for each switch unless it is refused, then ".". FOLLOWS: the plugin requests another routing (follow.h). Cables that were not there in the last sweep are fresh.
  */
 #include <inttypes.h>
 #include <stdbool.h>
