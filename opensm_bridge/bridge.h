@@ -48,7 +48,7 @@ struct bridge {
 	struct install *in_force; /* what this engine installed last */
 	uint64_t fingerprint;	  /* of the topology at the last routing */
 	bool primed;		  /* the heavy sweep after the start has been requested */
-	struct follow follow;
+	bool was_settled;	  /* at the last routing: see follow.h */
 	bool taken_over;	  /* the sweep that is under way is the first as master */
 	bool engine_is_set_up;
 

@@ -42,7 +42,7 @@ static void note_unconfirmed(struct bridge *b)
  * too. */
 static void follow_repair(struct bridge *b, const struct install *in_force)
 {
-	if (!follow_needed(&b->follow, &in_force->tables))
+	if (!follow_needed(b->was_settled, &in_force->tables))
 		return;
 	pthread_mutex_lock(&b->tables);
 	pthread_mutex_lock(&b->mutex);

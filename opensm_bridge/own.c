@@ -130,6 +130,7 @@ bool own_choose(struct tables *to, const struct own_task *task, struct routes *r
 		repaired = repair(routes, task->live, task->ours ? task->known : NULL, unrepaired);
 	if (repaired && repaired != routes)
 		good = load_verified(to, task, repaired, unrepaired);
+	to->step = good;
 	routes_drop(repaired);
 	return good || load_again(to, task, routes, why);
 }

@@ -13,6 +13,7 @@ struct tables {
 	uint8_t *entry;	   /* [switches][lids] */
 	uint8_t *put_off; /* [lids] its routes wait until older ones are gone: LID_UNROUTED, LID_KEPT, or 0 (verify.h) */
 	uint32_t put_off_count;
+	bool step;  /* `routes` were made by this routing: a repair of those in force */
 	bool drops; /* packets of a live host to a live node are dropped */
 };
 

@@ -195,8 +195,8 @@ static void choose(struct bridge *b, struct choice *c, const struct offer *o, st
 		c->task.lids = b->known.lids;
 	else
 		c->task.known = NULL; /* cannot happen, but for lack of memory */
-	follow_begin(&b->follow, c->task.known, c->task.ours && b->in_force ? b->in_force->tables.put_off_count : 0);
-	c->task.settled = b->follow.settled;
+	c->task.settled = b->was_settled =
+		follow_settled(c->task.known, c->task.ours && b->in_force ? b->in_force->tables.put_off_count : 0);
 	pthread_mutex_unlock(&b->tables);
 	remember_topology(b, live);
 	if (o->load)

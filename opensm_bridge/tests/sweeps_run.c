@@ -42,7 +42,6 @@ struct sweep {
 static struct known known;
 static struct routes *now, *plan;
 static struct sweep sweep, last;
-static struct follow follow;
 static uint32_t put_off; /* LIDs in the last sweep */
 static uint8_t other[MOST][LIDS];
 static bool ours = true, begins = true; /* the next sweep is the first of an OpenSM */
@@ -160,8 +159,7 @@ static void go(unsigned lmc)
 	task.assumed = begins;
 	begins = false;
 	task.ours = ours;
-	follow_begin(&follow, task.known, ours ? put_off : 0);
-	task.settled = follow.settled;
+	task.settled = follow_settled(task.known, ours ? put_off : 0);
 	if (own_choose(&tables, &task, now, &unrepaired, &why)) {
 		const struct amendment *a = tables.routes->amended;
 
@@ -169,7 +167,7 @@ static void go(unsigned lmc)
 		known_count(&known, &unconfirmed, &blocks);
 		printf("%s %u %u %d %u %d %u\n", tables.routes == now ? "kept" : "repaired",
 		       a && tables.routes != now ? a->entries : 0, a ? a->later : 0, tables.drops, tables.put_off_count,
-		       !unconfirmed && follow_needed(&follow, &tables), unconfirmed);
+		       !unconfirmed && follow_needed(task.settled, &tables), unconfirmed);
 		for (uint32_t s = 0; s < live.switches; s++) {
 			printf("table %" PRIx64, live.sw[s].guid);
 			for (unsigned lid = 1; lid < LIDS; lid++)
