@@ -130,11 +130,28 @@ static void nothing_stays_dropped(void)
 	CHECK(!told && !drops, "%s", told ? told : "said, and nothing is dropped");
 }
 
+/* Routes in several lanes are not repaired: they are refused with a reason, so that the agent is asked (plans.c). */
+static void several_lanes_are_not_repaired(void)
+{
+	struct own_task task = {.live = &fabric.live, .assumed = true, .ours = true, .lids = LIDS};
+	struct routes *r = small_numbered(1, 2);
+	struct reason why, unrepaired;
+	struct tables tables;
+
+	small_fabric(&fabric);
+	CHECK(own_choose(&tables, &task, r, &unrepaired, &why), "%s", why.text);
+	own_free(&tables);
+	fabric.peer[3] = fabric.peer[5 + 4] = NO_PEER; /* cut 0 - 1 */
+	CHECK(!own_choose(&tables, &task, r, &unrepaired, &why) && strstr(why.text, "no live link"), "%s", why.text);
+	routes_drop(r);
+}
+
 int main(void)
 {
 	nothing_known_is_not_proved();
 	nothing_confirmed();
 	equal_numbers_prove_nothing();
 	nothing_stays_dropped();
+	several_lanes_are_not_repaired();
 	return checked("own");
 }

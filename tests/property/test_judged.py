@@ -222,8 +222,8 @@ class Story:
 
     def go(self, event: str, last: bool) -> bool:
         """The sweep of an event, and those that follow: the plugin's own code says whether it asks
-        for one (follow.c); where switches have not answered, OpenSM itself sweeps again. It may also
-        sweep while packets of older tables are on their way, and unless this event is the `last`
+        for one (follow.c); where switches have not answered, OpenSM sweeps again. It may do so,
+        too, while packets of older tables are on their way, and unless this event is the `last`
         one, the next may come before all is settled. In the end no host's packets are dropped, or
         the routes are refused, with a reason."""
         chosen = self.sweep(event)
