@@ -24,7 +24,7 @@ struct sar_qp_state {
 /*
  * The operations on a queue pair; `qp` is the pointer given to sar_migrate_add(). Each returns 0 or a negative errno. An
  * operation that fails is tried again, and until it succeeds nothing is acknowledged. They are called with the library's
- * lock held, so they must not call the library. verbs.c implements them for libibverbs.
+ * lock held, so they must not call the library.
  */
 struct sar_qp_ops {
 	/* Load the path of this LID offset as the alternate path, to be armed; it may equal the current path. */

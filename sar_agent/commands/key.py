@@ -158,8 +158,8 @@ def _flows(offset: Any, own: Any, total: Any) -> str:
 
 def _pairs(file: Path, phase: str) -> list[tuple[int, int]]:
     """The pairs of ranks of the phase with that name, or of the only phase in the file."""
+    from sar_agent.demand.patterns import read_phases
     from sar_agent.errors import InputError
-    from sar_agent.jobs.patterns import read_phases
     from sar_agent.util.text_files import read_text
 
     phases = {each.name: each for each in read_phases(read_text(file), MOST_RANKS, file)}

@@ -17,10 +17,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sar_agent.demand.patterns import Phase, rank_phases
 from sar_agent.errors import InputError, TooMany, Unserved
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32
-from sar_agent.jobs.patterns import Phase, rank_phases
 from sar_agent.jobs.record import JobRecord
 from sar_agent.keys.tickets import TrafficWish
 from sar_agent.slurm.hostlist import expand_few

@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sar_agent.demand.rates import route_demand
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U32
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.demand import route_demand
 from sar_agent.util.kernels import kernel_part
 
 F64 = NDArray[np.float64]

@@ -11,11 +11,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sar_agent.demand.rank_order import ranks_of
+from sar_agent.demand.rates import declared_flows, route_demand
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, I64, U32, Bool
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.demand import declared_flows, route_demand
-from sar_agent.jobs.rank_order import ranks_of
 
 Objective = Literal["load", "routes"]
 FULL_LOAD = 1 << 30
@@ -73,7 +73,7 @@ def demand_items_of(fabric: Fabric, mix: JobMix, objective: Objective) -> Demand
     phased[list(declared)] = False
     group = np.where(phased[job], job, jobs + np.arange(len(job)))
     alike = np.flatnonzero(phased[job])
-    pairs = [mix.offset[j] + flows.reshape(2, -1) for j, flows in declared.items()]
+    pairs = [mix.offset[j] + flows.pairs for j, flows in declared.items()]
     sender, target = np.concatenate([np.stack([alike, alike]), *pairs], axis=1)
     order = np.lexsort((rank[sender], fabric.switch_guid[at[sender]], group[target]))
     sender, to = sender[order], group[target][order]

@@ -34,11 +34,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from sar_agent.demand.rank_order import ranks_of
+from sar_agent.demand.rates import port_demand
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import F64, U8, U32
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.demand import port_demand
-from sar_agent.jobs.rank_order import ranks_of
 from sar_agent.routing.graph.next_hops import NextHops, next_hops_of
 from sar_agent.util.kernels import kernel
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from sar_agent.demand.rates import port_demand
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.demand import port_demand
 from sar_lab.history.job_history import F64
 
 

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from sar_agent.demand.rank_order import ranks_of
+from sar_agent.demand.rates import port_demand
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.demand import port_demand
-from sar_agent.jobs.rank_order import ranks_of
 from sar_lab.fluid.flow_steps import Flows, flows_of_steps
 
 Pattern = Callable[[Fabric, JobMix], Flows]
@@ -28,7 +28,7 @@ def all_to_all(fabric: Fabric, mix: JobMix) -> Flows:
 
 def shift(fabric: Fabric, mix: JobMix) -> Flows:
     """N - 1 phases: in phase k, rank i sends to rank i + k mod N; the next phase starts when all
-    ranks have finished. Ranks are those of `jobs/rank_order.py`."""
+    ranks have finished. Ranks are those of `demand/rank_order.py`."""
     return _flows(fabric, mix, lambda pairs: [list(pairs)])
 
 

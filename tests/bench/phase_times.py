@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sar_agent.demand.rank_order import ranks_of
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.rank_order import ranks_of
 from sar_agent.quality.channel_traffic import traffic_of
 from sar_agent.routing import Routes
 from sar_lab.fluid import PATTERNS

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
+from sar_agent.demand.patterns import rank_phases
 from sar_agent.fabric.cabling import MAX_LID
 from sar_agent.fabric.ibsim_net import net_ids
 from sar_agent.fabric.lmc import lmc_plan
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.jobs.patterns import rank_phases
 from sar_agent.keys import client as key
 from sar_lab.live.generated import ibsim_for
 from sar_lab.live.opensm import OpenSM

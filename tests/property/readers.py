@@ -23,6 +23,7 @@ from sar_agent.counters.counter_files import decode_counter_text, read_growth
 from sar_agent.counters.plugin_file import decode_counters
 from sar_agent.counters.port_errors import read_port_errors
 from sar_agent.counters.readings import difference
+from sar_agent.demand.patterns import read_phases
 from sar_agent.events.answers import decode_answer
 from sar_agent.events.authority import Authority
 from sar_agent.events.counters import MessageCounters
@@ -47,7 +48,6 @@ from sar_agent.formats.routes_file import read_generation, read_routes_file, wri
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.jobmap import parse_jobmap
 from sar_agent.jobs.partition_policy import read_partitions
-from sar_agent.jobs.patterns import read_phases
 from sar_agent.jobs.traffic import is_traffic
 from sar_agent.keys.leases import Leases
 from sar_agent.keys.requests import KeyRequests

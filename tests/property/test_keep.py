@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_agent.check import check_routes
+from sar_agent.demand.rates import route_demand
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.demand import route_demand
 from sar_agent.quality import measure
 from sar_agent.routing import Options, PreviousRoutes, Routes, load_engine
 from sar_agent.routing.minimise_changes import keep_unchanged_rows

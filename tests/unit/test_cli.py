@@ -35,7 +35,7 @@ BAD = (
     "seed", "placed", "blocks", "export", "not a number", "no routes",
 )  # fmt: skip
 ENGINES = (
-    "ark colored dfsssp dmodc dmodk dor ftree lnmp minhop nrk parx pftree pftree-combined "
+    "ark colored dfsssp dmodc dmodk dor ftree minhop nrk opensm-ftree parx pftree pftree-combined "
     "pftree-ext pftree-wt random rnca-d rnca-u sar sar-plus smodk updn"
 )
 SITE_ENGINES = "sar-plus sar ftree dmodc"

@@ -8,11 +8,11 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from sar_agent.demand.patterns import dims_create, phases_of, rank_phases, read_phases
 from sar_agent.errors import InputError
 from sar_agent.fabric.model import I32
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs.model import make_job
-from sar_agent.jobs.patterns import phases_of, rank_phases, read_phases
 from sar_lab.research.peers.collective_demand import (
     COLLECTIVES,
     JOBS,
@@ -30,7 +30,9 @@ FABRIC = load_fabric("xgft:2;4,4;1,4")
 def pairs(word: str, size: int) -> dict[str, list[tuple[int, int]]]:
     found = rank_phases(word, size)
     assert len({phase.name for phase in found}) == len(found)
-    return {p.name: [(int(a), int(b)) for a, b in zip(*p[1:], strict=True)] for p in found}
+    return {
+        p.name: list(zip(p.source.tolist(), p.destination.tolist(), strict=True)) for p in found
+    }
 
 
 def test_patterns_are_what_their_meaning_says() -> None:
@@ -131,3 +133,38 @@ def test_jobs_are_of_whole_hosts() -> None:
             title
         )
     assert len(COLLECTIVES) == 6
+
+
+def test_collectives_are_those_of_the_libraries() -> None:
+    assert pairs("recursive-doubling", 6) == {
+        "fold": [(0, 1), (2, 3)],
+        "bit 0": [(1, 3), (3, 1), (4, 5), (5, 4)],
+        "bit 1": [(1, 4), (3, 5), (4, 1), (5, 3)],
+        "unfold": [(1, 0), (3, 2)],
+    }
+    assert list(pairs("recursive-doubling", 8)) == ["bit 0", "bit 1", "bit 2"]
+    assert pairs("bruck", 5)["+4"] == [(0, 4), (1, 0), (2, 1), (3, 2), (4, 3)]
+    assert list(pairs("bruck", 9)) == ["+1", "+2", "+4", "+8"]
+    assert sorted(pairs("bidirectional-ring", 3)["+1 -1"]) == [
+        (0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1),
+    ]  # fmt: skip
+    assert dims_create(12, 2) == [4, 3]
+    assert dims_create(7, 2) == [7, 1]
+    assert dims_create(36, 3) == [4, 3, 3]
+    assert dims_create(16, 3) == [4, 2, 2]
+    assert pairs("halo2d", 6) == pairs("stencil2d:3x2", 6)
+
+
+@pytest.mark.parametrize("size", range(2, 70))
+def test_a_rank_is_an_inner_node_of_at_most_one_of_two_trees(size: int) -> None:
+    up = pairs("double-tree", size)["up"]
+    trees = [nx.DiGraph(up[: size - 1]), nx.DiGraph(up[size - 1 :])]
+    inner = [{to for _, to in tree.edges} for tree in trees]
+    roots = [next(node for node in tree if not tree.out_degree(node)) for tree in trees]
+    for tree, root in zip(trees, roots, strict=True):
+        assert len(tree) == size
+        assert nx.is_arborescence(tree.reverse())
+        assert max(dict(tree.in_degree).values()) <= 2
+        assert nx.dag_longest_path_length(tree) <= size.bit_length()
+        assert root in tree
+    assert not (inner[0] - {roots[0]}) & (inner[1] - {roots[1]})

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from sar_agent.demand.rank_order import ranks_of
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
-from sar_agent.jobs.rank_order import ranks_of
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.phase_contention import phase_contention
 

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sar_agent.demand.patterns import phases_of
+from sar_agent.demand.rank_order import ranks_of
+from sar_agent.demand.rates import declared_flows, route_demand
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import F64, I32, I64
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.demand import declared_flows, route_demand
-from sar_agent.jobs.patterns import phases_of
-from sar_agent.jobs.rank_order import ranks_of
 from sar_agent.routing.engine import Options
 from sar_agent.routing.keys.key import subtree_bound
 from sar_agent.routing.routes import Routes
@@ -97,8 +97,8 @@ def pairs_of(fabric: Fabric, mix: JobMix) -> Iterator[tuple[int, I32, I32]]:
     `PAIRS_AT_A_TIME` of them at a time."""
     ranks = ranks_of(fabric, mix)
     for number, job in enumerate(mix.jobs):
-        if (flows := declared_flows(job)) is not None:
-            source, destination = ranks[mix.offset[number] + flows.reshape(2, -1)]
+        if flows := declared_flows(job):
+            source, destination = ranks[mix.offset[number] + flows.pairs]
             yield number, source, destination
             continue
         size = len(job.terminals)

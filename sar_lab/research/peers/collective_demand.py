@@ -20,14 +20,15 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from sar_agent.demand.endpoints import multi_switch_mix
+from sar_agent.demand.rails import rails_of
+from sar_agent.demand.rank_order import ranks_of
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.model import I32
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
-from sar_agent.jobs.rails import rails_for
-from sar_agent.jobs.rank_order import ranks_of
 from sar_agent.routing import Options, load_engine
 from sar_lab.fluid.flow_steps import Flows, job_ends
 from sar_lab.research.packets import packet_times
@@ -36,7 +37,7 @@ from sar_lab.research.packets.packet_model import adaptive_times
 from sar_lab.research.papers.claims import more, times_as_much
 from sar_lab.research.papers.measured import by_key, measured
 from sar_lab.research.papers.outcome import Outcome, ResultTable
-from sar_lab.research.peers.adaptive_patterns import (
+from sar_lab.research.peers.key_flows import (
     MODEL,
     key_links,
     segment_seconds,
@@ -154,8 +155,7 @@ def times(title: str, seed: int) -> dict[tuple[str, str], float]:
     """(collective, row) → the slowdown of the mean job."""
     fabric = fabrics()[title]
     mix = jobs_of(fabric, seed)
-    rails = rails_for(fabric, None)
-    split = rails.split(mix) if rails else mix
+    rails, split = rails_of(fabric), multi_switch_mix(fabric, mix.jobs)
     tables = {
         "ftree": load_engine("ftree").route(fabric, JobMix(()), Options()),
         "dmodc": load_engine("dmodc").route(fabric, JobMix(()), Options()),
@@ -169,7 +169,7 @@ def times(title: str, seed: int) -> dict[tuple[str, str], float]:
     found: dict[tuple[str, str], float] = {}
     for name, (make, by_rail) in COLLECTIVES.items():
         some = split if by_rail else mix
-        owner = [job.id.split(" rail ")[0] for job in some.jobs]
+        owner = [job.id for job in some.jobs]
         steps: list[Steps] = []
         for ranks in np.split(ranks_of(fabric, some), some.offset[1:-1]):
             every = [step[host[step[:, 0]] != host[step[:, 1]]] for step in make(ranks)]

@@ -27,7 +27,7 @@ def all_pairs(ranks: int) -> I32:
 
 def step_pairs(grid: tuple[int, ...], step: str) -> I32:
     """int32[N, 2]: each rank to its neighbour in direction `+x` … `-z` of a periodic grid. Ranks
-    0, 1 … are neighbours along the last axis, as in MPI_Cart_create and `jobs/patterns.py`."""
+    0, 1 … are neighbours along the last axis, as in MPI_Cart_create and `demand/patterns.py`."""
     cube = np.arange(prod(grid)).reshape(grid)
     to = np.roll(cube, -1 if step[0] == "+" else 1, axis=AXES.index(step[1]))
     return np.stack([cube.ravel(), to.ravel()], axis=1).astype(np.int32)
