@@ -93,7 +93,7 @@ struct bridge {
 	uint64_t generation_in_force;
 	unsigned amendments; /* repairs of the routes in force since they were loaded */
 	uint32_t amended_entries;
-	bool repair_drops; /* packets of some hosts are dropped until the next repair */
+	bool repair_drops; /* packets of a live host are dropped */
 	double repair_milliseconds;
 	unsigned repairs_refused; /* since OpenSM started: repairs that did not hold when they were verified */
 	uint32_t unknown, vanished, switches, hca_ports, lanes;

@@ -209,9 +209,10 @@ class Story:
         how = chosen.how
         if how == "refused":
             how = "refused" if "nothing proves" in chosen.why else "asked"
-        self.seen[f"{self.world.shape}, {event if '+' not in event else 'two at once'}: {how}"] += 1
+        self.seen[f"{self.world.shape}, {'two at once' if '+' in event else event or 'sweep'}: {how}"] += 1
         self.seen["sweeps"] += 1
         self.seen["judged repairs"] += how == "repaired"
+        self.seen["judged repairs with LMC"] += how == "repaired" and self.world.lmc > 0
         self.seen["unrouted"] += chosen.unrouted > 0
 
     def sound(self, tables: dict[int, dict[int, int]]) -> bool:
