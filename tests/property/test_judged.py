@@ -209,7 +209,8 @@ class Story:
         how = chosen.how
         if how == "refused":
             how = "refused" if "nothing proves" in chosen.why else "asked"
-        self.seen[f"{self.world.shape}, {'two at once' if '+' in event else event or 'sweep'}: {how}"] += 1
+        name = "two at once" if "+" in event else event or "sweep"
+        self.seen[f"{self.world.shape}, {name}: {how}"] += 1
         self.seen["sweeps"] += 1
         self.seen["judged repairs"] += how == "repaired"
         self.seen["judged repairs with LMC"] += how == "repaired" and self.world.lmc > 0
