@@ -38,21 +38,11 @@ static void note_unconfirmed(struct bridge *b)
 			  b->unconfirmed, b->unconfirmed_blocks, b->unconfirmed_ports);
 }
 
-/*
- * All switches have confirmed what was sent: the entries that had to wait for that are set once packets of older tables are gone,
- * too; and a repair that was refused beside these is tried once more. Where the last routing could have set them and has not,
- * another one would not either.
- */
+/* All switches have confirmed what was sent: the entries that had to wait for that are set once packets of older tables are gone,
+ * too. */
 static void follow_repair(struct bridge *b, const struct install *in_force)
 {
-	const struct amendment *amended = in_force->tables.routes->amended;
-	const unsigned repairs = amended ? amended->repairs : 0;
-	const bool progress = repairs != b->followed || !b->was_settled;
-	const bool later = in_force->tables.put_off_count || (amended && amended->later && progress) ||
-			   (b->was_refused && !b->was_settled);
-
-	b->followed = repairs;
-	if (!later)
+	if (!follow_needed(b->was_settled, &in_force->tables))
 		return;
 	pthread_mutex_lock(&b->tables);
 	pthread_mutex_lock(&b->mutex);

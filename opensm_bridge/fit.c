@@ -39,7 +39,6 @@ struct walk {
 	uint32_t column, at; /* `at`: the live switch at which the route ends */
 	uint64_t guid;
 	bool certified; /* numbers must rise along paths of hosts */
-	bool drops;	/* packets of hosts may be dropped */
 };
 
 static bool match_switches(struct fit *fit, const struct routes *r, const struct live *live,
@@ -125,7 +124,7 @@ static bool match_terminals(struct fit *fit, const struct routes *r, const struc
 static bool may_drop(const struct walk *w, uint32_t s)
 {
 	/* A repair may leave a switch without hosts, which no packet of a host passes, without a route. */
-	return w->drops || (w->routes->amended && !w->fit->hosts[s]);
+	return w->routes->amended && (!w->fit->hosts[s] || w->routes->amended->dropping);
 }
 
 /* Sets the switch behind an entry; ROUTES_NO_SWITCH where packets may be dropped. `last`: the number of the channel by which
@@ -186,7 +185,7 @@ static bool follow(struct walk *w, uint32_t s, bool hosts, struct reason *why)
 		hops += hops != DROPPED;
 		w->hops[here] = hops;
 	}
-	if (w->hops[s] == DROPPED && w->fit->hosts[s] && !w->drops)
+	if (w->hops[s] == DROPPED && w->fit->hosts[s] && !w->routes->amended->dropping)
 		INVALID("invalid: packets from switch 0x%016" PRIx64 " (%.60s) to 0x%016" PRIx64 " are dropped",
 			w->live->sw[s].guid, w->live->sw[s].name, w->guid);
 	return true;
@@ -264,10 +263,10 @@ static bool find_senders(struct fit *fit, const struct routes *r, const struct l
 	return true;
 }
 
-bool fit_find(struct fit *fit, const struct routes *r, const struct live *live, bool drops, struct reason *why)
+bool fit_find(struct fit *fit, const struct routes *r, const struct live *live, struct reason *why)
 {
 	struct walk w = {.routes = r, .live = live, .fit = fit, .hops = calloc(live->switches + 1, sizeof(*w.hops)),
-			 .path = calloc(live->switches + 1, sizeof(*w.path)), .certified = r->numbers && r->lanes == 1, .drops = drops,
+			 .path = calloc(live->switches + 1, sizeof(*w.path)), .certified = r->numbers && r->lanes == 1,
 			 .entries = calloc((size_t)r->columns + 1, live->switches + 1)};
 	bool good;
 

@@ -17,9 +17,9 @@ struct fit {
 
 /*
  * False and `why` unless every live node reaches every other over live links, without a loop. Where the routes have one lane and a
- * certificate, numbers must rise along these paths from all switches where hosts may be. `drops`: packets of hosts may be dropped.
+ * certificate, numbers must rise along these paths from all switches where hosts may be.
  */
-bool fit_find(struct fit *fit, const struct routes *routes, const struct live *live, bool drops, struct reason *why);
+bool fit_find(struct fit *fit, const struct routes *routes, const struct live *live, struct reason *why);
 void fit_free(struct fit *fit);
 
 /* The column of a destination (live.h). */

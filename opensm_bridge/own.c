@@ -45,10 +45,10 @@ static bool make_tables(struct tables *to, const struct own_task *task, const st
 	return true;
 }
 
-static bool load(struct tables *to, const struct own_task *task, struct routes *routes, bool drops, struct reason *why)
+bool own_load(struct tables *to, const struct own_task *task, struct routes *routes, struct reason *why)
 {
 	*to = (struct tables){.lids = task->lids, .routes = routes_hold(routes)};
-	if (!fit_find(&to->fit, routes, task->live, drops, why))
+	if (!fit_find(&to->fit, routes, task->live, why))
 		return own_free(to), false;
 	if (make_tables(to, task, routes))
 		return true;
@@ -56,61 +56,58 @@ static bool load(struct tables *to, const struct own_task *task, struct routes *
 	REFUSE("no memory to install the routes");
 }
 
-bool own_load(struct tables *to, const struct own_task *task, struct routes *routes, struct reason *why)
+/* Whether packets of hosts at `s` do not reach LID `lid` at switch `end` by these entries. */
+static bool loses(const struct tables *t, const struct live *live, uint32_t s, uint32_t lid, uint32_t end)
 {
-	return load(to, task, routes, false, why);
-}
+	for (uint32_t hops = 0; s != end; hops++) {
+		const uint8_t port = t->entry[(size_t)s * t->lids + lid];
 
-/* Whether packets from a switch reach the one where a LID is. `arrives`: [switch] 1 where that is known; then also for those on
- * the way. Entries that are in force make no loop; the count of hops ends one all the same. */
-static bool arrives_from(const struct tables *t, const struct live *live, uint32_t lid, uint32_t s, uint8_t *arrives)
-{
-	uint32_t here = s, hops = 0;
-
-	while (!arrives[here]) {
-		const uint8_t port = t->entry[(size_t)here * t->lids + lid];
-		const struct live_switch *sw = &live->sw[here];
-
-		if (!port || port > sw->ports || live->peer[sw->first_port + port] == NO_PEER || hops++ > live->switches)
-			return false;
-		here = live->peer[sw->first_port + port];
+		if (hops == live->switches || !port || port > live->sw[s].ports ||
+		    live->peer[live->sw[s].first_port + port] == NO_PEER)
+			return true;
+		s = live->peer[live->sw[s].first_port + port];
 	}
-	for (here = s; !arrives[here]; here = live->peer[live->sw[here].first_port + t->entry[(size_t)here * t->lids + lid]])
-		arrives[here] = 1;
-	return true;
+	return false;
 }
 
-/* Whether any host's packets are dropped on the way to any live node. Without memory: as if some were. */
-static bool drops_some(const struct tables *t, const struct live *live)
+/* Follows the entries themselves: a repair may drop less than it was allowed to, and what is put off may drop nothing. All other
+ * tables drop nothing (fit.h), and need no look. */
+static bool drops(const struct tables *t, const struct live *live)
 {
-	uint8_t *arrives = malloc(live->switches + 1);
-	bool drops = !arrives;
+	const bool all = t->routes->amended && t->routes->amended->dropping;
 
-	for (uint32_t d = 0; !drops && d < live_destinations(live); d++) {
-		const struct live_destination at = live_destination(live, d);
+	for (uint32_t d = 0; (all || t->put_off_count) && d < live_destinations(live); d++) {
+		const struct live_destination to = live_destination(live, d);
 
-		for (unsigned lid = at.low; lid && lid <= at.high && lid < t->lids; lid++) {
-			memset(arrives, 0, live->switches);
-			arrives[at.leaf] = 1;
-			for (uint32_t s = 0; s < live->switches; s++)
-				drops = drops || (t->fit.hosts[s] && !arrives_from(t, live, lid, s, arrives));
-		}
+		for (uint32_t lid = to.low; lid && lid <= to.high && lid < t->lids; lid++)
+			for (uint32_t s = 0; (all || t->put_off[lid]) && s < live->switches; s++)
+				if (t->fit.hosts[s] && loses(t, live, s, lid, to.leaf))
+					return true;
 	}
-	free(arrives);
-	return drops;
+	return false;
 }
 
-/* `drops`: routes of a repair that drops packets of hosts may be put in force. */
-static bool load_verified(struct tables *to, const struct own_task *task, struct routes *routes, bool drops, struct reason *why)
+static bool load_verified(struct tables *to, const struct own_task *task, struct routes *routes, struct reason *why)
 {
-	drops = drops && routes->amended && routes->amended->dropping;
-	if (!load(to, task, routes, drops, why))
+	if (!own_load(to, task, routes, why))
 		return false;
 	if (task->known && !verify_tables(task, to, why))
 		return own_free(to), false;
-	to->drops = (drops || to->put_off_count) && drops_some(to, task->live);
+	to->drops = drops(to, task->live);
 	*why = (struct reason){.text = ""};
 	return true;
+}
+
+/* The same routes as before. Where nothing is left to wait for, what they drop would stay dropped: no later repair is better. */
+static bool load_again(struct tables *to, const struct own_task *task, struct routes *routes, struct reason *why)
+{
+	if (!load_verified(to, task, routes, why))
+		return false;
+	if (!to->drops || !task->settled || to->put_off_count)
+		return true;
+	own_free(to);
+	return REASON_OF(why, "stale", "generation %ju drops packets of hosts as it is repaired, and no further repair serves them",
+			 (uintmax_t)routes->generation), false;
 }
 
 bool own_choose(struct tables *to, const struct own_task *task, struct routes *routes, struct reason *unrepaired,
@@ -132,7 +129,8 @@ bool own_choose(struct tables *to, const struct own_task *task, struct routes *r
 	if (routes->numbers && routes->lanes == 1)
 		repaired = repair(routes, task->live, task->ours ? task->known : NULL, unrepaired);
 	if (repaired && repaired != routes)
-		good = load_verified(to, task, repaired, true, unrepaired);
+		good = load_verified(to, task, repaired, unrepaired);
+	to->step = good;
 	routes_drop(repaired);
-	return good || load_verified(to, task, routes, !task->settled, why);
+	return good || load_again(to, task, routes, why);
 }

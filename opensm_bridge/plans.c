@@ -52,6 +52,14 @@ struct choice {
 	struct own_task task;
 };
 
+static void add_to(struct reason *why, const char *more)
+{
+	const size_t length = strlen(why->text);
+	const int left = (int)(sizeof(why->text) - length);
+
+	snprintf(why->text + length, (size_t)left, "%s%.*s", length ? "; " : "", left, more);
+}
+
 static void log_repair(struct bridge *b, const struct tables *t)
 {
 	const struct routes *r = t->routes;
@@ -67,7 +75,7 @@ static void log_repair(struct bridge *b, const struct tables *t)
 static void try_own(struct bridge *b, struct choice *c, struct routes *routes, bool assumed, struct reason *why)
 {
 	struct tables *tables = &c->install->tables;
-	struct reason unrepaired;
+	struct reason unrepaired, former;
 
 	if (!routes || c->fit)
 		return;
@@ -79,10 +87,11 @@ static void try_own(struct bridge *b, struct choice *c, struct routes *routes, b
 		return;
 	pthread_mutex_lock(&b->mutex);
 	b->repairs_refused++;
-	b->was_refused = true;
 	pthread_mutex_unlock(&b->mutex);
-	REASON_OF(why, "stale", "a repair of generation %ju is not installed: %.400s", (uintmax_t)routes->generation,
-		  unrepaired.text);
+	former = *why;
+	REASON_OF(why, "stale", "a repair of generation %ju is not installed: %.400s", (uintmax_t)routes->generation, unrepaired.text);
+	if (*former.text)
+		add_to(why, former.text);
 }
 
 static void remember_topology(struct bridge *b, const struct live *live)
@@ -188,24 +197,15 @@ static void choose(struct bridge *b, struct choice *c, const struct offer *o, st
 		c->task.lids = b->known.lids;
 	else
 		c->task.known = NULL; /* cannot happen, but for lack of memory */
-	c->task.settled = b->was_settled = (!c->task.known || known_all_settled(c->task.known)) &&
-		!(c->task.ours && b->in_force && b->in_force->tables.put_off_count);
+	c->task.settled = b->was_settled =
+		follow_settled(c->task.known, c->task.ours && b->in_force ? b->in_force->tables.put_off_count : 0);
 	pthread_mutex_unlock(&b->tables);
-	b->was_refused = false;
 	remember_topology(b, live);
 	if (o->load)
 		try_load(b, c, o->load, o->proved_from, load);
 	/* The agent keeps in the file what is in force, and no other engine's routes would be proved either. */
 	try_own(b, c, o->file, !o->back, own);
 	try_own(b, c, o->last_good, false, own);
-}
-
-static void add_to(struct reason *why, const char *more)
-{
-	const size_t length = strlen(why->text);
-	const int left = (int)(sizeof(why->text) - length);
-
-	snprintf(why->text + length, (size_t)left, "%s%.*s", length ? "; " : "", left, more);
 }
 
 /* Where no repair of the routes in force serves: waits for the agent's. `own` is why a repair does not serve. */

@@ -20,7 +20,7 @@ static const char *verdict(struct routes *r, struct fit *kept)
 {
 	static struct reason why;
 	struct fit fit;
-	const bool fits = fit_find(&fit, r, &fabric.live, false, &why);
+	const bool fits = fit_find(&fit, r, &fabric.live, &why);
 
 	if (kept)
 		*kept = (struct fit){.unknown = fit.unknown, .vanished = fit.vanished};
@@ -116,7 +116,7 @@ static void terminals_come_and_go(void)
 	ROUTES_FILL(uint8_t, r->senders)[2] = 1;
 	fabric.end[0].leaf = 1; /* and another terminal has moved */
 	fabric.end[0].leaf_port = 4;
-	CHECK(fit_find(&fit, r, &fabric.live, false, &why), "%s", why.text);
+	CHECK(fit_find(&fit, r, &fabric.live, &why), "%s", why.text);
 	CHECK(fit.unknown == 2 && fit.vanished == 0, "%u unknown", fit.unknown);
 	CHECK(fit_port(&fit, r, &fabric.live, 0, 2, 4) == 1, "the leaf delivers at its live port");
 	CHECK(fit_port(&fit, r, &fabric.live, 0, 0, 4) == 4, "others send to the leaf");
@@ -187,7 +187,7 @@ static void swapped_cables_are_stale(void)
 	fabric.peer[5 + 4] = fabric.peer[10 + 3] = NO_PEER;
 	fabric.peer[5 + 3] = 0, fabric.peer_port[5 + 3] = 4;
 	fabric.peer[10 + 4] = 0, fabric.peer_port[10 + 4] = 3;
-	CHECK(!fit_find(&fit, r, &fabric.live, false, &why) && !strcmp(why.code, "stale"), "%s", why.text);
+	CHECK(!fit_find(&fit, r, &fabric.live, &why) && !strcmp(why.code, "stale"), "%s", why.text);
 	CHECK(strstr(why.text, "cable at port 3 of switch 0x0000000000000100"), "%s", why.text);
 	fit_free(&fit);
 	routes_drop(r);

@@ -80,7 +80,7 @@ static const char *fits(const struct routes *r)
 {
 	static struct reason why;
 	struct fit fit;
-	const bool good = fit_find(&fit, r, &fabric.live, r->amended && r->amended->dropping, &why);
+	const bool good = fit_find(&fit, r, &fabric.live, &why);
 
 	fit_free(&fit);
 	return good ? NULL : why.text;
@@ -123,7 +123,7 @@ static struct routes *repaired(struct routes *now)
 	routes_drop(now);
 	if (!next)
 		return NULL;
-	CHECK(fit_find(&fit, next, &fabric.live, next->amended && next->amended->dropping, &why), "%s", why.text);
+	CHECK(fit_find(&fit, next, &fabric.live, &why), "%s", why.text);
 	fit_free(&fit);
 	CHECK(!verdict(next), "an amended file has a certificate, too");
 	return next;
@@ -178,7 +178,7 @@ static void no_way_is_invented(void)
 	small_fabric(&fabric);
 	cut();
 	next = repair(plan, &fabric.live, NULL, &why);
-	CHECK(next && !fit_find(&fit, next, &fabric.live, next->amended && next->amended->dropping, &why), "0 does not reach 1");
+	CHECK(next && !fit_find(&fit, next, &fabric.live, &why), "0 does not reach 1");
 	if (next)
 		fit_free(&fit);
 	CHECK(strstr(why.text, "no route"), "%s", why.text);
@@ -255,7 +255,7 @@ static void a_new_switch(void)
 	end[2] = end[--live.terminals];
 	now = repair(plan, &live, NULL, &why);
 	CHECK(now && now->switches == 4 && now->terminals == 4 && now->wide == 7, "%s", why.text);
-	CHECK(now && fit_find(&fit, now, &live, now->amended && now->amended->dropping, &why), "%s", why.text);
+	CHECK(now && fit_find(&fit, now, &live, &why), "%s", why.text);
 	CHECK(now && now->switch_guid[0] == 0x50 && now->terminal_leaf[0] == 1, "ascending");
 	CHECK(fit.unknown == 1 && fit.column[2] == 4, "its host is reached as it is");
 	for (unsigned o = 0; now && o < 2; o++) {

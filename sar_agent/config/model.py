@@ -46,6 +46,10 @@ from sar_agent.util.extensions import extension_names
 DEFAULT_PATH = Path("/etc/sar-agent/sar-agent.toml")
 
 
+BEFORE = "before"
+"""`agent.baseline`: the tables that the first install replaced."""
+
+
 class AgentConfig(Section, EngineSettings, frozen=True):
     """The agent: how it routes, and when it looks and acts."""
 
@@ -58,9 +62,10 @@ class AgentConfig(Section, EngineSettings, frozen=True):
         default="sar-plus", description="routing engine; `sar-agent engines` lists them"
     )
     baseline: str = Field(
-        default="ftree",
-        description="engine whose tables are measured beside those in force, so that the gain "
-        'stays visible: the one that OpenSM would use without sar-agent. "" measures none',
+        default=BEFORE,
+        description="whose tables are measured beside those in force, so that the gain stays "
+        "visible: before means those that the first install replaced, or minhop where these are "
+        'not known or of another fabric; else the name of an engine. "" measures none',
     )
     explain_names_users: bool = Field(
         default=False,

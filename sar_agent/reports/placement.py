@@ -27,8 +27,9 @@ from sar_agent.fabric.model import F64, I64, U32
 from sar_agent.jobs.model import Job, JobMix, make_job
 from sar_agent.jobs.tree_placement import TreePlacement
 from sar_agent.quality.channel_traffic import Traffic, traffic_of
+from sar_agent.quality.collective_contention import collective_contention
 from sar_agent.reports.site_dumps import SiteDumps
-from sar_agent.routing.phase_contention import phase_contention
+from sar_agent.reports.spread import LeafSwitches, leaf_switches
 from sar_agent.slurm.conf_lists import write_list
 
 MOST_CHANGES_TRIED = 600
@@ -64,6 +65,8 @@ class Candidate:
     """Nodes that stand idle: of this job, and more than before of all others."""
     slowed: tuple[Slowed, ...]
     """The worst first."""
+    rails: int = 1
+    """As in `LeafSwitches`."""
 
     @property
     def cost(self) -> float:
@@ -81,7 +84,7 @@ class Candidate:
         """For people."""
         lines = [
             (f"{self.rule}: " if self.rule else "") + write_list(self.hosts),
-            f"    on {self.switches} switch{'es' * (self.switches > 1)}; all messages at once "
+            f"    on {LeafSwitches(self.switches, self.rails).words()}; all messages at once "
             f"{self.at_once:.2f}, one at a time {self.one_at_a_time:.2f} times as long as without "
             "contention",
         ]
@@ -150,20 +153,21 @@ class Placer:
             for j, job in enumerate(self.mix.whole_jobs)
             if after[j] > self._before[j] + 0.005
         ]
-        new, phases = self._job(hosts), 1.0
+        new, phases, leaves = self._job(hosts), 1.0, leaf_switches(self.fabric, hosts)
         if new.jobs:
             all_jobs = JobMix((*self.mix.jobs, *new.jobs))
-            times = phase_contention(self.fabric, all_jobs, self.routes.egress[0])
+            times = collective_contention(self.fabric, all_jobs, self.routes.egress[0])
             phases = float(times[-len(new.jobs) :].max())
         return Candidate(
             rule,
             tuple(sorted(hosts, key=hca_order)),
-            len({self.fabric.terminal_switch[t] for h in hosts for t in self.fabric.job_ports[h]}),
+            leaves.total,
             own,
             max(1.0, phases),
             len(hosts) * (1 - 1 / own),
             idle,
             tuple(sorted(slowed, key=lambda each: each.before - each.after)),
+            leaves.rails,
         )
 
     def cost(self, hosts: Sequence[str]) -> float:

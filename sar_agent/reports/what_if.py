@@ -38,6 +38,8 @@ class JobAfter:
     job: str
     user: str
     lost_hosts: tuple[str, ...]
+    fewer_ports: tuple[str, ...]
+    """Hosts that lose a port and keep another."""
     at_once: tuple[float, float | None]
     """All messages at once, before and after: times as long as without contention; None where the
     job has no two leaf switches left."""
@@ -98,6 +100,8 @@ class WhatIf:
         ]
         for job in self.jobs[:JOBS_SHOWN]:
             lost = f", loses {some(job.lost_hosts, HOSTS_SHOWN)}" if job.lost_hosts else ""
+            if job.fewer_ports:
+                lost += f", a port fewer at {some(job.fewer_ports, HOSTS_SHOWN)}"
             lines.append(
                 f"{job_words(job.job, job.user)}: all messages at once {_change(job.at_once)}, "
                 f"one at a time {_change(job.one_at_a_time)} times as long as without contention"
@@ -134,8 +138,17 @@ def pulled(dumps: SiteDumps, engine: Engine, places: Places) -> WhatIf:
     ways = sorted({*cables.channels, *back})
     if places.switches and not places.channels:  # a route enters a switch once at most
         ways = [w for w in ways if fabric.channel_target[w] in places.switches]
-    over = int(dumps.traffic.efi[ways].sum())
+    over = int(dumps.traffic.efi[ways].sum()) + _over_host_cables(dumps, places)
     return what_if(dumps, engine, without(fabric, places), names_of(fabric, places), over)
+
+
+def _over_host_cables(dumps: SiteDumps, places: Places) -> int:
+    """The routes of jobs, to or from a host, over the cables of hosts that are pulled by name."""
+    pulled_too, over = set(places.terminals), 0
+    for job in dumps.mix.jobs:
+        size, of_job = len(job.terminals), len(pulled_too.intersection(job.terminals))
+        over += size * (size - 1) - (size - of_job) * (size - of_job - 1)
+    return over
 
 
 def what_if(
@@ -173,7 +186,7 @@ def what_if(
         entries,
         then is not None and not problem,
         problem,
-        _jobs(dumps, then, lost),
+        _jobs(dumps, then, lost, after),
         notes,
     )
 
@@ -189,18 +202,30 @@ def _routes(dumps: SiteDumps, engine: Engine, after: Fabric) -> Routes:
     return with_lanes(routes, after, mix, options)
 
 
-def _jobs(dumps: SiteDumps, then: Traffic | None, lost: set[str]) -> tuple[JobAfter, ...]:
-    """Jobs of which a measure changes by a hundredth, or that lose hosts."""
+def _jobs(
+    dumps: SiteDumps, then: Traffic | None, lost: set[str], after: Fabric
+) -> tuple[JobAfter, ...]:
+    """Jobs of which a measure changes by a hundredth, or that lose hosts or ports of hosts."""
+    gone = _ports_gone(dumps.fabric, after)
     users = {record.id: record.user for record in dumps.records}
     found = []
     for job in dumps.mix.whole_jobs:
         hosts = {dumps.fabric.terminal_host[t] for t in job.terminals} & lost
+        fewer = {dumps.fabric.terminal_host[t] for t in gone.intersection(job.terminals)} - lost
         (load, phase), (load_then, phase_then) = _times(dumps.traffic, job), _times(then, job)
         at_once, phases = (load or 1.0, load_then), (phase or 1.0, phase_then)
-        if hosts or any(_differ(*each) for each in (at_once, phases)):
-            each = JobAfter(job.id, users.get(job.id, ""), tuple(sorted(hosts)), at_once, phases)
-            found.append(each)
+        if hosts or fewer or any(_differ(*each) for each in (at_once, phases)):
+            names = tuple(sorted(hosts)), tuple(sorted(fewer))
+            found.append(JobAfter(job.id, users.get(job.id, ""), *names, at_once, phases))
     return tuple(sorted(found, key=_hurt, reverse=True))
+
+
+def _ports_gone(before: Fabric, after: Fabric) -> set[int]:
+    """Terminals of `before` that are down in `after`; none where the fabric was enlarged, which
+    takes no port."""
+    if before.terminals != after.terminals or before.switches != after.switches:
+        return set()
+    return set(np.flatnonzero(before.terminal_up & ~after.terminal_up).tolist())
 
 
 def _times(traffic: Traffic | None, job: Job) -> tuple[float | None, float | None]:
@@ -216,9 +241,9 @@ def _differ(before: float, after: float | None) -> bool:
     return after is None or abs(after - before) >= 0.01 * before
 
 
-def _hurt(job: JobAfter) -> tuple[int, float]:
+def _hurt(job: JobAfter) -> tuple[int, int, float]:
     before, after = job.at_once
-    return len(job.lost_hosts), np.inf if after is None else after / before
+    return len(job.lost_hosts), len(job.fewer_ports), np.inf if after is None else after / before
 
 
 def _change(values: tuple[float, float | None]) -> str:

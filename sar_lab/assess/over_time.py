@@ -75,7 +75,7 @@ def rate_over_time(
     say: Callable[[str], None] = lambda _: None,
 ) -> RatingsOverTime | None:
     """None where no job-aware engine serves the fabric, or no sampled moment has jobs."""
-    if ratings.after is None or samples < 1:
+    if ratings.after is None:
         return None
     fabric, engine = placed.fabric, load_engine(ratings.after.name)
     first, last = placed.history.span

@@ -1,20 +1,15 @@
 """The plugin's own repairs in random worlds, judged from the definition (judge.py).
 
-`python -m tests.worlds.judged_stories --repairs 10000` prints totals by fabric and event.
-"""
+`python -m tests.property.judge_repairs` tells many stories and prints totals."""
 
 from __future__ import annotations
 
 import random
-import tempfile
 from collections import Counter
 from pathlib import Path
 
-import typer
-
 from tests.worlds.judge import Judge
-from tests.worlds.live.built import built
-from tests.worlds.repair_steps import SHAPES, World, build, plan, shortest
+from tests.worlds.repair_steps import World, build, plan, shortest
 from tests.worlds.sweeps_program import Chosen, SweepsProgram, sweeps
 from tests.worlds.world_events import EVENTS, WEIGHTS
 
@@ -93,9 +88,11 @@ class Story:
         how = chosen.how
         if how == "refused":
             how = "refused" if "nothing proves" in chosen.error else "asked"
-        self.seen[f"{self.world.shape}, {event if '+' not in event else 'two at once'}: {how}"] += 1
+        name = "two at once" if "+" in event else event or "sweep"
+        self.seen[f"{self.world.shape}, {name}: {how}"] += 1
         self.seen["sweeps"] += 1
         self.seen["judged repairs"] += how == "repaired"
+        self.seen["judged repairs with LMC"] += how == "repaired" and self.world.lmc > 0
         self.seen["put off"] += chosen.put_off > 0
         self.seen["drops for a step"] += chosen.drops
 
@@ -105,19 +102,22 @@ class Story:
     def check(self, event: str, told: str) -> None:
         assert not told, f"{event}: {told}"
 
-    def go(self, event: str) -> bool:
-        """The sweep of an event, and those that the plugin asks for by itself."""
+    def go(self, event: str, last: bool) -> bool:
+        """The sweep of an event, and those that the plugin asks for by itself (events.c). Unless
+        it is the `last` one, the next event may come first. False where there are no routes."""
         chosen = self.sweep(event)
         for _ in range(MOST_STEPS):
             if chosen is None:
                 return len(self.world.fabric().hosts) < 2
-            if self.world.dice.random() < self.hurry:
+            if not last and self.world.dice.random() < self.hurry:
+                self.seen["another change before all is settled"] += 1
                 return True  # the next event comes first
             if self.silent:  # OpenSM sends it again
                 chosen = self.sweep("sent again")
                 continue
             waited = self.program.follow()
             if waited is None:
+                self.seen["settled"] += 1
                 self.check(event, "dropped for ever" if chosen.drops else "")
                 return True
             if waited:
@@ -134,7 +134,7 @@ def tell(seed: int, shape: str, folder: Path, program: Path, seen: Counter[str])
         story = Story(world, running, seen)
         try:
             assert story.sweep("begin") is not None or len(live.hosts) < 2
-            for _ in range(dice.randint(4, 14)):
+            for left in reversed(range(dice.randint(4, 14))):
                 events = dice.choices(list(EVENTS), story.weights, k=dice.choice((1, 1, 1, 2)))
                 event = "+".join(name for name in events if EVENTS[name](world))
                 if dice.random() < 0.6:
@@ -143,7 +143,7 @@ def tell(seed: int, shape: str, folder: Path, program: Path, seen: Counter[str])
                 if dice.random() < 0.05 and not story.foreign:
                     story.restart()
                 foreign = story.foreign
-                if not story.go(event):
+                if not story.go(event, last=not left):
                     if foreign or dice.random() < 0.6:
                         break  # the agent has a new plan
                     story.foreign = True
@@ -151,42 +151,3 @@ def tell(seed: int, shape: str, folder: Path, program: Path, seen: Counter[str])
             said = folder / f"{shape}-{seed}.txt"
             said.write_text("".join(running.log))
             raise AssertionError(f"{shape} {seed}: {error} ({said})") from error
-
-
-def table(seen: Counter[str]) -> str:
-    """A line for each fabric and event, with how often each answer was given; then the rest."""
-    hows = ("kept", "repaired", "asked", "refused")
-    rows: dict[str, Counter[str]] = {}
-    for name, count in seen.items():
-        what, _, how = name.rpartition(": ")
-        if how in hows and ", " in what:
-            rows.setdefault(what, Counter())[how] += count
-    lines = [f"{'fabric, event':28}" + "".join(f"{how:>10}" for how in hows)]
-    for what in sorted(rows):
-        lines.append(f"{what:28}" + "".join(f"{rows[what][how]:10}" for how in hows))
-    rest = {n: c for n, c in seen.items() if n.rpartition(": ")[0] not in rows}
-    return "\n".join([*lines, *(f"{n}: {c}" for n, c in rest.items())])
-
-
-def main(repairs: int = 1000, seed: int = 0, program: Path | None = None) -> None:
-    """Stories of all fabrics until this many repairs were judged; totals by fabric and event. A
-    finding is printed, with the program's input beside it, and the stories go on; exit code 1."""
-    program = program or built("opensm_bridge", "sweeps_run")
-    folder, seen, findings = Path(tempfile.mkdtemp(prefix="judged-")), Counter[str](), 0
-    while seen["judged repairs"] < repairs:
-        for shape in SHAPES:
-            try:
-                tell(seed, shape, folder, program, seen)
-            except AssertionError as error:
-                findings += 1
-                print(f"finding: {error}", flush=True)
-        seed += 1
-    print(table(seen))
-    print(
-        f"{findings} findings in {seen['judged repairs']} judged repairs; the next seed is {seed}"
-    )
-    raise SystemExit(findings > 0)
-
-
-if __name__ == "__main__":
-    typer.run(main)

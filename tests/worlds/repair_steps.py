@@ -105,18 +105,15 @@ def build(dice: random.Random, shape: str) -> World:
         leaves, spines = dice.randint(2, 5), dice.randint(2, 3)
         count = leaves + spines
         joined = [(i, leaves + k) for i in range(leaves) for k in range(spines)]
-    elif shape == "dragonfly":  # groups of switches that all have a cable to each other
-        groups, each = dice.randint(2, 4), dice.randint(1, 3)
-        count = groups * each
-        joined = [
-            (g * each + i, g * each + k)
+    elif shape == "dragonfly":  # groups whose switches are all joined, and a cable for each two
+        groups, wide = dice.randint(2, 4), dice.randint(2, 3)
+        count = groups * wide
+        joined = [(a, b) for a in range(count) for b in range(a) if a // wide == b // wide]
+        joined += [
+            (g * wide + dice.randrange(wide), h * wide + dice.randrange(wide))
             for g in range(groups)
-            for i in range(each)
-            for k in range(i)
+            for h in range(g)
         ]
-        for g in range(groups):
-            for h in range(g):
-                joined.append((g * each + dice.randrange(each), h * each + dice.randrange(each)))
     else:
         count = dice.randint(3, 9)
         joined = [(i, dice.randrange(i)) for i in range(1, count)]
