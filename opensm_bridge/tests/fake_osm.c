@@ -1,3 +1,4 @@
+/* See fake_osm.h. What OpenSM would do that the plugin does not need here does nothing. */
 #include "fake_osm.h"
 
 #include <stdlib.h>
