@@ -91,8 +91,7 @@ def _times(
 def _sums(group: I64, value: F64) -> F64:
     """float64[E]: for each of E entries, the sum over those of its group."""
     _, place = np.unique(group, return_inverse=True)
-    found: F64 = np.bincount(place, value)[place]
-    return found
+    return np.bincount(place, value).astype(np.float64)[place]
 
 
 def meeting_of(rings: RingMessages, parts: tuple[int, ...]) -> tuple[int, list[int]]:
