@@ -46,11 +46,12 @@ def _saved(share: Callable[[str, str, str], str]) -> str:
 
 
 def _mean(metric: str, routes: str, when: str) -> str:
-    counted = f'sar_agent_job_{metric}{{routes="{routes}"}} and on (instance) ({when})'
+    counted = f'sar_agent_{metric}routes="{routes}"}} and on (instance) ({when})'
     return f"avg by (instance) (avg_over_time(({counted})[30d:5m]))"
 
 
-AT_ONCE, PHASES = "throughput_mean_ratio", "phase_contention_mean"
+AT_ONCE = "job_throughput_mean_ratio{"
+PHASES = 'collective_contention_mean{collective="pairwise",'
 SAVED = {
     "all messages at once": _saved(
         lambda a, b, when: f"1 - {_mean(AT_ONCE, a, when)} / {_mean(AT_ONCE, b, when)}"
@@ -108,9 +109,11 @@ ROWS: dict[str, tuple[Panel, ...]] = {
               "percentunit", {"sar_agent_job_throughput_mean_ratio": "mean, {{routes}}",
                               "sar_agent_job_throughput_min_ratio": "worst job, {{routes}}"}, 6),
         Panel("One message at a time", "How many times as long as without contention; lower is "
-              "better.", "none", {"sar_agent_job_phase_contention_mean": "mean, {{routes}}",
-                                  "sar_agent_job_phase_contention_max": "worst job, {{routes}}"},
-              6, least=1),
+              "better.", "none",
+              {'sar_agent_collective_contention_mean{collective=~"pairwise|ring"}':
+               "{{collective}}: mean, {{routes}}",
+               'sar_agent_collective_contention_max{collective=~"pairwise|ring"}':
+               "{{collective}}: worst job, {{routes}}"}, 6, least=1),
     ),
     "Routes": (
         Panel("Mean effective EFI", "Routes inside jobs over an average link.", "short",

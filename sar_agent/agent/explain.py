@@ -213,7 +213,7 @@ def _under(
     worst = int(worst_channels(traffic, by_load=by_load)[j])
     users = jobs_over(traffic, worst) if worst >= 0 else {}
     rings = ring_messages(fabric, mix, routes)
-    where, meeting = meeting_of(rings, mix, parts)
+    where, meeting = meeting_of(rings, parts)
     others = sorted((-routes, job) for job, routes in users.items() if job != own)
     counted = None
     if share is not None and worst >= 0 and not np.isnan(share[worst]):

@@ -184,8 +184,9 @@ def measure(
         f"all messages at once       mean {measures.load_time_mean:.2f}, "
         f"worst job {1 / measures.throughput_min:.2f} times as long as without contention\n"
         + "".join(
-            f"{COLLECTIVES[word]:26} mean {each.mean:.2f}, worst job {each.worst:.2f}; messages of "
-            f"{each.meet} jobs meet\n"
+            f"{COLLECTIVES[word]:26} mean {each.mean:.2f}, worst job {each.worst:.2f} "
+            f"(bound {measures.contention_bounds[word].worst:.2f}); messages of {each.meet} jobs "
+            "meet\n"
             for word, each in measures.collectives.items()
             if word != AT_ONCE
         )

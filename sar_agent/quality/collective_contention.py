@@ -24,13 +24,12 @@ simulator's `shift` takes. The mean over jobs, for 77 tables (26 mixes on 12 fab
 .47 instead of .98); own and the mean load of other jobs (the wrong order in 18 of 47); all messages
 of the moment, without the next phase (17 % too much).
 
-**Bound.** What leaves or enters a leaf switch, or a piece of the fabric below a level, shares the
-channels there. `contention_bounds` gives each job the largest such sum over the channels' capacity
-among the cuts that its messages cross: no tables bring the mean over the messages of a cut below
-it, while a job may be below it where another one is above.
+**Bounds** are in `contention_bounds.py`.
 
 **Cost.** Two walks for each message of a moment's phases; a ring has as many as there are hosts, a
-pairwise exchange up to 64 times as many.
+pairwise exchange up to 64 times as many. With 11,664 hosts (`mix:1`) the eight together take about
+four times as long as all loads (`traffic_of`), the pairwise exchange half of that; listing the
+messages takes as long once for each mix, and 4 MB.
 """
 
 from __future__ import annotations
@@ -45,9 +44,7 @@ from sar_agent.demand.patterns import RankPhase
 from sar_agent.demand.rank_order import ranks_of
 from sar_agent.demand.rates import port_demand
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.components import components_below
-from sar_agent.fabric.levels import levels_of
-from sar_agent.fabric.model import F64, I64, U8, U32
+from sar_agent.fabric.model import F64, U8, U32
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import Job
 from sar_agent.routing.graph.next_hops import NextHops, next_hops_of
@@ -231,89 +228,3 @@ def _add_contention(
             result[j] += worst / count
         carried[:] = 0.0
     return True
-
-
-def contention_bounds(fabric: Fabric, mix: JobMix, collective: str = PAIRWISE) -> F64:
-    """float64[J]: what the cabling forces in a key of `COLLECTIVES` but for all messages at
-    once."""
-    messages = moment_messages(fabric, mix.jobs, collective)
-    bound = np.ones(len(mix.jobs))
-    if not len(messages.source):
-        return bound
-    weight = np.array([job.weight for job in mix.jobs], np.float64)
-    speed = port_demand(fabric, mix) / weight
-    level = levels_of(fabric)
-    pieces = [
-        np.arange(fabric.switches),
-        *(components_below(fabric, level, top) for top in range(1, level.max(initial=0))),
-    ]
-    phase = np.repeat(np.arange(len(messages.weight)), np.diff(messages.first))
-    ends = [fabric.terminal_switch[each] for each in (messages.source, messages.destination)]
-    result = np.zeros((len(messages.at), len(mix.jobs)))
-    for group in pieces:
-        rates = _cut_rates(fabric, group)
-        sides = [group[end] for end in ends]
-        crosses = sides[0] != sides[1]
-        for rate, side in zip(rates, sides, strict=True):
-            sums = _by_phase(phase[crosses], side[crosses], messages, fabric.switches)
-            _raise(result, messages, sums, speed, weight, rate)
-    forced: F64 = np.maximum(result, bound).mean(axis=0)
-    return forced
-
-
-def _cut_rates(fabric: Fabric, group: I64) -> tuple[F64, F64]:
-    """(what leaves float64[S], what enters float64[S]) each piece, in Gbit/s."""
-    source, target = group[fabric.channel_source], group[fabric.channel_target]
-    cut = fabric.channel_up & (source != target)
-    rate = fabric.channel_rate[cut].astype(np.float64)
-    size = fabric.switches
-    leaves, enters = (np.bincount(side[cut], rate, size) for side in (source, target))
-    return leaves.astype(np.float64), enters.astype(np.float64)
-
-
-def _by_phase(
-    phase: I64, piece: I64, messages: MomentMessages, pieces: int
-) -> tuple[U32, I64, F64]:
-    """The entries of phases by piece: (uint32[F + 1] into the others, int64 piece, float64 sum of
-    weights)."""
-    both, count = np.unique(phase * np.int64(pieces) + piece, return_counts=True)
-    of, where = np.divmod(both, pieces)
-    begin = np.searchsorted(of, np.arange(len(messages.weight) + 2)).astype(np.uint32)
-    return begin, where, count * messages.weight[of]
-
-
-@kernel
-def _raise(
-    result: F64,
-    messages: MomentMessages,
-    sums: tuple[U32, I64, F64],
-    speed: F64,
-    weight: F64,
-    rate: F64,
-) -> None:  # pragma: no cover
-    """Raises `result` float64[moments, J] to what the pieces' channels force."""
-    begin, where, amount = sums
-    total = np.zeros(len(rate))
-    own = np.zeros(len(rate))
-    for t in range(messages.at.shape[0]):
-        total[:] = 0.0
-        for j in range(messages.at.shape[1]):
-            for p in range(2):
-                f = messages.at[t, j, p]
-                for e in range(begin[f], begin[f + 1]):
-                    total[where[e]] += amount[e] * weight[j] * speed[j] / 2
-        for j in range(messages.at.shape[1]):
-            now, then = messages.at[t, j, 0], messages.at[t, j, 1]
-            half = weight[j] * speed[j] / 2
-            for e in range(begin[now], begin[now + 1]):
-                own[where[e]] += amount[e] * (speed[j] - half)
-            for e in range(begin[then], begin[then + 1]):
-                own[where[e]] -= amount[e] * half
-            for e in range(begin[now], begin[now + 1]):
-                s = where[e]
-                if rate[s] > 0.0:
-                    result[t, j] = max(result[t, j], (total[s] + own[s]) / rate[s])
-            for e in range(begin[now], begin[now + 1]):
-                own[where[e]] = 0.0
-            for e in range(begin[then], begin[then + 1]):
-                own[where[e]] = 0.0

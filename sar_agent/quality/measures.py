@@ -15,7 +15,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
 from sar_agent.quality.bounds import Bounds, bounds_of
 from sar_agent.quality.channel_traffic import Traffic, traffic_of
-from sar_agent.quality.collective_contention import contention_bounds
+from sar_agent.quality.contention_bounds import ContentionBounds, contention_bounds
 from sar_agent.quality.dark_fiber import least_dark_fiber
 from sar_agent.routing.routes import Routes
 
@@ -129,33 +129,46 @@ class Measures:
     def phase_contention_max(self) -> float:
         return float(self.phase_contention.max(initial=1.0))
 
+    @cached_property
+    def contention_bounds(self) -> dict[str, ContentionBounds]:
+        """By collective, but for all messages at once: of `jobs_detail` and of the slowest of them,
+        by whatever tables. Computed when first asked for, which no pass does."""
+        fabric, mix = self.traffic.fabric, self.traffic.mix
+        found = {
+            word: contention_bounds(fabric, mix, word) for word in COLLECTIVES if word != AT_ONCE
+        }
+        return {word: each._replace(each=mix.largest(each.each)) for word, each in found.items()}
+
     def json(self) -> dict[str, Any]:
         """All fields but the arrays, for `json.dumps`."""
         fields = {**vars(self), "lower_bounds": vars(self.lower_bounds)}  # `asdict` copies arrays
-        for arrays in ("channel_efi", "channel_load", "traffic", "phase_contention", "contention"):
+        computed = ("phase_contention", "contention", "contention_bounds")
+        for arrays in ("channel_efi", "channel_load", "traffic", *computed):
             fields.pop(arrays, None)
         fields["least_dark_fiber"] = self.least_dark_fiber
         fields["phase_contention_mean"] = self.phase_contention_mean
         fields["phase_contention_max"] = self.phase_contention_max
+        bounds = self.contention_bounds
         fields["jobs_detail"] = [
             vars(job)
             | {
                 "phase_contention": float(self.phase_contention[j]),
                 "contention": {word: float(each[j]) for word, each in self.contention.items()},
+                "contention_bound": {word: float(each.each[j]) for word, each in bounds.items()},
             }
             for j, job in enumerate(self.jobs_detail)
         ]
         fields["collectives"] = {
-            word: each._asdict() | ({} if word == AT_ONCE else {"bound": self._bound(word)})
-            for word, each in self.collectives.items()
+            word: each._asdict() | self._bound(word) for word, each in self.collectives.items()
         }
         return fields
 
-    def _bound(self, collective: str) -> float:
-        """The mean over jobs of what the cabling forces."""
-        traffic = self.traffic
-        bounds = traffic.mix.largest(contention_bounds(traffic.fabric, traffic.mix, collective))
-        return float(bounds.mean()) if len(bounds) else 1.0
+    def _bound(self, collective: str) -> dict[str, float]:
+        """The mean over jobs of what the cabling forces, and of the slowest."""
+        if collective == AT_ONCE:
+            return {}
+        each, worst = self.contention_bounds[collective]
+        return {"bound": float(each.mean()) if len(each) else 1.0, "bound_worst": worst}
 
 
 def measure(

@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sar_agent.demand.collectives import RING, messages_of
+from sar_agent.demand.collectives import RING, Messages, messages_of
+from sar_agent.demand.rates import port_demand
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import I32
+from sar_agent.fabric.model import F64, I32, I64
 from sar_agent.jobs import JobMix
 from sar_agent.quality.measures import MEETS, Measures
 from sar_agent.routing.graph.next_hops import next_hops_of
@@ -28,14 +28,19 @@ class RingMessages(NamedTuple):
     """int32[M]: terminals."""
     destination: I32
     """int32[M]"""
-    part: NDArray[np.int64]
+    part: I64
     """int64[M] into the jobs of the mix."""
-    channel: NDArray[np.int64]
+    channel: I64
     """int64[hops, M]: the channels of each, then -1."""
+    time: F64
+    """float64[hops, M]: how many times as long it takes there as alone; 0 where there is none."""
 
     def on(self, channel: int) -> list[int]:
-        """The messages over a channel."""
-        return np.flatnonzero((self.channel == channel).any(axis=0)).tolist()
+        """The messages over a channel where one of them takes longer; else none."""
+        here = self.channel == channel
+        if not (self.time[here] > MEETS).any():
+            return []
+        return np.flatnonzero(here.any(axis=0)).tolist()
 
 
 def ring_messages(fabric: Fabric, mix: JobMix, routes: Routes) -> RingMessages:
@@ -43,12 +48,10 @@ def ring_messages(fabric: Fabric, mix: JobMix, routes: Routes) -> RingMessages:
     found = messages_of(fabric, mix, RING)
     sizes = np.diff(found.phase)
     phase = np.repeat(np.arange(len(sizes)), sizes)
-    part = np.searchsorted(found.job, phase, side="right") - 1
     root = fabric.terminal_switch[found.destination]
     at = fabric.terminal_switch[found.source].astype(np.int64)
-    cross = at != root
-    source, destination, part = found.source[cross], found.destination[cross], part[cross]
-    at, root = at[cross], root[cross]
+    cross = np.flatnonzero(at != root)
+    destination, at, root = found.destination[cross], at[cross], root[cross]
     ways, tables = next_hops_of(fabric), routes.egress[0]
     rows = []
     for _ in range(fabric.switches):
@@ -60,22 +63,45 @@ def ring_messages(fabric: Fabric, mix: JobMix, routes: Routes) -> RingMessages:
         row[row >= fabric.channels] = -1
         rows.append(row)
         at = np.where(going, np.where(row < 0, -1, fabric.channel_target[row]), at)
-    channel = np.array(rows, np.int64).reshape(len(rows), len(source))
-    return RingMessages(source, destination, part, channel)
+    channel = np.array(rows, np.int64).reshape(len(rows), len(cross))
+    part = np.searchsorted(found.job, phase[cross], side="right") - 1
+    time = _times(fabric, mix, found, phase[cross], found.weight[cross], part, channel)
+    return RingMessages(found.source[cross], destination, part, channel, time)
 
 
-def meeting_of(rings: RingMessages, mix: JobMix, parts: tuple[int, ...]) -> tuple[int, list[int]]:
-    """The channel on which messages of these parts of a job meet most others, and all messages
-    there, theirs first; -1 where they meet none."""
+def _times(
+    fabric: Fabric, mix: JobMix, found: Messages, phase: I64, share: F64, part: I64, channel: I64
+) -> F64:
+    """float64[hops, M]. A message meets those of its phase, and of each other job the mean over its
+    phases, times its weight."""
+    time = np.zeros(channel.shape)
+    if not mix.jobs:
+        return time
+    hop, message = np.nonzero(channel >= 0)
+    c, j = channel[hop, message], part[message]
+    weight = np.array([job.weight for job in mix.jobs], np.float64)
+    sent = (port_demand(fabric, mix) / weight)[j] * share[message]
+    others = sent * weight[j] / np.diff(found.job)[j]
+    own = _sums(phase[message] * fabric.channels + c, sent)
+    total = np.bincount(c, others, fabric.channels)[c] - _sums(j * fabric.channels + c, others)
+    time[hop, message] = (own + total) / fabric.channel_rate[c]
+    return time
+
+
+def _sums(group: I64, value: F64) -> F64:
+    """float64[E]: for each of E entries, the sum over those of its group."""
+    _, place = np.unique(group, return_inverse=True)
+    return np.bincount(place, value).astype(np.float64)[place]
+
+
+def meeting_of(rings: RingMessages, parts: tuple[int, ...]) -> tuple[int, list[int]]:
+    """The channel on which messages of these parts of a job take longest, and all messages there,
+    theirs first; -1 where they meet none."""
     mine = np.isin(rings.part, parts)
-    used = rings.channel[:, mine]
-    if not (used >= 0).any():
+    time = np.where(mine, rings.time, 0.0)
+    if not (time > MEETS).any():
         return -1, []
-    count = np.bincount(rings.channel[rings.channel >= 0])
-    channels = np.unique(used[used >= 0])
-    worst = int(channels[np.argmax(count[channels])])
-    if count[worst] < 2:
-        return -1, []
+    worst = int(rings.channel.ravel()[time.argmax()])
     return worst, sorted(rings.on(worst), key=lambda m: (not mine[m], m))
 
 
@@ -90,7 +116,7 @@ def message_words(rings: RingMessages, fabric: Fabric, mix: JobMix, message: int
 def ring_sentence(before: Measures, after: Measures | None = None) -> str:
     """What rings of all jobs take on these tables, and on those for the jobs, where known. Empty
     without multi-switch jobs."""
-    each = before.contention[RING]
+    each = _each(before)
     if not len(each):
         return ""
     slow = each[each > MEETS]
@@ -105,5 +131,11 @@ def ring_sentence(before: Measures, after: Measures | None = None) -> str:
     )
     if after is None:
         return text
-    left = int((after.contention[RING] > MEETS).sum())
+    left = int((_each(after) > MEETS).sum())
     return f"{text} With routes for these jobs: {left or 'none'}."
+
+
+def _each(measures: Measures) -> F64:
+    """float64[·]: the contention of each job's ring alone, without that of other collectives."""
+    traffic = measures.traffic
+    return traffic.mix.largest(traffic.contention(RING))

@@ -54,8 +54,6 @@ class SiteDumps:
     def rings_on(self, channel: int) -> tuple[str, ...]:
         """The messages of rings over a channel, in words, where they meet there."""
         found = self._rings.on(channel)
-        if len(found) < 2:
-            return ()
         return tuple(message_words(self._rings, self.fabric, self.mix, m) for m in found)
 
     @cached_property

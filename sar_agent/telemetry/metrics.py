@@ -1,8 +1,8 @@
 """All metrics of the agent, each declared once, in groups.
 
-Passes set the values, and a scrape reads them. Phase contention alone is computed by the first
-scrape after a change, so that no pass waits for it. Units are base units. No label holds a job
-number, a user or a host, so the number of series does not grow with the site.
+Passes set the values, and a scrape reads them. The contention of collectives alone is computed by
+the first scrape after a change, so that no pass waits for it. Units are base units. No label holds
+a job number, a user or a host, so the number of series does not grow with the site.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ UPDATE_METHODS = ("direct", "staged", "five-phase", "none")
 UPDATE_RESULTS = ("installed", "given_up", "refused")
 MEASURES = (
     "dark_fiber_ratio", "effective_efi_max", "effective_efi_mean", "load_max", "throughput_mean",
-    "throughput_min", "phase_contention_mean", "phase_contention_max",
+    "throughput_min",
 )  # fmt: skip
 """Fields of `Measures`, and of `RouteMetrics`."""
 _COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
@@ -77,15 +77,6 @@ class RouteMetrics(MetricGroup):
         "Share of full speed that the slowest job gets if every job does an all-to-all at once.",
         routes=(),
         name="job_throughput_min_ratio",
-    )
-    phase_contention_mean = gauge(
-        "Time that jobs take which send one message at a time, in multiples of the time without "
-        "contention; mean over the jobs.",
-        routes=(),
-        name="job_phase_contention_mean",
-    )
-    phase_contention_max = gauge(
-        "The same of the slowest job.", routes=(), name="job_phase_contention_max"
     )
     collective_mean = gauge(
         "Time that a collective takes while all jobs run it, in multiples of the time without "
@@ -276,8 +267,6 @@ class Metrics(
             if measures is None:
                 with suppress(KeyError):
                     metric.remove(which)
-            elif name.startswith("phase_contention"):
-                metric.labels(which).set_function(partial(getattr, measures, name))
             else:
                 metric.labels(which).set(getattr(measures, name))
         self._show_collectives(which, measures)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from sar_agent.demand.collectives import RING
 from sar_agent.demand.rank_order import ranks_of
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.quality.collective_contention import collective_contention
+from sar_agent.quality.contention_bounds import contention_bounds
 from sar_agent.routing import Options, load_engine
 
 
@@ -29,3 +33,20 @@ def test_two_jobs_that_share_their_only_link() -> None:
     tables = load_engine("minhop").route(fabric, mix, Options()).egress[0]
     assert collective_contention(fabric, mix, tables).tolist() == [2.0, 2.0]
     assert collective_contention(fabric, JobMix(mix.jobs[:1]), tables).tolist() == [1.0]
+
+
+def test_no_tables_are_below_the_bound() -> None:
+    """Two leaves, two spines. The sixteen messages of one job share a spine, so that two other jobs
+    have the other: each is faster than if all links of the leaf carried the same, 5 messages."""
+    fabric = load_fabric("xgft:2;10,2;1,2")
+    large = make_job("1", [*range(8), *range(10, 18)], traffic="shift:8")
+    mix = JobMix((large, make_job("2", [8, 18]), make_job("3", [9, 19])))
+    tables = load_engine("minhop").route(fabric, mix, Options()).egress[0].copy()
+    for leaf in fabric.leaves.tolist():
+        first, second = fabric.channel_port[fabric.channel_source == leaf]
+        for t in np.flatnonzero(fabric.terminal_switch != leaf).tolist():
+            tables[t, leaf] = second if t % 10 >= 8 else first
+    found = collective_contention(fabric, mix, tables, RING)
+    assert found.tolist() == [8.0, 2.0, 2.0]
+    bounds = contention_bounds(fabric, mix, RING)
+    assert bounds.each.tolist() == [4.0, 1.0, 1.0] and bounds.worst == 5.0

@@ -204,10 +204,14 @@ def test_days_in_observe_mode_do_not_dilute_the_time_saved(tmp_path: Path) -> No
         'sar_agent_job_throughput_mean_ratio{routes="baseline"}': "0.5+0x721",
         'sar_agent_job_throughput_mean_ratio{routes="in_force"}': f"{observed} 0.5+0x59 {live}",
         'sar_agent_job_throughput_mean_ratio{routes="planned"}': "0.8+0x721",
-        'sar_agent_job_phase_contention_mean{routes="baseline"}': "3x721",
-        'sar_agent_job_phase_contention_mean{routes="in_force"}': "3x540 2x180",
-        'sar_agent_job_phase_contention_mean{routes="planned"}': "2x721",
     }
+    for routes, values in (
+        ("baseline", "3x721"),
+        ("in_force", "3x540 2x180"),
+        ("planned", "2x721"),
+    ):
+        labels = f'collective="pairwise",routes="{routes}"'
+        series[f"sar_agent_collective_contention_mean{{{labels}}}"] = values
     board = json.loads(BOARD.read_text())["panels"]
     shown = {p["title"]: p["targets"][0]["expr"] for p in board if p["type"] == "stat"}
     saved = {"all messages at once": 0.375, "one message at a time": 0.3333}
