@@ -19,11 +19,11 @@ from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import F64
 from sar_agent.install.transit import transition_to
-from sar_agent.jobs import Job, JobMix
+from sar_agent.jobs import JobMix
 from sar_agent.keys.description import KeyDescription, keys_of
 from sar_agent.keys.leases import Leases
 from sar_agent.quality.channel_traffic import traffic_of
-from sar_agent.quality.worst_links import users_of, worst_channels
+from sar_agent.quality.worst_links import jobs_over, worst_channels
 from sar_agent.routing import load_engine
 from sar_agent.routing.routes import Routes
 
@@ -142,24 +142,24 @@ def explain(config: Config, wanted: str, site: Site | None = None) -> JobExplana
             names = leaves.setdefault(fabric.switch_name[fabric.terminal_switch[terminal]], [])
             if host not in names:
                 names.append(host)
-    job = next((job for job in mix.jobs if job.id == wanted), None)
+    parts = mix.parts_of(wanted)
     in_force = planned = transition = None
     routes = observed.in_force.routes if observed.in_force else None
     counters, share = "", None
-    if job:
+    if parts:
         counters, share = _counted(config, observed)
         by_load = config.agent.objective == "load"
         if routes and not check_reachability(fabric, routes).unreachable_pairs:
-            in_force = _under(fabric, mix, job, routes, by_load, share)
+            in_force = _under(fabric, mix, parts, routes, by_load, share)
         engine = load_engine(config.agent.engine)
         plan = Planner(config, engine).plan(1, fabric, mix)
-        planned = _under(fabric, mix, job, plan.routes, by_load)
+        planned = _under(fabric, mix, parts, plan.routes, by_load)
         transition = transition_to(plan, routes).transition
     return JobExplanation(
         job=wanted,
         leaves=leaves,
         unknown_hosts=[host for host in record.hosts if host not in fabric.hosts],
-        multi_switch=job is not None,
+        multi_switch=bool(parts),
         in_force=in_force,
         planned=planned,
         transition=transition.words if transition else "",
@@ -184,24 +184,31 @@ def _counted(config: Config, observed: Observation) -> tuple[str, F64 | None]:
 
 
 def _under(
-    fabric: Fabric, mix: JobMix, job: Job, routes: Routes, by_load: bool, share: F64 | None = None
+    fabric: Fabric,
+    mix: JobMix,
+    parts: tuple[int, ...],
+    routes: Routes,
+    by_load: bool,
+    share: F64 | None = None,
 ) -> JobUnderRoutes:
-    traffic = traffic_of(fabric, mix, routes)
-    j = mix.jobs.index(job)
+    """The job of these parts; of several rails, the one with the worst link is looked at."""
+    traffic, own = traffic_of(fabric, mix, routes), mix.jobs[parts[0]].id
+    value = traffic.job_load if by_load else traffic.job_efi
+    j = max(parts, key=lambda part: (value[part], -part))
     worst = int(worst_channels(traffic, by_load=by_load)[j])
-    users = users_of(traffic, worst)
-    others = sorted((-routes, mix.jobs[i].id) for i, routes in users if i != j)
+    users = jobs_over(traffic, worst) if worst >= 0 else {}
+    others = sorted((-routes, job) for job, routes in users.items() if job != own)
     counted = None
     if share is not None and worst >= 0 and not np.isnan(share[worst]):
         counted = float(share[worst])
     return JobUnderRoutes(
         engine=routes.engine,
-        links=int(traffic.job_links[j]),
+        links=len(traffic.links_of(parts)),
         efi_max=int(traffic.job_efi[j]) if worst < 0 else int(traffic.efi[worst]),
-        own_routes=dict(users).get(j, 0),
+        own_routes=users.get(own, 0),
         worst_link=fabric.channel_name(worst) if worst >= 0 else "none",
         load=float(traffic.job_load[j]) if worst < 0 else float(traffic.load[worst]),
-        phase_contention=float(traffic.phase_contention[j]),
+        phase_contention=float(traffic.phase_contention[list(parts)].max()),
         shared_with=[id for _, id in others],
         counted=counted,
     )

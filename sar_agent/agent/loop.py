@@ -22,6 +22,7 @@ from sar_agent.agent.observers import make_observers
 from sar_agent.agent.outcome import Report, Result
 from sar_agent.agent.parts import Parts
 from sar_agent.agent.reroute import reroute
+from sar_agent.demand.rails import rails_of
 from sar_agent.errors import SarError
 from sar_agent.install.subnet_manager import SmStatus
 from sar_agent.util.kernel_cache import is_of_cache
@@ -174,7 +175,7 @@ class Agent(Parts):
         planned = current.planned.made if current.planned else None
         made = planned if obstacle else current.state
         hold = made.hold if made and not obstacle else None
-        self.metrics.rollback_hold.set(bool(hold and hold.active(time.time())))
+        self.metrics.rollback_hold.set(bool(current.state and current.state.held))
         observed = ObservedState(
             site.records,
             site.fabric.digest,
@@ -182,7 +183,10 @@ class Agent(Parts):
             time.time(),
             self.config.agent.min_job_age_seconds,
             site.topology_edited,
+            rails_of(site.fabric) is not None,
             None if obstacle else site.status,
+            self.observer.running(),
+            site.unknown_hosts,
         )
         decision = decide(made, observed, hold)
         if decision.reason or decision.held or obstacle:

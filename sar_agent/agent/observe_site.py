@@ -18,15 +18,16 @@ from sar_agent.agent.fabric_source import read_fabric
 from sar_agent.agent.hints import Hints
 from sar_agent.agent.state import StateStore
 from sar_agent.config.model import Config
+from sar_agent.demand.endpoints import mix_of_records, rail_note
 from sar_agent.errors import SarError, Unavailable
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.by_host import ByHost
 from sar_agent.install.subnet_manager import InForce, SmStatus, SubnetManager
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.filter import multi_switch
-from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.jobs.record import JobRecord
 from sar_agent.jobs.source import JobSource
+from sar_agent.opensm.dump_age import outdated
 from sar_agent.slurm.topology_watch import TopologyWatcher
 from sar_agent.util.pace import Pace
 from sar_agent.util.problem_log import ProblemLog
@@ -142,9 +143,16 @@ class SiteObserver:
         self.doubted = False
         """Whether the queue was empty at the last look and not at the one before: Slurm may have
         been asked without the right to see jobs. The jobs of before stay until the next look."""
+        self.dump: SmStatus | None = None
+        """Status of the tables in force where a dump told them."""
+        self.dump_outdated = ""
+        """Why that dump may not tell them any more."""
+        self._changed_after = 0.0
+        """The last time when the fabric was read and was still another one; 0.0 before that."""
         self._pace = Pace()
         self._fabric_version: tuple[int, int, int] | None = None
         self._logged_hosts: set[str] = set()
+        self._logged_rails: tuple[str, ...] = ()
         self._mix: tuple[object, JobMix] = (None, JobMix(()))
         """The last mix, and the fabric and the records that it was made of."""
         self._live: tuple[bytes, ByHost[bool]] = (b"", ByHost())
@@ -178,12 +186,14 @@ class SiteObserver:
         version = site.status.tables_version if site.status else None
         read_from = None if version is None else (version, site.fabric.digest)
         if read_from is not None and read_from == current.read_from:
+            self._look_at_dump(current.in_force)
             return replace(site, in_force=current.in_force, read_from=read_from)
         try:
             found, problem = self.manager.routes_in_force(site.fabric, wait=False), ""
         except SarError as error:
             found, read_from, problem = None, None, f"what is in force is not known: {error}"
         self.problems.problem("tables", problem)
+        self._look_at_dump(found)
         return replace(site, in_force=found, read_from=read_from)
 
     def observe_fabric_again(self, site: Observation) -> Observation | None:
@@ -213,6 +223,10 @@ class SiteObserver:
         made_of = site.fabric, tuple(records)
         if self._mix[0] != made_of:
             self._mix = made_of, mix_of_records(site.fabric, records).mix
+            rails = rail_note(site.fabric, self._mix[1])
+            if rails and rails not in self._logged_rails:
+                self._logged_rails = (*self._logged_rails[-8:], rails)
+                log.info("%s", rails)
         mix = self._mix[1]
         ids = {job.id for job in mix.jobs}
         kept = tuple(
@@ -250,11 +264,25 @@ class SiteObserver:
 
     def refresh_fabric(self) -> bool:
         """Read the fabric now; False if that failed."""
+        before, read_at = self.fabric.value, self.fabric.at
         with stage("fabric"):
             good = self.fabric.read(self._read_fabric, "look at the fabric", self.unexpected)
+        after = self.fabric.value
+        if before is not None and after is not None and before.digest != after.digest:
+            self._changed_after = read_at
         self._pace.put_off("fabric", self.config.fabric.refresh_seconds)
         self.problems.problem("fabric", self.fabric.stale(), "the fabric can be read again")
         return good
+
+    def _look_at_dump(self, found: InForce | None) -> None:
+        """Where a dump told the tables: whether it still can."""
+        status = found.status if found and found.status.dump else None
+        self.dump, self.dump_outdated = status, ""
+        if status:
+            self.dump_outdated = outdated(
+                status.dump, status.built_at, self._changed_after, ours=status.ours
+            )
+        self.problems.problem("dump", self.dump_outdated, "the dump of the tables is new again")
 
     def _read_fabric(self) -> Fabric:
         if self.config.fabric_from_plugin:

@@ -69,7 +69,7 @@ def reroute(
         parts.committer.decisions.add(entry, result, plan, entries_changed=entries)
     return current, Report(
         result,
-        f"{why}; {outcome.words} ({plan.routes.engine}, {len(plan.mix.jobs)} jobs, {seconds:.2f} s;"
+        f"{why}; {outcome.words} ({plan.routes.engine}, {plan.mix.words()}, {seconds:.2f} s;"
         f" dark fiber {plan.measures.dark_fiber_ratio:.1%}, effective EFI max "
         f"{plan.measures.effective_efi_max}, largest load {plan.measures.load_max:.2f})",
         reason,
@@ -117,6 +117,7 @@ def _steps(
     if choice.how is UpdateMethod.WAIT:
         return current, Outcome(Result.LATER, examined, choice.why)
     # Bring it into force, and record what was read back.
+    parts.first_tables.keep(current, before, plan.fabric)
     with updates.under_way(choice, examined.generation):
         result = transit.bring(examined, before, whole=choice.whole)
     after = State.before_install(plan, parts.config.agent.engine, host_sets(site.records))

@@ -42,11 +42,12 @@ def resume(config: Config) -> str:
     with Lock(config.agent.state_dir, "pass.lock", PATIENCE):
         store = StateStore(config.agent.state_dir)
         state = store.load()
-        if state is None or state.hold is None:
+        if state is None or state.hold is None or not state.held:
             return "nothing is held"
         with store.room_for(state):  # a full disk is said, not kept in memory
-            # All jobs are new now, so that the agent plans again.
-            store.save(state.model_copy(update={"hold": None, "jobs": frozenset()}))
+            # The routes were made for none of the jobs of now, so that the agent plans again.
+            update = {"hold": state.hold.ended(), "jobs": frozenset()}
+            store.save(state.model_copy(update=update))
     return (
         f"generation {state.generation} is no longer held; the next pass plans for the jobs of now"
     )

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sar_agent.commands.announce import note
 from sar_agent.commands.engine_options import with_engine_options
 from sar_agent.commands.host_options import with_host_options
 from sar_agent.commands.inputs import (
@@ -18,7 +17,6 @@ from sar_agent.commands.inputs import (
     JobsOption,
     JsonOption,
     PartitionsOption,
-    TrafficOption,
     peak_rss_mb,
     present,
     print_answer,
@@ -118,7 +116,8 @@ def route(
                 "deadlock_free": verdict.deadlock_free,
                 "deadlock_free_everyone": verdict.deadlock_free_everyone,
                 "problems": list(verdict.problems),
-                "jobs": len(mix.jobs),
+                "jobs": len(mix.whole_jobs),
+                "parts": len(mix.jobs),
                 "digest": routes.digest.hex(),
                 "written": str(out) if out is not None and verdict.passed and not dry_run else None,
             }
@@ -139,7 +138,6 @@ def measure(
     fabric: FabricOption,
     jobs: JobsOption,
     routes: RoutesOption,
-    traffic: TrafficOption = None,
     adaptive: Annotated[
         list[Path] | None,
         typer.Option(
@@ -153,17 +151,11 @@ def measure(
 ) -> None:
     """Measure routes under jobs: dark fiber, effective EFI, load, throughput, phase contention."""
     from sar_agent.check.reachability import check_reachability
-    from sar_agent.demand.rails import rails_for
     from sar_agent.errors import CheckFailed
     from sar_agent.quality import measure as measure_routes
 
     network = read_fabric(fabric)
     mix = read_mix(jobs, network)
-    if rails := rails_for(network, traffic):
-        if traffic:
-            mix = rails.split(mix)
-        else:
-            note(f"note: {rails.seen}; --traffic rail counts only what these send to their like")
     tables = read_routes(routes, network)
     reach = check_reachability(network, tables, between_hosts=True)
     if reach.unreachable_pairs:
@@ -179,7 +171,7 @@ def measure(
         report = adaptive_report(measures.traffic, [*map(read_adaptive_dump, adaptive)])
     bounds = measures.lower_bounds
     words = (
-        f"{measures.jobs} multi-switch jobs on {measures.terminals} terminals, "
+        f"{mix.words('multi-switch jobs')} on {measures.terminals} terminals, "
         f"{measures.switches} switches, {measures.channels} channels\n"
         f"dark fiber             {measures.dark_fiber_ratio:.1%} "
         f"(bound {measures.least_dark_fiber:.1%})\n"

@@ -131,9 +131,10 @@ def fetch_state(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False)
     settings = for_writing(config, "fetch-state")
     from sar_agent.agent.restore import restore_routes
     from sar_agent.errors import Unavailable
-    from sar_agent.standby.report import fetch
 
     if settings.standby.enabled:
+        from sar_agent.standby.report import fetch
+
         try:
             sentence = fetch(settings)
         except Unavailable as error:

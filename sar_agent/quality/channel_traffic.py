@@ -7,7 +7,7 @@ numbers: how many routes of a job each channel that it uses carries.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -65,6 +65,12 @@ class Traffic:
     mix: JobMix
     routes: Routes
 
+    def links_of(self, jobs: Iterable[int]) -> I64:
+        """int64[·], ascending: the channels that these jobs or parts of jobs use."""
+        offset = self.lists.offset
+        used = [self.lists.channel[offset[j] : offset[j + 1]] for j in jobs]
+        return np.unique(np.concatenate([np.empty(0, np.uint32), *used])).astype(np.int64)
+
     @cached_property
     def phase_contention(self) -> NDArray[np.float64]:
         """float64[J], what one message at a time costs each job: computed when first asked for,
@@ -99,7 +105,7 @@ def _route_items(fabric: Fabric, jobs: tuple[Job, ...]) -> DemandItems:
 def load_besides(traffic: Traffic, terminals: Collection[int]) -> NDArray[np.float64]:
     """float64[C]: the `load` of the jobs that have none of these terminals."""
     away = np.array(sorted(terminals), np.int32)
-    others = [job for job in traffic.mix.jobs if not np.isin(job.terminals, away).any()]
+    others = [job for job in traffic.mix.jobs if not np.isin(job.whole.terminals, away).any()]
     return traffic_of(traffic.fabric, JobMix.of(others), traffic.routes).load
 
 

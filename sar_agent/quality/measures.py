@@ -20,7 +20,7 @@ from sar_agent.routing.routes import Routes
 
 @dataclass(frozen=True)
 class JobMeasure:
-    """The measures of one multi-switch job."""
+    """The measures of one multi-switch job: of all its rails, where it is planned for by rails."""
 
     job: str
     terminals: int
@@ -44,6 +44,8 @@ class Measures:
     channels: int
     """The number of live directed channels between switches (the paper's C*)."""
     jobs: int
+    parts: int
+    """The parts of these jobs that send among themselves: rails, or the jobs."""
     dark_fiber_ratio: float
     """The share of `channels` that no route of a job uses (sar-2016, Definition 8)."""
     effective_efi_max: int
@@ -77,23 +79,29 @@ class Measures:
         """The mean over multi-switch jobs of 1 / throughput; 1.0 without any."""
         return float(np.mean([1 / job.throughput for job in self.jobs_detail] or [1.0]))
 
+    @cached_property
+    def phase_contention(self) -> NDArray[np.float64]:
+        """float64[·], of each of `jobs_detail`."""
+        return self.traffic.mix.largest(self.traffic.phase_contention)
+
     @property
     def phase_contention_mean(self) -> float:
         """The mean over multi-switch jobs; 1.0 without any (`phase_contention.py`)."""
-        return float(self.traffic.phase_contention.mean()) if self.jobs else 1.0
+        return float(self.phase_contention.mean()) if self.jobs else 1.0
 
     @property
     def phase_contention_max(self) -> float:
-        return float(self.traffic.phase_contention.max(initial=1.0))
+        return float(self.phase_contention.max(initial=1.0))
 
     def json(self) -> dict[str, Any]:
         """All fields but the arrays, for `json.dumps`."""
         fields = {**vars(self), "lower_bounds": vars(self.lower_bounds)}  # `asdict` copies arrays
-        del fields["channel_efi"], fields["channel_load"], fields["traffic"]
+        for arrays in ("channel_efi", "channel_load", "traffic", "phase_contention"):
+            fields.pop(arrays, None)
         fields["least_dark_fiber"] = self.least_dark_fiber
         fields["phase_contention_mean"] = self.phase_contention_mean
         fields["phase_contention_max"] = self.phase_contention_max
-        phases = zip(self.jobs_detail, self.traffic.phase_contention.tolist(), strict=True)
+        phases = zip(self.jobs_detail, self.phase_contention.tolist(), strict=True)
         fields["jobs_detail"] = [vars(job) | {"phase_contention": each} for job, each in phases]
         return fields
 
@@ -116,24 +124,27 @@ def measure(
     traffic = traffic or traffic_of(fabric, mix, routes)
     live = fabric.channel_up
     efi = traffic.efi[live]
-    throughput = 1.0 / np.maximum(1.0, traffic.job_load)
+    throughput = 1.0 / np.maximum(1.0, mix.largest(traffic.job_load))
+    efi_of = mix.largest(traffic.job_efi)
+    sizes, links_of, leaves_of = _of_whole_jobs(traffic)
     bounds = bounds or bounds_of(fabric, mix, rounds=price_rounds, seconds=price_seconds)
     detail = tuple(
         JobMeasure(
             job=job.id,
-            terminals=len(job.terminals),
-            switches=int(traffic.job_switches[j]),
-            efi_max=int(traffic.job_efi[j]),
-            links=int(traffic.job_links[j]),
+            terminals=int(size),
+            switches=int(leaves_of[j]),
+            efi_max=int(efi_of[j]),
+            links=int(links_of[j]),
             throughput=float(throughput[j]),
         )
-        for j, job in enumerate(mix.jobs)
+        for j, (job, size) in enumerate(zip(mix.whole_jobs, sizes, strict=True))
     )
     return Measures(
         switches=fabric.switches,
         terminals=fabric.terminals,
         channels=int(live.sum()),
-        jobs=len(mix.jobs),
+        jobs=len(mix.whole_jobs),
+        parts=len(mix.jobs),
         dark_fiber_ratio=float((efi == 0).mean()) if len(efi) else 0.0,
         effective_efi_max=int(efi.max(initial=0)),
         effective_efi_mean=float(efi.mean()) if len(efi) else 0.0,
@@ -149,3 +160,23 @@ def measure(
         channel_load=traffic.load,
         traffic=traffic,
     )
+
+
+def _of_whole_jobs(traffic: Traffic) -> tuple[NDArray[np.int64], ...]:
+    """Of each whole job: terminals, channels, leaf switches, int64[·] each."""
+    mix, fabric = traffic.mix, traffic.fabric
+    sizes = np.diff(mix.offset).astype(np.int64)
+    if len(mix.whole_jobs) == len(mix.jobs):
+        return sizes, traffic.job_links, traffic.job_switches
+    rows: list[list[int]] = [[] for _ in mix.whole_jobs]
+    for j, of in enumerate(mix.whole_of.tolist()):
+        rows[of].append(j)
+    found = [
+        (
+            sizes[parts].sum(),
+            len(traffic.links_of(parts)),
+            len({*fabric.terminal_switch[np.concatenate([mix.jobs[j].terminals for j in parts])]}),
+        )
+        for parts in rows
+    ]
+    return tuple(np.array(found, np.int64).T)

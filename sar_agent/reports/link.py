@@ -94,11 +94,9 @@ def links(dumps: SiteDumps, places: Places) -> tuple[Link, ...]:
 def links_of_job(dumps: SiteDumps, job: str) -> list[int]:
     """The channels that a job uses, the fullest first; none where it is on one switch. Raises
     `InputError` where no such job runs."""
-    lists = dumps.traffic.lists
-    for j, each in enumerate(dumps.mix.jobs):
-        if each.id == job:
-            used = lists.channel[lists.offset[j] : lists.offset[j + 1]].tolist()
-            return sorted(used, key=lambda c: (-dumps.traffic.load[c], c))
+    if parts := dumps.mix.parts_of(job):
+        used = dumps.traffic.links_of(parts).tolist()
+        return sorted(used, key=lambda c: (-dumps.traffic.load[c], c))
     if job not in {record.id for record in dumps.records}:
         raise InputError(f"no job {job} is in the queue", remedy="list the jobs with squeue")
     return []

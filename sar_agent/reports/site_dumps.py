@@ -15,7 +15,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.record import JobRecord
 from sar_agent.quality.channel_traffic import Traffic, traffic_of
-from sar_agent.quality.worst_links import users_of
+from sar_agent.quality.worst_links import jobs_over
 from sar_agent.routing.routes import Routes
 
 
@@ -66,8 +66,7 @@ class SiteDumps:
     def jobs_over(self, channel: int) -> tuple[JobOnLink, ...]:
         """The jobs with routes over a channel, those with the most first."""
         found = []
-        for j, routes in users_of(self.traffic, channel):
-            job = self.mix.jobs[j].id
+        for job, routes in jobs_over(self.traffic, channel).items():
             known = self._by_id.get(job)  # generated jobs have no record
             user, start = (known.user, known.start) if known else ("", None)
             found.append(JobOnLink(job, user, start, routes))

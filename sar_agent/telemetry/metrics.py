@@ -110,6 +110,14 @@ class SiteMetrics(MetricGroup):
     slurm_reachable = gauge("1 if the queue could be read last time, else 0.")
     slurm_read_timestamp_seconds = gauge("Unix time at which the queue was last read.")
     fabric_read_timestamp_seconds = gauge("Unix time at which the fabric was last read.")
+    dump_timestamp_seconds = gauge(
+        "Unix time at which the dump (opensm.lfts_dump) was written that tells the tables in "
+        "force; 0 where no dump does."
+    )
+    dump_outdated = gauge(
+        "1 if that dump may not tell the tables any more: OpenSM has started since, the fabric has "
+        "changed since, or it is older than a week; else 0."
+    )
     sm_reachable = gauge("1 if OpenSM's plugin answered last time, else 0.")
     engine_in_force = gauge("1 for the routing engine that OpenSM uses.", engine=(OUR_ENGINE,))
     generation_in_force = gauge(

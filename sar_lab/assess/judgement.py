@@ -14,6 +14,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from sar_agent.demand.endpoints import rail_note
+from sar_agent.demand.rails import rails_of
 from sar_agent.fabric import hostnames
 from sar_agent.fabric.notes import repeated_notes
 from sar_lab.assess.host_ports import shared_hosts
@@ -93,8 +95,9 @@ def judge(
     uncertain."""
     found = _judge(given, ratings, adaptive, course)
     notes = [*repeated_notes(given.fabric)[:SHOWN]]
-    if given.rails and given.rails.note and found.kind != "unknown":
-        notes.append(given.rails.note)
+    rails = rail_note(given.fabric, given.mix)
+    if rails and found.kind != "unknown":
+        notes.append(rails)
     doubts = "".join(f"{note}. " for note in notes)
     if found.at_once and not adaptive and is_fast(given.fabric):
         doubts = f"{STATIC} {doubts}"
@@ -105,7 +108,7 @@ def _judge(
     given: SiteData, ratings: Ratings, adaptive: bool, course: RatingsOverTime | None
 ) -> Judgement:
     nothing = "There is nothing to gain here."
-    jobs = len(given.mix.jobs)
+    jobs = len(given.mix.whole_jobs)
     if not given.jobs:
         what = (
             f"{given.pending} jobs are pending, and none runs."
@@ -131,9 +134,9 @@ def _judge(
     if not jobs:
         return Judgement(
             "inside", nothing,
-            f"None of the {given.jobs} jobs spans two switches{' on a rail' * bool(given.rails)}, "
-            "and inside one switch there is no "
-            "choice of routes.", 0.0,
+            f"None of the {given.jobs} jobs spans two switches"
+            f"{' on a rail' * (rails_of(given.fabric) is not None)}, and inside one switch there "
+            "is no choice of routes.", 0.0,
         )  # fmt: skip
     if ratings.after is None:
         return Judgement(

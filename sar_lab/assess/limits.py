@@ -18,10 +18,9 @@ def limits_of(given: SiteData, ratings: Ratings, adaptive: bool) -> tuple[str, .
         )
     if ratings.assumed:
         sentences.append(
-            f"You gave no forwarding tables, so the comparison is with {before.name}, the better "
-            "of OpenSM's usual engines (minhop, or ftree on a fat tree), in our own version of it. "
-            "Ours breaks ties between ports differently, and from three levels on better than "
-            "OpenSM. Give --routes opensm-lfts.dump for an exact comparison."
+            f"You gave no forwarding tables, so the comparison is with those of {before.name}: "
+            f"{ratings.why}. Give --routes opensm-lfts.dump for a comparison with what is "
+            "installed."
         )
     elif before.verdict.unreachable_pairs:
         sentences.append(

@@ -22,6 +22,7 @@ from sar_agent.jobs import JobMix
 from sar_agent.quality import Measures, measure
 from sar_agent.quality.bounds import Bounds, bounds_of
 from sar_agent.routing import Options, knows_jobs, load_engine
+from sar_agent.routing.before import ASKED, assumed_engine
 from sar_agent.routing.lanes import routed
 from sar_agent.routing.routes import Routes
 from sar_lab.assess.compile_ahead import compile_parts
@@ -29,8 +30,6 @@ from sar_lab.assess.host_ports import port_load
 from sar_lab.fluid import PATTERNS, job_times
 
 ENGINES = ("minhop", "updn", "ftree", "dfsssp", "sar", "sar-plus")
-USUAL = ("minhop", "ftree")
-"""OpenSM's usual engines: minhop by default, ftree on a fat tree."""
 TODAY = "today"
 MOST_PAIRS = 50_000
 """The largest number of terminal pairs in jobs whose traffic is simulated. It takes some seconds
@@ -85,7 +84,7 @@ class RatedRoutes:
         """Each job's time with one message at a time: simulated, or its phase contention."""
         if self.simulated_phases is not None:
             return self.simulated_phases
-        contention = self.measures.traffic.phase_contention.tolist()
+        contention = self.measures.phase_contention.tolist()
         return tuple(map(max, contention, self.ports))
 
     @property
@@ -139,6 +138,8 @@ class Ratings:
     engines: tuple[RatedRoutes, ...]
     unserved: tuple[tuple[str, str], ...]
     """(engine, the reason why it does not serve this fabric)."""
+    why: str
+    """Why `before` are those assumed; empty where tables were given."""
     after: RatedRoutes | None
     """The best job-aware engine whose routes passed the checks."""
     oblivious: RatedRoutes | None
@@ -162,7 +163,6 @@ def rate_all(
     """Raises `Unserved` where no engine serves the fabric, and no tables were given."""
     rated: list[RatedRoutes] = []
     unserved: list[tuple[str, str]] = []
-    wanted = dict.fromkeys((*names, *(() if today else USUAL[:1])))
 
     def rate(name: str) -> RatedRoutes:
         say(f"computing the routes of {name}")
@@ -171,20 +171,24 @@ def rate_all(
 
     with workers() as pool:
         bounds = pool.submit(_bounds, fabric, mix)
-        ratings = {name: pool.submit(rate, name) for name in wanted}
+        # OpenSM takes seconds to answer: it is asked first, beside the engines.
+        asked = None if today else pool.submit(assumed_engine, fabric)
+        ratings = {name: pool.submit(rate, name) for name in dict.fromkeys(names)}
         for name, rating in ratings.items():
             try:
                 rated.append(rating.result())
             except SarError as error:
                 unserved.append((name, str(error)))
         limits = bounds.result()
+        name, why = asked.result() if asked else ("", "")
+        if not rated and not today and unserved:
+            raise SarError(f"no engine serves {fabric.name}: {unserved[0][1]}")
+        if name and name not in ratings:
+            rated.insert(0, rate(name))
     if today:
         before = _rate(TODAY, fabric, mix, today, limits)
-    elif usual := [r for r in rated if r.name in USUAL and r.verdict.passed] or rated:
-        # The better of the two, so that the gain is not one over a poor choice.
-        before = min(usual, key=lambda r: r.time)
     else:
-        raise SarError(f"no engine serves {fabric.name}: {unserved[0][1]}")
+        before = next(r for r in rated if r.name == name)
     passed = [(r, knows_jobs(load_engine(r.name))) for r in rated if r.verdict.passed]
     aware, plain = ([r for r, knows in passed if knows is wanted] for wanted in (True, False))
     default = AgentConfig().engine
@@ -198,7 +202,7 @@ def rate_all(
         before, after = timed[id(before)], timed[id(after)]
     rated = [_with_cost(r, before.routes) for r in rated]
     after = after and next(r for r in rated if r.name == after.name)
-    return Ratings(before, tuple(rated), tuple(unserved), after, oblivious)
+    return Ratings(before, tuple(rated), tuple(unserved), why, after, oblivious)
 
 
 @contextmanager
@@ -219,7 +223,8 @@ def _bounds(fabric: Fabric, mix: JobMix) -> Bounds:
 
 def _route(name: str, fabric: Fabric, mix: JobMix) -> tuple[Routes, float]:
     """The engine's routes, and seconds of the processor, as others compute at the same time."""
-    compile_parts((name,))  # so that they are the engine's alone
+    if name != ASKED:  # which would ask OpenSM
+        compile_parts((name,))  # so that they are the engine's alone
     began = time.thread_time()
     routes = routed(load_engine(name), fabric, mix, Options())
     return routes, time.thread_time() - began
@@ -227,7 +232,7 @@ def _route(name: str, fabric: Fabric, mix: JobMix) -> tuple[Routes, float]:
 
 def _rate(name: str, fabric: Fabric, mix: JobMix, routes: Routes, bounds: Bounds) -> RatedRoutes:
     measures = measure(fabric, mix, routes, bounds=bounds)
-    ports = tuple(port_load(fabric, mix).tolist())
+    ports = tuple(mix.largest(port_load(fabric, mix)).tolist())
     return RatedRoutes(
         name, routes, check_routes(fabric, routes), measures, fabric.channel_up, ports
     )

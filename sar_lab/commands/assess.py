@@ -11,7 +11,7 @@ import typer
 
 from sar_agent.commands.announce import announce_compiling, progress
 from sar_agent.commands.host_options import with_host_options
-from sar_agent.commands.inputs import JsonOption, TrafficOption, present, print_json
+from sar_agent.commands.inputs import JsonOption, present, print_json
 
 
 @with_host_options
@@ -78,7 +78,6 @@ def assess(
             "between its two readings",
         ),
     ] = None,
-    traffic: TrafficOption = None,
     engine: Annotated[
         list[str] | None,
         typer.Option(
@@ -89,7 +88,7 @@ def assess(
         bool, typer.Option("--adaptive", help="this network uses adaptive routing today")
     ] = False,
     samples: Annotated[
-        int, typer.Option("--samples", min=0, help="number of moments of the history to assess")
+        int, typer.Option("--samples", min=1, help="number of moments of the history to assess")
     ] = 48,
     simulate: Annotated[
         bool,
@@ -107,7 +106,6 @@ def assess(
 
     Exit code 1 if no answer is possible, because no job runs on this network.
     """
-    from sar_agent.demand.rails import rails_for
     from sar_agent.errors import InputError
     from sar_agent.routing import load_engine
     from sar_lab.assess import assess as run
@@ -132,8 +130,7 @@ def assess(
         load_engine(name)  # reports an unknown name before the long computation
     readings = read_window_of(counters, counter_seconds) if counters else None
     network, remarks = fabric_of(fabric)
-    rails = rails_for(network, traffic)
-    given = read_site_data(network, jobs, history, routes, topology, remarks, rails)
+    given = read_site_data(network, jobs, history, routes, topology, remarks)
     found = run(
         given,
         command=command,
@@ -167,6 +164,7 @@ def assess(
     if found.ratings.assumed:
         typer.echo(
             f"before: {found.ratings.before.name}, as no tables were given (--routes); "
+            f"{found.ratings.why}; "
             f"after: {found.ratings.after.name if found.ratings.after else 'none'}"
         )
     if found.counted is not None:

@@ -47,7 +47,7 @@ def demo(
         return
     origin = "synthetic, not those of a site" if jobs.startswith(FORMS) else "as given"
     typer.echo(
-        f"{network.terminals} hosts, {network.switches} switches ({fabric}); {len(mix.jobs)} "
+        f"{network.terminals} hosts, {network.switches} switches ({fabric}); {len(mix.whole_jobs)} "
         f"jobs that span switches ({jobs}: {origin})"
     )
     Console(highlight=False).print(comparison_table(found.main))

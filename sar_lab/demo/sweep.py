@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from sar_agent.demand.endpoints import multi_switch_mix
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.model import multi_switch_mix
 from sar_agent.jobs.synthetic import synthetic_jobs
 from sar_agent.quality import Measures, measure
 from sar_agent.routing import Options, load_engine

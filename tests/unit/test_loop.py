@@ -65,7 +65,7 @@ def test_a_corrupt_state_is_none_and_said_once(
 
 
 def test_an_empty_queue_is_believed_at_the_second_look(world: World) -> None:
-    """f1.py: squeue succeeded and showed nothing, and all jobs' routes were replaced at once."""
+    """Squeue succeeded and showed nothing, and all jobs' routes were once replaced at once."""
     world.once()
     for _ in range(2):
         world.source.records = ()
@@ -101,7 +101,7 @@ def test_an_empty_queue_at_the_start_is_believed_at_the_second_look(
 def test_kept_generations_are_looked_at_when_the_agent_starts(
     world: World, how: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """f2.py: nothing was said before a rollback needed one."""
+    """Nothing was once said before a rollback needed one."""
     world.once()
     world.source.records = JOBS[:1]
     world.once()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,10 +13,14 @@ from sar_agent.agent.build import build_site
 from sar_agent.agent.outcome import Result
 from sar_agent.agent.restore import restore_routes
 from sar_agent.agent.rollback import resume, rollback
+from sar_agent.agent.status import read_agent_status
+from sar_agent.commands.status_check import judge_status
 from sar_agent.errors import InputError, SarError
 from sar_agent.install import generations
+from sar_agent.live_page.web_app import WebApp
 from sar_agent.util import store as store_module
 from tests.worlds.agent_world import JOBS, World
+from tests.worlds.live_page import ask
 
 
 @pytest.fixture
@@ -52,6 +59,44 @@ def test_an_older_generation_comes_into_force_and_is_held(world: World) -> None:
     assert world.once().result is Result.INSTALLED
     world.once()
     assert world.value("sar_agent_rollback_hold") == 0
+
+
+def shown_held(world: World) -> set[bool]:
+    """What status, its check, the page and the metric say; one value where they agree."""
+    status = read_agent_status(world.agent.config, world.bridge.manager)
+    app = WebApp(world.agent.observers["page"].pages, "loopback")
+    return {
+        "\nheld " in status.words(),
+        status.json()["wanted"]["hold"] is not None,
+        "held by a rollback" in judge_status(replace(status, running="process 1"))[1],
+        json.loads(ask(app, "/api/state.json")[2])["in_force"]["held"],
+        world.value("sar_agent_rollback_hold") == 1,
+    }
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_a_hold_that_is_over_is_nowhere_shown(
+    world: World, monkeypatch: pytest.MonkeyPatch, resumed: bool
+) -> None:
+    """Nothing new is installed when it is over, so the state on disk still has it."""
+    world.source.records = ()
+    world.once()
+    world.once()
+    roll_back(world, hold=60)
+    world.once()
+    assert shown_held(world) == {True}
+    if resumed:
+        assert resume(world.agent.config).startswith("generation")
+    else:
+        boot = time.clock_gettime(time.CLOCK_BOOTTIME)
+        monkeypatch.setattr(time, "clock_gettime", lambda clock: boot + 3601)
+    assert world.once().result is Result.NOTHING
+    assert shown_held(world) == {False}
+    assert resume(world.agent.config) == "nothing is held"
+    world.source.records = JOBS
+    report = world.once()
+    assert report.result is Result.INSTALLED
+    assert report.sentence.startswith("the hold is over, and 2 multi-switch jobs run; ")
 
 
 def test_the_history_tells_of_it_as_of_a_pass(world: World) -> None:
