@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -39,6 +40,15 @@ def check(
     tree: Annotated[
         str | None, typer.Option("--tree", help="which of several trees in a topology.yaml")
     ] = None,
+    elsewhere: Annotated[
+        str,
+        typer.Option(
+            "--elsewhere",
+            metavar="HOSTS",
+            help="nodes that are not in this fabric, as Slurm lists them: 'web[01-04]'. A switch of "
+            "Slurm none of whose nodes is in the fabric is left out without it",
+        ),
+    ] = "",
     version: ForOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -47,15 +57,29 @@ def check(
     Compared are hosts, leaf switches, and which leaves the switches above join. Lines that
     slurmctld refuses are listed, too: those that any version refuses or, with --for, that version.
     """
-    from sar_agent.slurm.topology_check import check_topology
+    from sar_agent.slurm.hostlist import expand
+    from sar_agent.slurm.topology_check import check_topology, nodes_elsewhere
     from sar_agent.slurm.topology_files import read_topology, topology_in_use
 
     network = _given(fabric)
     conf = topology_in_use(conf)
-    topology = read_topology(conf, tree=tree)
-    differences = check_topology(network, topology, _version(version))
-    words = "\n".join(differences) or f"{conf} and {fabric} agree"
-    print_answer({"agree": not differences, "differences": differences}, words, as_json=as_json)
+    topology = read_topology(conf, tree=tree, hosts=network.hosts)
+    other = nodes_elsewhere(network, topology)
+    without = {*chain(*other.values()), *expand(elsewhere)}
+    differences = check_topology(network, topology, _version(version), without)
+    what = f"the tree {topology.tree} of {conf}" if topology.tree else str(conf)
+    lines = differences or [f"{what} and {fabric} agree"]
+    if differences and topology.trees:
+        lines.append(f"compared with {what}; --tree names another: {', '.join(topology.trees)}")
+    if other:
+        nodes = sum(map(len, other.values()))
+        lines.append(f"not of this fabric, and left out: {', '.join(other)} ({nodes} nodes)")
+    elif differences and not elsewhere:
+        missing = [host for host in topology.leaves_of if not network.hosts.name_of(host)]
+        if missing:
+            lines.append("nodes without InfiniBand are left out with --elsewhere HOSTS")
+    found = {"agree": not differences, "differences": differences, "elsewhere": sorted(without)}
+    print_answer(found, "\n".join(lines), as_json=as_json)
     if differences:
         raise typer.Exit(1)
 

@@ -1,8 +1,9 @@
 """OpenSM's partitions.conf: `[name][=P_Key][,flags] : port[=membership], … ;`
 
 Read as OpenSM 3.3.23 reads it: statements end in `;`, may go over several lines, `#` comments;
-ports are port GUIDs or `ALL`, `ALL_CAS`, `ALL_SWITCHES`, `ALL_ROUTERS`, `SELF`; multicast groups
-(`mgid=…`) do not decide which ports communicate and are skipped. A partition that is named again
+ports are port GUIDs or `NONE`, `ALL`, `ALL_CAS`, `ALL_SWITCHES`, `ALL_ROUTERS`, `SELF`, or the
+beginning of such a word; multicast groups (`mgid=…`) do not decide which ports communicate and are
+skipped. A partition that is named again
 gets more members. Errors that OpenSM would only log and skip are refused here, with their line.
 """
 
@@ -21,8 +22,10 @@ from sar_agent.fabric.model import Fabric
 from sar_agent.jobs.partitions import DEFAULT_KEY, Partition
 from sar_agent.util.text_files import read_text
 
-_EVERYONE = ("ALL", "ALL_CAS")
-_NOBODY = ("ALL_SWITCHES", "ALL_ROUTERS", "SELF")
+_PORTS = {"NONE": False, "ALL": True, "ALL_CAS": True, "ALL_SWITCHES": False, "ALL_ROUTERS": False,
+          "SELF": False}  # fmt: skip
+"""Words for ports: whether they stand for the ports of all hosts. OpenSM takes any beginning of
+one, and tries them in this order."""
 _MEMBERSHIP = ("full", "limited", "both")
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]{1,16}|\d{1,20}")
 
@@ -100,12 +103,13 @@ def _members(statement: Statement, body: str, path: Path, line: int) -> None:
                 continue
             if membership:
                 _membership(membership, port, path, line)
-            if port in _EVERYONE:
-                statement.everyone = True
+            word_of = next((known for known in _PORTS if known.startswith(port)), "")
+            if word_of:
+                statement.everyone |= _PORTS[word_of]
             elif _NUMBER.fullmatch(port):
                 statement.guids.append((_number(port), line))
-            elif port not in _NOBODY:
-                remedy = "port GUIDs such as 0x2c9030001, or ALL"
+            else:
+                remedy = "port GUIDs such as 0x2c9030001, ALL or NONE"
                 raise InputError(
                     f"{port[:40]!r} is not a port", file=path, line=line, remedy=remedy
                 )
@@ -113,7 +117,7 @@ def _members(statement: Statement, body: str, path: Path, line: int) -> None:
 
 
 def _membership(word: str, of: str, path: Path, line: int) -> None:
-    if word not in _MEMBERSHIP:
+    if not any(known.startswith(word) for known in _MEMBERSHIP):
         remedy = f"one of {', '.join(_MEMBERSHIP)}"
         raise InputError(f"membership {word!r} of {of}", file=path, line=line, remedy=remedy)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from sar_agent.errors import InputError
@@ -31,7 +32,7 @@ def read_jobs_file(
     first = head[0] if head else ""
     if "|" in first or any(line.count("|") > 1 for line in head):  # after a word of -M, a warning
         return parse_squeue_pipe(text, path, states)
-    if first.lower().startswith(("job,", "jobid,")):
+    if first.lower().startswith(("job,", "jobid,")) and not _other_queue(head):
         raise InputError(
             "this is a job history, not the running jobs",
             file=path,
@@ -40,9 +41,23 @@ def read_jobs_file(
     try:
         return parse_jobmap(text, path)
     except InputError as error:
-        if what := other_file(text):
+        if what := _other_queue(head) or other_file(text):
             remedy = f"save it with: squeue -h -o '{FORMAT}', or squeue --json"
             raise InputError(
                 f"this is {what}, not a list of jobs", file=path, remedy=remedy
             ) from error
         raise
+
+
+_STATE = r"(?:RUNNING|PENDING|COMPLETING|SUSPENDED|CONFIGURING)"
+_SEPARATORS = {"\t": "tabs", ";": "semicolons", ",": "commas"}
+
+
+def _other_queue(head: Sequence[str]) -> str:
+    """What the first lines are, if a queue in a form that is not read; else empty."""
+    if any(re.fullmatch(r"---|%YAML.*|jobs:|meta:(?: !!.*)?|jobs: !!.*", line) for line in head):
+        return "the YAML of squeue"
+    for separator, name in _SEPARATORS.items():
+        if any(re.match(rf"\d\S*{separator} ?{_STATE}{separator}", line) for line in head):
+            return f"columns of squeue with {name} between them"
+    return ""

@@ -77,6 +77,12 @@ class SlurmTopology:
     problems: tuple[str, ...]
     files: tuple[Path, ...]
     refusals: tuple[Refusal, ...] = ()
+    blocks: bool = False
+    """Whether the leaves are blocks (topology/block), which nothing joins."""
+    tree: str = ""
+    """The name of the tree, where the file has several."""
+    trees: tuple[str, ...] = ()
+    """The names of all trees in the file, where it has several."""
 
     @property
     def leaves(self) -> tuple[str, ...]:
@@ -94,6 +100,8 @@ class SwitchLines:
 
     switches: dict[str, SlurmSwitch] = field(default_factory=dict)
     problems: list[InputError] = field(default_factory=list)
+    blocks: bool = False
+    """Whether some of them are blocks."""
 
     def add(self, switch: SlurmSwitch, keys: str) -> None:
         """One entry; `keys` are the file's words for nodes and children. Entries of one name are
@@ -130,6 +138,7 @@ def topology_of(
         tuple(map(str, [*read.problems, *_problems(switches)])),
         tuple(dict.fromkeys(files)),
         (*refusals, *_long_names(switches)),
+        read.blocks,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from sar_agent.fabric.hostnames import Kind
 from sar_agent.fabric.model import Fabric
@@ -14,19 +14,39 @@ NAMES_SHOWN = 5
 
 
 def check_topology(
-    fabric: Fabric, topology: SlurmTopology, version: Version | None = None
+    fabric: Fabric,
+    topology: SlurmTopology,
+    version: Version | None = None,
+    without: Collection[str] = (),
 ) -> list[str]:
     """What slurmctld would refuse (of any version, if none is given), then the differences from the
-    fabric: hosts, leaves, and what the switches above them join."""
+    fabric: hosts, leaves, and what the switches above them join. `without`: nodes that have no
+    InfiniBand."""
     name_of = fabric.hosts.name_of
-    leaf_of = {name_of(host) or host: min(on) for host, on in topology.leaves_of.items()}
+    leaf_of = {
+        name_of(host) or host: min(on)
+        for host, on in topology.leaves_of.items()
+        if host not in without
+    }
     return [
         *topology.problems,
         *name_notes(fabric),
         *(str(each) for each in topology.refusals if each.by(version)),
         *compare_topology(fabric, leaf_of),
-        *compare_reach(fabric, topology),
+        *([] if topology.blocks else compare_reach(fabric, topology)),
     ]
+
+
+def nodes_elsewhere(fabric: Fabric, topology: SlurmTopology) -> dict[str, tuple[str, ...]]:
+    """The nodes of Slurm's leaf switches none of whose nodes is in the fabric, by switch: such a
+    switch is of another network, unless there is no other."""
+    name_of = fabric.hosts.name_of
+    found = {
+        switch.name: switch.nodes
+        for switch in topology.switches.values()
+        if switch.nodes and not any(name_of(node) for node in switch.nodes)
+    }
+    return found if len(found) < len(topology.leaves) else {}
 
 
 def compare_topology(fabric: Fabric, leaf_of: Mapping[str, str]) -> list[str]:

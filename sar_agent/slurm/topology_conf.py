@@ -1,9 +1,12 @@
-"""Slurm's topology.conf (plugin topology/tree): which nodes are attached to which leaf switch.
+"""Slurm's topology.conf: which nodes are attached to which leaf switch (topology/tree), or are in
+which block (topology/block).
 
 The file is read as slurmctld reads it (Slurm's `src/common/parse_config.c`, 22.05 to 26.05):
 `SwitchName=` with `Nodes=` or `Switches=`, keys in any case, the last of several, `"…"` around
 values with blanks, `#` comments, `\\` before a character or at the end of a line, `Include file`,
-`LinkSpeed=` ignored. Names of included files are relative to the file that includes them. What
+`LinkSpeed=` a number of 32 bits, INFINITE or UNLIMITED, which decides nothing. A `BlockName=` with
+`Nodes=` is read as a leaf switch, `BlockSizes=` decides nothing. Names of included files are
+relative to the file that includes them. What
 `scontrol show topology` prints is read, too: lines with `Level=`, in which switches above the
 leaves name all nodes below them.
 """
@@ -33,8 +36,12 @@ _SHOWN = re.compile(
 _INCLUDE = re.compile(r"include(\s*=\s*|\s+)(.+)", re.IGNORECASE)
 _COMMENT = re.compile(r"((?:[^\\#]|\\.)*)#.*")
 _CONTINUED = re.compile(r"(.*?)(\\+)\s*")
-_KEYS = {"switchname", "nodes", "switches", "linkspeed"}
-_REMEDY = "a tree has lines `SwitchName=… Nodes=…` or `SwitchName=… Switches=…`"
+_KEYS = {"switchname", "nodes", "switches", "linkspeed", "blockname", "blocksizes", "blocklevels"}
+_REMEDY = (
+    "a tree has lines `SwitchName=… Nodes=…` or `SwitchName=… Switches=…`, blocks "
+    "`BlockName=… Nodes=…`"
+)
+_SIZES = {"blocksizes", "blocklevels"}
 
 
 def read_topology_conf(path: str | Path) -> SlurmTopology:
@@ -73,7 +80,13 @@ class _Reading(SwitchLines):
                     self._switch(path, number, shown[1], {below: listed or ""})
                 else:
                     pairs = _pairs(line)
-                    self._switch(path, number, pairs["switchname"], pairs)
+                    if pairs.keys() <= _SIZES:
+                        continue
+                    name = pairs.get("switchname") or pairs.get("blockname", "")
+                    self.blocks |= "blockname" in pairs
+                    self._switch(path, number, name, pairs)
+                    if (speed := pairs.get("linkspeed")) is not None:
+                        _require_speed(speed)
             except _BadLine as error:
                 self.problems.append(
                     InputError(error.what, file=path, line=number, remedy=error.remedy)
@@ -123,9 +136,24 @@ def _pairs(line: str) -> dict[str, str]:
             raise _BadLine(f"{pair[1]}= is not a key of a tree topology", remedy=_REMEDY)
         pairs[key] = value[1:-1] if len(value) > 1 and value[0] == value[-1] == '"' else value
         position = pair.end()
-    if not pairs.get("switchname"):
+    named = [key for key in ("switchname", "blockname") if pairs.get(key)]
+    if len(named) > 1:
+        raise _BadLine("SwitchName= and BlockName= in one line", remedy=_REMEDY)
+    if not named and not (pairs and pairs.keys() <= _SIZES):
         raise _BadLine("no SwitchName=", remedy=_REMEDY)
     return pairs
+
+
+def _require_speed(value: str) -> None:
+    """Raises `_BadLine` for a LinkSpeed= at which slurmctld stops (`s_p_handle_uint32`)."""
+    number = re.fullmatch(r"\s*\+?(\d+)", value)
+    if number and int(number[1][:20]) < 1 << 32:
+        return
+    if value.upper() not in ("INFINITE", "UNLIMITED"):
+        raise _BadLine(
+            f"slurmctld stops at LinkSpeed={value[:40]}",
+            remedy="give a whole number up to 4294967295, or leave it out: it decides nothing",
+        )
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:

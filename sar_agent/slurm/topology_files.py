@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 from sar_agent.errors import InputError
@@ -14,11 +15,14 @@ from sar_agent.util.text_files import read_text
 YAML = (".yaml", ".yml")
 
 
-def read_topology(path: str | Path, *, tree: str | None = None) -> SlurmTopology:
+def read_topology(
+    path: str | Path, *, tree: str | None = None, hosts: Collection[str] = ()
+) -> SlurmTopology:
     """`topology.yaml` or, by any other name, `topology.conf`, or what `scontrol show topology`
-    prints. `tree` names one of several in a `topology.yaml`. Raises `InputError`."""
+    prints. `tree` names one of several in a `topology.yaml`; without it, the one that names most of
+    `hosts` is read, or else the one that Slurm uses. Raises `InputError`."""
     if Path(path).suffix in YAML:
-        return read_topology_yaml(path, tree=tree)
+        return read_topology_yaml(path, tree=tree, hosts=hosts)
     if tree is not None:
         raise InputError("names no trees", file=path, remedy="give --tree for a topology.yaml only")
     try:

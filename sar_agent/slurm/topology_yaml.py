@@ -9,7 +9,8 @@ without a tree is refused with the name and the kind of each topology.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -27,8 +28,11 @@ KINDS = ("tree", "block", "flat", "ring", "torus3d")
 _REMEDY = "a tree is `- topology: NAME` with `tree: {switches: [{switch: …, nodes: …}, …]}`"
 
 
-def read_topology_yaml(path: str | Path, *, tree: str | None = None) -> SlurmTopology:
-    """Read a topology.yaml; `tree` is the name of one of its topologies.
+def read_topology_yaml(
+    path: str | Path, *, tree: str | None = None, hosts: Collection[str] = ()
+) -> SlurmTopology:
+    """Read a topology.yaml; `tree` is the name of one of its topologies. Without it, of several
+    trees the one that names most of `hosts` is read.
 
     Raises `InputError` with file and line for a file that cannot be parsed or has no tree.
     """
@@ -48,7 +52,13 @@ def read_topology_yaml(path: str | Path, *, tree: str | None = None) -> SlurmTop
         what = str(error).partition("\n")[0]
         raise InputError(f"is not YAML: {what}", file=file) from error
     reading = _Reading(file)
-    return topology_of(reading.switches(reading.tree(root, tree)), [file])
+    trees = reading.trees(root, tree)
+    read = {name: topology_of(reading.switches(node), [file]) for name, node in trees.items()}
+    if len(read) == 1:
+        return next(iter(read.values()))
+    known = set(hosts)
+    name = max(read, key=lambda each: len(known & read[each].leaves_of.keys()))  # else the default
+    return replace(read[name], tree=name, trees=tuple(read))
 
 
 class _Reading:
@@ -62,15 +72,15 @@ class _Reading:
         line = node.start_mark.line + 1 if node is not None else None
         raise InputError(what, file=self.file, line=line, remedy=remedy)
 
-    def tree(self, root: Any, wanted: str | None) -> Any:
-        """The node of the tree that Slurm uses, or of the one with this name."""
+    def trees(self, root: Any, wanted: str | None) -> dict[str, Any]:
+        """The nodes of the trees, that which Slurm uses first; of the one with this name alone."""
         trees, names, others = [], [], []
         for topology in self.items(root, "a list of topologies"):
             keys = self.keys(topology)
             name = self.text(keys["topology"]) if "topology" in keys else "without a name"
             if "tree" in keys:
                 if name == wanted:
-                    return keys["tree"]
+                    return {name: keys["tree"]}
                 default = keys.get("cluster_default")
                 trees.append((default is not None and self.text(default).lower() == "true", keys))
                 names.append(name)
@@ -86,7 +96,8 @@ class _Reading:
                 f"no topology in it is a tree{found}, so it names no leaf switches",
                 'set slurm.topology_conf = "" to take leaf switches from the fabric',
             )
-        return next((keys for default, keys in trees if default), trees[0][1])["tree"]
+        order = sorted(range(len(trees)), key=lambda k: not trees[k][0])
+        return {names[k]: trees[k][1]["tree"] for k in order}
 
     def switches(self, tree: Any) -> SwitchLines:
         """The switches of a tree; entries that are no switch are problems."""

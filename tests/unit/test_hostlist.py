@@ -31,6 +31,7 @@ from tests.data import data_path
         ("n[98-101]", "n98 n99 n100 n101"),
         ("n[001-3]", "n001 n002 n003"),
         ("n[8-012]", "n8 n9 n10 n11 n12"),
+        ("GPU+n[1-2],c:n1,a@n1", "GPU+n1 GPU+n2 c:n1 a@n1"),
         ("n[08-012],x", "n08 n09 n10 n11 n12 x"),
     ],
 )

@@ -114,3 +114,8 @@ def test_weights_from_port_counters(tmp_path: Path) -> None:
     write(tmp_path, "n001 5\n", "counters")
     with pytest.raises(InputError, match="counters:1: 'n001 5' is not `PORTGUID COUNT`"):
         read_partitions(path, FABRIC, NOBODY)
+
+
+def test_none_is_no_port(tmp_path: Path) -> None:
+    text = "Default=0x7fff : ALL ;\nlater=0x13 : NONE ;\n"
+    read_partitions_conf(write(tmp_path, text), FABRIC)

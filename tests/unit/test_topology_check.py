@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sar_agent.fabric.xgft import xgft_fabric
-from sar_agent.slurm.topology_check import compare_topology
+from sar_agent.slurm.topology_check import check_topology, compare_topology, nodes_elsewhere
 from sar_agent.slurm.topology_conf import read_topology_conf
 from sar_agent.slurm.topology_reach import compare_reach
 
@@ -69,3 +69,13 @@ def test_a_root_over_pieces(tmp_path: Path) -> None:
     assert compare_reach(THREE.with_links_down(top), topology) == [
         'Slurm\'s "r" joins n001 and n005, which no live cable joins'
     ]
+
+
+def test_switches_of_another_network_and_blocks(tmp_path: Path) -> None:
+    path = tmp_path / "topology.conf"
+    blocks = "BlockName=a Nodes=n[001-002]\nBlockName=b Nodes=n[003-004]\n"
+    path.write_text(blocks + "BlockName=web Nodes=web[1-2]\n")
+    topology = read_topology_conf(path)
+    assert nodes_elsewhere(FABRIC, topology) == {"web": ("web1", "web2")}
+    assert check_topology(FABRIC, topology)
+    assert not check_topology(FABRIC, topology, without={"web1", "web2"})

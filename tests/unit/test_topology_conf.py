@@ -79,7 +79,7 @@ def test_structural_problems(tmp_path, text, line, said):
         ("\nSwitchName=a Nodes\n", ":2: 'Nodes' is not key=value"),
         ("SwitchName=a Nodes=n[1-\n", ":1: .*not a Slurm host list"),
         ("SwitchName=a Nodes=n1 Speed=3\n", ":1: Speed= is not a key"),
-        ("BlockName=a Nodes=n1\n", ":1: BlockName= is not a key of a tree"),
+        ("SwitchName=a BlockName=a Nodes=n1\n", ":1: SwitchName= and BlockName= in one line"),
         ("include topology.conf\n", ":1: files include each other: topology.conf → topology"),
         ("include none.conf\n", "none.conf: cannot be read .No such file"),
     ],
@@ -248,3 +248,25 @@ def test_slurm_goes_by_the_yaml_file_as_soon_as_there_is_one(tmp_path: Path) -> 
     path.unlink()
     assert watcher.changed() and watcher.topology.leaves == ("old",)
     assert read_topology(conf).leaves == ("old",)
+
+
+@pytest.mark.parametrize("speed", ["1", "4294967295", "infinite", "UNLIMITED"])
+def test_link_speeds_that_slurmctld_takes(tmp_path, speed):
+    path = write(tmp_path, f"SwitchName=a Nodes=n1 LinkSpeed={speed}\n")
+    assert not read_topology_conf(path).problems
+
+
+@pytest.mark.parametrize("speed", ["100G", "HDR", "100.5", "-1", '""', "4294967296"])
+def test_link_speeds_at_which_slurmctld_stops(tmp_path, speed):
+    path = write(tmp_path, f"SwitchName=a Nodes=n1 LinkSpeed={speed}\n")
+    assert f"{path}:1: slurmctld stops at LinkSpeed=" in read_topology_conf(path).problems[0]
+
+
+def test_blocks_are_read_as_leaves(tmp_path):
+    text = "BlockName=a Nodes=n[1-2]\nBlockName=b Nodes=n3\nBlockSizes=2\n"
+    topology = read_topology_conf(write(tmp_path, text))
+    assert not topology.problems
+    assert {name: s.nodes for name, s in topology.switches.items()} == {
+        "a": ("n1", "n2"),
+        "b": ("n3",),
+    }
