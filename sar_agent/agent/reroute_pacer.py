@@ -21,6 +21,7 @@ from sar_agent.config.model import AgentConfig
 from sar_agent.install.plan import Plan
 from sar_agent.jobs.filter import host_sets, young
 from sar_agent.quality import Measures
+from sar_agent.routing.collectives.objective import gain_of
 from sar_agent.util.pace import Pace
 
 PATIENT = frozenset({Reason.JOBS, Reason.TOPOLOGY, Reason.ENGINE})
@@ -29,8 +30,8 @@ TOO_LITTLE = "other routes would gain too little; waiting for more to change"
 STAY = frozenset({Reason.JOBS, Reason.TOPOLOGY})
 """Those of them for which the routes in force stay where a plan is no better."""
 AS_GOOD = "the last routes serve these jobs as well as other ones would; they stay"
-PHASES_RATIO = 1.01
-"""How many times the phase contention of a plan routes that are as good may have."""
+ALIKE = 0.01
+"""Routes in force of which a plan takes so much less time are as good."""
 
 LOOK, QUIET, BURST, AGAIN, REST, STALE = "look", "quiet", "burst", "again", "rest", "stale"
 """Causes of an observation: the interval is over; no event came for a while, or events come all the
@@ -136,7 +137,7 @@ class Pacing:
         basis, gain = planning_basis(site), self._gain(before, plan)
         amended = site.status and site.status.amendments
         asked = self.config.min_gain > 0  # without, every change of the jobs is acted on
-        if asked and reason in STAY and not amended and self._as_good_as(before, plan):
+        if asked and reason in STAY and not amended and gain <= self._alike():
             gain = -1.0
             if plan.mix.jobs:
                 self._as_good = basis
@@ -147,24 +148,17 @@ class Pacing:
         self._waits = basis, gain
         return TOO_LITTLE
 
-    def _peak(self, measures: Measures) -> float:
-        load = self.config.objective == "load"
-        return measures.load_max if load else float(measures.effective_efi_max)
+    def _alike(self) -> float:
+        """A gain that makes no difference."""
+        return ALIKE if self.config.objective == "load" else 1 - 1 / self.config.target
 
     def _gain(self, before: Measures, plan: Plan) -> float:
-        """By which share the plan lowers the largest load, or the contention of phases."""
-        phases = plan.measures.phase_contention_mean / before.phase_contention_mean
-        old, new = self._peak(before), self._peak(plan.measures)
-        return max(0.0, 1 - phases, 1 - new / old if old else 0.0)
-
-    def _as_good_as(self, before: Measures, plan: Plan) -> bool:
-        """Whether the routes in force are within `target` of the plan, and its phases as free of
-        contention; a load up to 1 slows nobody."""
-        most = self.config.target * self._peak(plan.measures)
+        """What the engine's objective gains; with `routes` by which share the largest effective EFI
+        falls."""
         if self.config.objective == "load":
-            most = max(1.0, most)
-        phases = PHASES_RATIO * plan.measures.phase_contention_mean
-        return self._peak(before) <= most and before.phase_contention_mean <= phases
+            return gain_of(plan.measures.collective_times, before.collective_times)
+        old, new = float(before.effective_efi_max), float(plan.measures.effective_efi_max)
+        return 1 - new / old if old else 0.0
 
 
 def planning_basis(site: Observation) -> tuple[object, ...]:

@@ -45,8 +45,8 @@ def check(
         typer.Option(
             "--elsewhere",
             metavar="HOSTS",
-            help="nodes that are not in this fabric, as Slurm lists them: 'web[01-04]'. A switch of "
-            "Slurm none of whose nodes is in the fabric is left out without it",
+            help="nodes that are not in this fabric, as a list of Slurm: 'web[01-04]'. A switch "
+            "of Slurm none of whose nodes is in the fabric is left out without it",
         ),
     ] = "",
     version: ForOption = None,

@@ -104,11 +104,11 @@ class AgentConfig(Section, EngineSettings, frozen=True):
     )
     min_gain: Annotated[float, Field(ge=0, le=1)] = Field(
         default=0.05,
-        description="relative reduction of the largest load (of the largest effective EFI, if "
-        "objective is routes), or of the mean phase contention, that justifies an install before "
-        "max_staleness_seconds: 0.1 is a tenth. With 0, every change of the jobs is acted on; else "
-        "routes whose load is within target of those of a new plan, and their phase contention "
-        "within 1 %, stay for good",
+        description="gain that justifies an install before max_staleness_seconds: the share of "
+        "its time that the collective gains which gains most, less three times what any loses "
+        "(of the largest effective EFI, if objective is routes): 0.1 is a tenth. With 0, every "
+        "change of the jobs is acted on; else routes of which a new plan gains at most 1 % stay "
+        "for good",
     )
     max_staleness_seconds: Seconds = Field(
         default=3600.0,

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sar_agent.demand.patterns import RankPhase, rank_phases
 from sar_agent.demand.rank_order import ranks_of
@@ -40,6 +41,22 @@ COLLECTIVES = {
 """Words of `traffic.txt`, and what reports call them, in the order of reports."""
 
 
+PHASES = 32
+"""The most moments of a collective, and phases of a pairwise exchange, that are looked at."""
+GOLDEN = 0.6180339887498949
+"""The fractional part of its multiples fills an interval more evenly than that of any other."""
+
+
+def moments(most: int, phases: int = PHASES) -> NDArray[np.float64]:
+    """float64[·], ascending, in [0, 1): moments between the first and the last of at most `most`
+    phases, so that no period of tables (a leaf's hosts) hides between them. `phases`: at most so
+    many; 0: one for each phase."""
+    if not 0 < phases < most:
+        return (np.arange(most) + 0.5) / most
+    at = np.arange(phases)
+    return (at + at * GOLDEN % 1) / phases
+
+
 class Messages(NamedTuple):
     """The messages of all jobs in one collective: M messages in G phases; J jobs."""
 
@@ -47,7 +64,7 @@ class Messages(NamedTuple):
     """int32[M]: terminals, of live jobs in the order of ranks (`rank_order.py`)."""
     destination: I32
     """int32[M]"""
-    weight: np.ndarray[tuple[int], np.dtype[np.float64]]
+    weight: NDArray[np.float64]
     """float64[M]: share of its rate at which the source sends the message."""
     phase: I64
     """int64[G + 1] into the messages."""

@@ -39,7 +39,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sar_agent.demand.collectives import AT_ONCE, PAIRWISE, job_phases
+from sar_agent.demand.collectives import AT_ONCE, PAIRWISE, PHASES, job_phases, moments
 from sar_agent.demand.patterns import RankPhase
 from sar_agent.demand.rank_order import ranks_of
 from sar_agent.demand.rates import port_demand
@@ -49,11 +49,6 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import Job
 from sar_agent.routing.graph.next_hops import NextHops, next_hops_of
 from sar_agent.util.kernels import kernel
-
-PHASES = 32
-"""The most moments."""
-GOLDEN = 0.6180339887498949
-"""The fractional part of its multiples fills an interval more evenly than that of any other."""
 
 
 class MomentMessages(NamedTuple):
@@ -69,14 +64,6 @@ class MomentMessages(NamedTuple):
     """float64[F]: share of its rate at which a terminal sends each message of the phase."""
     at: U32
     """uint32[moments, J, 2]: the phase of a job, and its next one; F for a job without any."""
-
-
-def moments(most: int, phases: int = PHASES) -> F64:
-    """float64[·], ascending, in [0, 1): the moments for jobs of at most `most` phases."""
-    if not 0 < phases < most:
-        return (np.arange(most) + 0.5) / most
-    at = np.arange(phases)
-    return (at + at * GOLDEN % 1) / phases
 
 
 @lru_cache(maxsize=32)

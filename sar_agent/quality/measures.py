@@ -99,6 +99,12 @@ class Measures:
         return least_dark_fiber(self.traffic.fabric, self.traffic.mix)
 
     @property
+    def collective_times(self) -> NDArray[np.float64]:
+        """float64[P]: the mean over jobs of the contention in each of `COLLECTIVES`, by which the
+        agent decides (`routing/collectives/objective.py`)."""
+        return np.array([found.mean for found in self.collectives.values()])
+
+    @property
     def load_time_mean(self) -> float:
         """The mean over multi-switch jobs of 1 / throughput; 1.0 without any."""
         return float(np.mean([1 / job.throughput for job in self.jobs_detail] or [1.0]))
@@ -122,7 +128,7 @@ class Measures:
 
     @property
     def phase_contention_mean(self) -> float:
-        """The mean over multi-switch jobs; 1.0 without any (`phase_contention.py`)."""
+        """The mean over multi-switch jobs; 1.0 without any."""
         return float(self.phase_contention.mean()) if self.jobs else 1.0
 
     @property

@@ -47,14 +47,13 @@ def cool(
     scratch: Scratch,
     source: U32,
     terminals: U32,
-    limit: F64,
     most: float,
     theta: float,
     template: U8,
     egress: U8,
 ) -> None:  # pragma: no cover
     """Lowers loads above `most`; `egress` uint8[D, S] and the loads change. `source` uint32[C] are
-    the switches that channels leave, `terminals` the destinations of jobs, `limit` as in `Move`."""
+    the switches that channels leave, `terminals` the destinations of jobs."""
     load, port, flow = paths.load, paths.graph.port, scratch.flow
     moved = np.full((TENURE, 2), -1, np.int64)
     log = np.empty((64, 3), np.int64)  # terminal, switch, port before
@@ -77,7 +76,7 @@ def cool(
                     v = scratch.touched[x]
                     if not _passes(paths, v, u, root, tree) or _is_in(moved, d, v):
                         continue
-                    move = Move(root, row, v, flow[v], 0, 0, 0, limit, most, theta)
+                    move = Move(root, row, v, flow[v], most, theta)
                     price = _try(paths, scratch, move, hot, template[d], tree)
                     if price < least:
                         least, at_d, at_v = price, np.int64(d), v
@@ -88,7 +87,7 @@ def cool(
         root, before = work.root[d], tree.copy()
         row = find_places(paths, scratch, root)
         count = gather(paths, work, scratch, d, tree)
-        move = Move(root, row, v, flow[v], 0, 0, 0, limit, most, theta)
+        move = Move(root, row, v, flow[v], most, theta)
         _try(paths, scratch, move, hot, template[d], tree)
         carry(paths, scratch, move, tree, REMOVE)
         count = take(paths, scratch, move, count, tree)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sar_agent.demand.rank_order import ranks_of
 from sar_agent.demand.rates import declared_flows, route_demand
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import I32, I64, U32, Bool
+from sar_agent.fabric.model import I32, I64, U32
 from sar_agent.jobs import JobMix
 
 Objective = Literal["load", "routes"]
@@ -44,13 +44,8 @@ class DemandItems(NamedTuple):
     leaf: U32
     item: I64
     """int64[·]: how much the job's terminals at that leaf send to it."""
-    rank_offset: U32
-    """uint32[· + 1] into `rank`: the ranks at each of these leaves."""
-    rank: U32
     elsewhere: I64
     """int64[·]: how many members at other leaves it sends to."""
-    phased: Bool
-    """bool[J]: whether the job's messages go in the phases of a shift."""
 
 
 def demand_items_of(fabric: Fabric, mix: JobMix, objective: Objective) -> DemandItems:
@@ -59,7 +54,6 @@ def demand_items_of(fabric: Fabric, mix: JobMix, objective: Objective) -> Demand
     jobs, switches = len(mix.jobs), fabric.switches
     job = np.repeat(np.arange(jobs), np.diff(mix.offset))
     terminal = ranks_of(fabric, mix)
-    rank = np.arange(len(job)) - mix.offset[job]
     at = fabric.terminal_switch[terminal].astype(np.int64)
     unit = np.ones(jobs, np.int64)
     if objective == "load":
@@ -69,13 +63,13 @@ def demand_items_of(fabric: Fabric, mix: JobMix, objective: Objective) -> Demand
     declared = {
         j: flows for j, flows in enumerate(map(declared_flows, mix.jobs)) if flows is not None
     }
-    phased = np.ones(jobs, np.bool_)
-    phased[list(declared)] = False
-    group = np.where(phased[job], job, jobs + np.arange(len(job)))
-    alike = np.flatnonzero(phased[job])
+    spread = np.ones(jobs, np.bool_)
+    spread[list(declared)] = False
+    group = np.where(spread[job], job, jobs + np.arange(len(job)))
+    alike = np.flatnonzero(spread[job])
     pairs = [mix.offset[j] + flows.pairs for j, flows in declared.items()]
     sender, target = np.concatenate([np.stack([alike, alike]), *pairs], axis=1)
-    order = np.lexsort((rank[sender], fabric.switch_guid[at[sender]], group[target]))
+    order = np.lexsort((fabric.switch_guid[at[sender]], group[target]))
     sender, to = sender[order], group[target][order]
     place = to * switches + at[sender]
     begins = np.flatnonzero(np.diff(place, prepend=-1))
@@ -96,10 +90,7 @@ def demand_items_of(fabric: Fabric, mix: JobMix, objective: Objective) -> Demand
         past=np.searchsorted(to[begins], group, "right").astype(np.uint32),
         leaf=at[sender[begins]].astype(np.uint32),
         item=(sources * unit[job[sender[begins]]]).astype(np.int64),
-        rank_offset=np.append(begins, len(sender)).astype(np.uint32),
-        rank=rank[sender].astype(np.uint32),
         elsewhere=np.bincount(group, minlength=1)[to[begins]] - near,
-        phased=phased,
     )
 
 

@@ -90,10 +90,10 @@ class JobLoads:
         """The largest load (routes with objective `routes`)."""
         return float(self.paths.load.max(initial=0.0))
 
-    def slowdown(self, egress: U8) -> float:
-        """How much longer jobs take, in the mean, while all of them do all-to-all at once: the load
+    def peaks(self, egress: U8) -> F64:
+        """float64[J]: how much longer jobs take while all of them do all-to-all at once: the load
         of the fullest channel of each, at least 1."""
-        return float(_job_peaks(self.paths, self.work, egress).mean())
+        return _job_peaks(self.paths, self.work, egress)
 
     def least_loads(self) -> F64:
         """float64[S]: a lower bound of the largest load at each switch. All traffic between a

@@ -1,9 +1,20 @@
 """SAR+: tables that ignore jobs, and few exceptions for the jobs that run.
 
-The objective is sar-2016's (Algorithm 1): routes inside jobs are balanced. The tables are those of
-the template (`template.py`) but for few entries: `exceptions.py` moves the paths that would load a
-channel above `target` times the bound, and those whose messages meet in a phase; `cool_channels.py`
-relieves what is left. A load of 1 slows nobody, so no exception is made for less.
+**Objective.** Collectives of the running jobs take the least time, as a share of what they take on
+tables that ignore jobs (`collectives/objective.py`), with rings that meet no more than the cabling
+forces, no load above what is needed, and a price for each exception.
+
+| weight | what it buys |
+|---|---|
+| rings above their cut bound: first | a ring never waits on a full tree |
+| load above `target` times the bound: second | all messages at once; the old objective |
+| `LOSS` 3 for a collective that takes longer | no collective pays for another one |
+| `PRICE` .01 of an exception, over jobs | few entries |
+
+The tables are those of the template (`template.py`) but for few entries. `exceptions.py` and
+`cool_channels.py` move paths that would load a channel too much: a load of 1 slows nobody, so no
+exception is made for less. `collectives/` then colours the edges of rings and improves the others.
+With objective `routes` that is left out: the largest effective EFI counts, as in sar-2016.
 
 The tables depend on the fabric, the jobs and the exceptions in force. A job that starts changes
 entries of its own paths and those that must make way; exceptions that are needed no more go back to
@@ -18,23 +29,21 @@ from itertools import count
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import F64, U8, U32
+from sar_agent.fabric.model import U8, U32, Bool
 from sar_agent.jobs import JobMix
+from sar_agent.routing.collectives.serve import Collectives
 from sar_agent.routing.engine import Options, PreviousRoutes
 from sar_agent.routing.excepted_tables import ExceptedTables
-from sar_agent.routing.exceptions import could_go_back, drop_unused
+from sar_agent.routing.exceptions import drop_unused
 from sar_agent.routing.job_loads import JobLoads
 from sar_agent.routing.repair import carried_tables, carry_over
 from sar_agent.routing.routes import Routes
 from sar_agent.routing.template import Template, nearest_template, template_of, templates_of
-from sar_agent.routing.tree_moves import BACK, EPSILON
 
 WORTH = 1.02
 """How many times smaller the largest load must become for tables made from the template again."""
-NEARLY_FULL = 0.75
 
 
 class _Last(NamedTuple):
@@ -48,12 +57,10 @@ _marks = count(1)
 
 
 class SarPlus:
-    """Balances the load of all jobs doing all-to-all at once, and the phases of each."""
+    """Serves the collectives of running jobs by few exceptions to tables that ignore jobs."""
 
     name = "sar-plus"
-    summary = (
-        "D-mod-k with few exceptions for running jobs: least load, and phases without contention"
-    )
+    summary = "D-mod-k with few exceptions for running jobs: rings that do not wait, and least load"
     knows_jobs = True
 
     def __init__(self) -> None:
@@ -74,29 +81,21 @@ class SarPlus:
         if before.fabric.digest != fabric.digest:
             egress = carried_tables(fabric, old, template.cache, template.egress)
             tables = ExceptedTables.of(template, mix, options, egress)
-            tables.cool()
-            tables.keep_one_lane()
-            enough = tables.most  # the least change, unless a template itself would be better
+            enough = _enough(tables, tables.most)  # the least change
             if tables.peak() > WORTH * enough:
-                plain = [_plain(each, mix, options).peak() for each in templates_of(fabric)]
-                enough = max(enough, min(plain))
+                tables.cool()
+            _separate_rings(tables)
+            tables.keep_one_lane()
         else:
             tables, started = self._followed(before, template, mix, options)
             # When a job ends, loads only fall, and the bound with them.
-            enough = tables.most if len(started) else max(tables.most, options.target)
-            if len(started) or tables.peak() > WORTH * enough:
+            most = tables.most if started.any() else max(tables.most, options.target)
+            _serve_changed(tables, started, max(1.0, tables.most))
+            enough = _enough(tables, most)
+            if tables.peak() > WORTH * enough:  # other jobs must make way
                 tables.cool()
-            weighed = len(started) and options.objective == "load" and not tables.large
-            if weighed:
-                usual = _least_contention(tables, templates_of(fabric))
-                tables.weigh_phases(usual, max(tables.peak(), WORTH * enough))
+                _separate_rings(tables)
             tables.keep_one_lane()
-            if weighed:
-                own = ExceptedTables.of(template, mix, options, tables.egress.copy())
-                own.own_limits = True
-                own.move_paths(started)
-                own.keep_one_lane()
-                tables = own if own.faster_than(tables) else tables
         if tables.peak() > WORTH * enough:
             fresh = _from_templates(fabric, mix, options)
             if WORTH * fresh.peak() < tables.peak():
@@ -105,8 +104,9 @@ class SarPlus:
 
     def _followed(
         self, before: PreviousRoutes, template: Template, mix: JobMix, options: Options
-    ) -> tuple[ExceptedTables, NDArray[np.intp]]:
-        """The tables of earlier routes after jobs started and ended; which jobs started."""
+    ) -> tuple[ExceptedTables, Bool]:
+        """The tables of earlier routes after jobs started and ended; bool[J]: which jobs
+        started."""
         last, self._last = self._last, None  # it is about to change
         egress = before.routes.egress[0].copy()
         if (
@@ -115,21 +115,15 @@ class SarPlus:
             and last.tables.template is template
             and last.tables.options.objective == options.objective
         ):
-            tables = replace(last.tables, egress=egress, options=options, own_limits=False)
+            tables = replace(last.tables, egress=egress, options=options)
         else:
             tables = ExceptedTables.of(template, before.mix, options, egress)
-        loads, parts, scratch = tables.loads, (template.egress, egress), tables.scratch()
-        load = loads.paths.load.copy()
+        loads = tables.loads
         started, changed = _follow(loads, mix, egress)
         # What a failure moved stays while jobs run: the least change.
         rows = changed if mix.jobs else np.arange(len(loads.work.root), dtype=np.uint32)
-        drop_unused(loads.paths, loads.work, scratch, rows, *parts)
-        tables.move_paths(started)
-        # Channels that were so full that the template's paths over them may have been left.
-        freed = (load > loads.paths.load + EPSILON) & (load > NEARLY_FULL * tables.most)
-        if freed.any():
-            back = could_go_back(loads.paths, loads.work, freed, *parts)
-            tables.move_paths(np.flatnonzero(back), BACK)
+        drop_unused(loads.paths, loads.work, tables.scratch(), rows, template.egress, egress)
+        tables.move_paths(np.flatnonzero(started))
         return tables, started
 
     def _keep(self, tables: ExceptedTables) -> Routes:
@@ -147,49 +141,90 @@ class SarPlus:
 
 
 def _from_templates(fabric: Fabric, mix: JobMix, options: Options) -> ExceptedTables:
-    """Tables with exceptions for these jobs, with channels' own limits if jobs are faster so."""
-    made = _best_made(fabric, mix, options, False)
-    if mix.jobs and options.objective == "load" and not made.large:
-        own = _best_made(fabric, mix, options, True)
-        return own if own.faster_than(made) else made
-    return made
-
-
-def _best_made(fabric: Fabric, mix: JobMix, options: Options, own_limits: bool) -> ExceptedTables:
     """Each template with exceptions for these jobs; of those that load no channel more than the
-    best template itself, the tables on which jobs take least time."""
+    best template itself, the tables on which collectives take least time."""
     templates = templates_of(fabric) if mix.jobs else (template_of(fabric),)
-    made = [replace(_plain(each, mix, options), own_limits=own_limits) for each in templates]
+    made = [_plain(each, mix, options) for each in templates]
     ceiling = min(tables.peak() for tables in made)
-    phased = bool(mix.jobs) and options.objective == "load"
-    usual = _least_contention(made[0], templates) if phased else np.empty(0)
     for tables in made:
         peak = tables.peak()
         tables.improve()
         tables.keep_one_lane()
         if tables.peak() > peak:
             tables.go_back(tables.loads.terminals)
-        elif phased:
-            tables.weigh_phases(usual, peak)
     good = [tables for tables in made if tables.peak() <= ceiling]
-    if len(good) == 1 or not phased:
+    if not mix.jobs or options.objective == "routes":
         return min(good, key=ExceptedTables.peak)
-    return min(good, key=lambda tables: tables.cost(tables.contention(), usual))
+    collectives = Collectives.of(fabric, mix, templates)
+    served = [_served(tables, collectives, ceiling) for tables in good]
+    if any(collectives.loses(tables.egress) for tables in served):
+        # Relief of full links cost a collective too much: templates as they are come first.
+        plain = [_plain(each, mix, options) for each in templates]
+        served += [_served(tables, collectives, tables.peak()) for tables in plain]
+    return min(
+        served,
+        key=lambda tables: collectives.worth(tables.egress),
+    )
+
+
+def _served(tables: ExceptedTables, collectives: Collectives, ceiling: float) -> ExceptedTables:
+    """The tables with exceptions for the collectives, too, and no load above `ceiling`."""
+    egress = tables.egress.copy()
+    collectives.serve(tables.template, egress, max(1.0, tables.peak()), max(1.0, ceiling))
+    _take_used(tables, egress)
+    tables.keep_one_lane()
+    return tables
+
+
+def _take_used(tables: ExceptedTables, egress: U8) -> None:
+    """Takes these entries, but for exceptions that no job uses any more."""
+    loads, usual = tables.loads, tables.template.egress
+    drop_unused(loads.paths, loads.work, tables.scratch(), loads.terminals, usual, egress)
+    tables.take(egress)
+
+
+def _serve_changed(tables: ExceptedTables, started: Bool, ceiling: float) -> None:
+    """After jobs `started` bool[J], or ended: exceptions for the collectives of those, and none
+    that is needed no more."""
+    mix, options = tables.loads.mix, tables.options
+    if not mix.jobs or options.objective == "routes":
+        return
+    fabric, template, egress = tables.template.fabric, tables.template, tables.egress.copy()
+    collectives = Collectives.of(fabric, mix, templates_of(fabric))
+    if started.any():
+        collectives.serve(template, egress, ceiling, ceiling, started)
+    else:
+        collectives.return_unneeded(template, egress, ceiling)
+    _take_used(tables, egress)
+
+
+def _separate_rings(tables: ExceptedTables) -> None:
+    mix = tables.loads.mix
+    if not mix.jobs or tables.options.objective == "routes":
+        return
+    fabric, egress = tables.template.fabric, tables.egress.copy()
+    collectives = Collectives.of(fabric, mix, templates_of(fabric))
+    everything = np.ones(len(collectives.demand.leaf), np.bool_)
+    collectives.separate(tables.template, egress, everything)
+    tables.take(egress)
+
+
+def _enough(tables: ExceptedTables, most: float) -> float:
+    """The load that need not be lowered: `most`, or that of the best template."""
+    mix = tables.loads.mix
+    if not mix.jobs or tables.peak() <= WORTH * most:
+        return most
+    templates = templates_of(tables.template.fabric)
+    return max(most, min(_plain(each, mix, tables.options).peak() for each in templates))
 
 
 def _plain(template: Template, mix: JobMix, options: Options) -> ExceptedTables:
     return ExceptedTables.of(template, mix, options, template.egress.copy())
 
 
-def _least_contention(tables: ExceptedTables, templates: tuple[Template, ...]) -> F64:
-    """float64[J]: the phase contention of each job on the best template for it."""
-    least: F64 = np.stack([tables.contention(each.egress) for each in templates]).min(axis=0)
-    return least
-
-
-def _follow(loads: JobLoads, mix: JobMix, egress: U8) -> tuple[NDArray[np.intp], U32]:
-    """Makes `mix` the mix of the loads; returns which of its jobs are new, and the terminals of
-    jobs that started or ended."""
+def _follow(loads: JobLoads, mix: JobMix, egress: U8) -> tuple[Bool, U32]:
+    """Makes `mix` the mix of the loads. Returns bool[J], which of its jobs are new, and the
+    terminals of jobs that started or ended."""
     jobs = {job.key: job for job in (*loads.mix.jobs, *mix.jobs)}
     # Counted, because several jobs may share all their nodes.
     before, after = (Counter(job.key for job in each.jobs) for each in (loads.mix, mix))
@@ -199,4 +234,4 @@ def _follow(loads: JobLoads, mix: JobMix, egress: U8) -> tuple[NDArray[np.intp],
     loads.carry(egress, touched, -1)
     loads.use(mix)
     loads.carry(egress, touched)
-    return np.flatnonzero([job.key in changed for job in mix.jobs]), touched
+    return np.array([job.key in changed for job in mix.jobs], np.bool_), touched

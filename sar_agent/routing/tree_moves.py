@@ -5,9 +5,7 @@ others are free, so the cheapest path is found by a dynamic program over the tre
 hop. The price of a path is the sum over its channels of
 
     HOT times the growth of the square of the load above `most`
-    + WARM times that of the square above the channel's own `limit`
-    + how often its messages meet others of the same job, phase by phase
-    + how many messages of other jobs they meet on average
+    + the growth of half the square of the load
     + `theta` for each entry that differs from the template.
 """
 
@@ -16,9 +14,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sar_agent.fabric.model import F64, I32, I64, U8, U16, U32, Bool
+from sar_agent.fabric.model import F64, I64, U8, U32, Bool
 from sar_agent.routing.demand_items import DemandItems
 from sar_agent.routing.graph.shortest_path_dag import dag_row
 from sar_agent.routing.job_loads import Paths
@@ -26,9 +23,6 @@ from sar_agent.util.kernels import kernel_part
 
 HOT = 1e9
 """The price of load above `most`, in messages: it decides, and the rest breaks ties."""
-WARM = 30.0
-"""The price of load above a channel's own limit, in messages: jobs that could do with less load
-than others then have less. From 3 to 300, results are much the same."""
 COOL = 1e3
 """A path that costs less crosses no channel that is clearly above `most`."""
 EPSILON = 1e-9
@@ -36,17 +30,12 @@ STAY, BACK, NEXT, ANY = np.arange(4)
 """Where traffic may go: the present path; the template's; another one of the first switch's
 channels, then the template's; any. For plain numbers, numba would compile `cheapest` three
 times."""
-PHASED = 512
-"""The most terminals of a job whose phases are looked at: larger jobs have no slack (on
-`xgft:2;12,24;1,12` a scattered job of 200 gains 1 %)."""
-
-
 Number = int | np.integer
 """In kernels these are one."""
 
 
 class Scratch(NamedTuple):
-    """Scratch for one tree, and for one job's phases."""
+    """Scratch for one tree."""
 
     flow: I64
     """int64[S]: units that pass each switch on their way to the tree's root."""
@@ -54,8 +43,6 @@ class Scratch(NamedTuple):
     """uint32[S]: the switches that any pass, or passed."""
     blame: F64
     """float64[S]: what is wrong with the path of each touched switch; 0: nothing."""
-    met: F64
-    """float64[S]: how often the job's messages from each leaf switch meet others of the job."""
     at: U32
     """uint32[S]: each switch's place in the row of the cache."""
     needed: Bool
@@ -63,36 +50,19 @@ class Scratch(NamedTuple):
     cost: F64
     pick: U32
     """uint32[S]: the channel of the cheapest path."""
-    phase: U32
-    """uint32[·]: phases of the messages that a move takes along."""
-    rows: U32
-    """uint32[C + 1]: the channels over which the job has paths; last, how many these are."""
-    row: I32
-    """int32[C]: the place of a channel in `rows`, -1 where it has none."""
-    own: I64
-    """int64[C]: units of the job on a channel."""
-    meets: U16
-    """uint16[·]: by row, then phase: messages of the job on the channel."""
 
 
-def scratch_for(switches: int, channels: int, sizes: NDArray[np.integer]) -> Scratch:
-    """Scratch for jobs of these sizes."""
-    phased = int(sizes[sizes <= PHASED].max(initial=1))
+def scratch_for(switches: int) -> Scratch:
+    """Scratch for a fabric of so many switches."""
     return Scratch(
         flow=np.zeros(switches, np.int64),
         touched=np.zeros(switches, np.uint32),
         blame=np.zeros(switches, np.float64),
-        met=np.zeros(switches, np.float64),
         at=np.zeros(switches, np.uint32),
         needed=np.zeros(switches, np.bool_),
         queue=np.zeros(switches, np.uint32),
         cost=np.zeros(switches, np.float64),
         pick=np.zeros(switches, np.uint32),
-        phase=np.zeros(phased, np.uint32),
-        rows=np.zeros(channels + 1, np.uint32),
-        row=np.full(channels, -1, np.int32),
-        own=np.zeros(channels, np.int64),
-        meets=np.zeros(phased * channels, np.uint16),
     )
 
 
@@ -105,15 +75,7 @@ class Move(NamedTuple):
     v: Number
     """The switch whose path moves."""
     amount: Number
-    """Units behind it, …"""
-    own: Number
-    """… of the job whose phases are looked at, …"""
-    messages: Number
-    """… and that job's messages, whose phases are in `phase`."""
-    size: Number
-    """That job's terminals; 0: no phases are looked at."""
-    limit: F64
-    """float64[C]: the load of each channel up to which it has no price."""
+    """Units behind it."""
     most: float
     theta: float
 
@@ -167,7 +129,6 @@ def carry(
     """Adds (`sign` 1) or removes (-1) the traffic of a move on its path in the tree."""
     target, by_port, share = paths.graph.target, paths.by_port, paths.share
     units, load, flow = paths.units, paths.load, scratch.flow
-    own, meets, phase = scratch.own, scratch.meets, scratch.phase
     w = move.v
     while w != move.root:
         if w != move.v:
@@ -176,23 +137,6 @@ def carry(
         w = target[c]
         units[c] += sign * move.amount
         load[c] = units[c] * share[c]
-        if move.messages:
-            own[c] += sign * move.own
-            base = row_of(scratch, c) * move.size
-            for k in range(move.messages):
-                meets[base + phase[k]] += np.uint16(sign)
-
-
-@kernel_part
-def row_of(scratch: Scratch, c: Number) -> np.int64:  # pragma: no cover
-    """The channel's row in `meets`, from now on if it had none."""
-    rows, row = scratch.rows, scratch.row
-    if row[c] < 0:
-        last = len(rows) - 1
-        row[c] = rows[last]
-        rows[row[c]] = c
-        rows[last] += np.uint32(1)
-    return np.int64(row[c])
 
 
 @kernel_part
@@ -222,12 +166,10 @@ def cheapest(
     channels."""
     target, port, by_port = paths.graph.target, paths.graph.port, paths.by_port
     start, edge = paths.cache.start[move.row], paths.cache.edge[move.row]
-    share, width, load, units = paths.share, paths.width, paths.load, paths.units
+    share, load, most = paths.share, paths.load, move.most
     needed, flow, cost, at = scratch.needed, scratch.flow, scratch.cost, scratch.at
-    queue, pick, row, own = scratch.queue, scratch.pick, scratch.row, scratch.own
-    meets, phase = scratch.meets, scratch.phase
+    queue, pick = scratch.queue, scratch.pick
     v, root, amount, one = move.v, move.root, move.amount, np.uint32(1)
-    limit, most = move.limit, move.most
     queue[0] = v
     needed[v] = True
     found, done = one, np.uint32(0)
@@ -265,20 +207,8 @@ def cheapest(
             if price >= least:
                 continue
             more = load[c] + amount * share[c]
-            price += WARM * (_square(more - limit[c]) - _square(load[c] - limit[c]))
             price += HOT * (_square(more - most) - _square(load[c] - most))
-            if move.size:
-                if row[c] >= 0:
-                    base = row[c] * move.size
-                    for k in range(move.messages):
-                        y = meets[base + phase[k]] + 1
-                        if y > width[c]:
-                            price += y / width[c] - 1.0
-                elif width[c] < 1.0:
-                    price += move.messages * (1.0 / width[c] - 1.0)
-                price += move.messages * (units[c] - own[c]) * share[c]
-            else:
-                price += amount * share[c] * load[c]
+            price += amount * share[c] * load[c]
             if free and port[c] != template[w]:
                 price += move.theta
             if price < least:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tests.bench import (
     assess_times,
+    collectives,
     exceptions,
     failure_live,
     growth,
@@ -33,6 +34,7 @@ BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
     "assess": assess_times.tables,
     "what-if": what_if.tables,
     "job-days": job_days.tables,
+    "collectives": collectives.tables,
 }
 KEPT: dict[str, Callable[[bool, StoredResults], Iterator[Table]]] = {
     "exceptions": exceptions.tables,

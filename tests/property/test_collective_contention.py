@@ -13,15 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sar_agent.demand.collectives import AT_ONCE, COLLECTIVES, RING
+from sar_agent.demand.collectives import AT_ONCE, COLLECTIVES, RING, moments
 from sar_agent.demand.patterns import rank_phases
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import Job
-from sar_agent.quality.collective_contention import (
-    collective_contention,
-    moments,
-)
+from sar_agent.quality.collective_contention import collective_contention
 from sar_agent.quality.contention_bounds import contention_bounds
 from sar_agent.quality.ring_messages import ring_messages
 from sar_agent.routing import Options, Routes, load_engine

@@ -266,28 +266,6 @@ def renumbered(mix: JobMix, fabric: Fabric, other: Fabric) -> JobMix:
     )
 
 
-@pytest.mark.parametrize(
-    ("spec", "seed", "gain"),
-    [
-        ("xgft:3;9,4,8;1,3,4", 2, 0.97),  # a small job need not carry what a large one must
-        ("xgft:2;16,24;1,12", 1, 1.0),  # one job's phases would become 7 % longer
-    ],
-)
-def test_own_limits_of_channels_only_where_nothing_takes_longer(
-    spec: str, seed: int, gain: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fabric = xgft_fabric(spec)
-    mix = synthetic_mix(fabric, seed)
-    now = SarPlus().route(fabric, mix, Options())
-    monkeypatch.setattr(ExceptedTables, "faster_than", lambda *_: False)
-    before = SarPlus().route(fabric, mix, Options())
-    times, usual = (phase_times(fabric, mix, routes) for routes in (now, before))
-    if gain == 1:
-        assert now.same_tables(before)
-    assert times.alltoall[0] <= gain * usual.alltoall[0]
-    assert times.shift[0] <= usual.shift[0]
-
-
 @pytest.mark.parametrize("seed", range(1, 9))
 def test_a_lone_scattered_job_has_no_contention_in_shifts(seed: int) -> None:
     fabric = xgft_fabric("xgft:2;12,24;1,12")

@@ -12,7 +12,7 @@ import pytest
 
 from sar_agent.agent.decide import Reason
 from sar_agent.agent.outcome import Result
-from sar_agent.agent.reroute_pacer import AS_GOOD, STALE, Pacing
+from sar_agent.agent.reroute_pacer import AS_GOOD, STALE, TOO_LITTLE, Pacing
 from sar_agent.routing.template import template_of
 from tests.worlds.agent_world import JOBS, World
 from tests.worlds.fake_opensm import job
@@ -74,7 +74,7 @@ def test_a_plan_with_too_little_gain_is_made_once_and_waits(
 ) -> None:
     world, pacing = paced(tmp_path, min_install=0, min_gain=0.9)
     world.source.records = (*JOBS, JOIN)
-    monkeypatch.setattr(world.agent.pacing, "_as_good_as", lambda *_: False)
+    monkeypatch.setattr(world.agent.pacing, "_gain", lambda *_: 0.5)
     plans = planning(world, monkeypatch)
     for _ in range(3):
         report = world.once()
@@ -168,29 +168,40 @@ def test_after_a_while_without_jobs_the_template_is_installed(
 class Found(NamedTuple):
     """Stands in for measures."""
 
-    load_max: float
-    phase_contention_mean: float
+    times: tuple[float, ...]
     effective_efi_max: int = 1
+
+    @property
+    def collective_times(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        return np.array(self.times)
+
+
+RINGS_MEET, MENDED = (1.2, 1.3, 1.4), (1.2, 1.3, 1.0)
+"""All at once, pairwise, ring."""
 
 
 @pytest.mark.parametrize(
     ("before", "after", "held"),
     [
-        (Found(1.5, 1.0), Found(1.48, 1.0), AS_GOOD),
-        (Found(1.5, 1.0), Found(1.4, 1.0), ""),
-        (Found(0.9, 1.0), Found(0.5, 1.0), AS_GOOD),  # a load of 1 slows nobody
-        (Found(1.0, 1.2), Found(1.0, 1.0), ""),
-        (Found(1.0, 1.2), Found(1.0, 1.195), AS_GOOD),
-        (Found(1.0, 1.0), Found(1.5, 1.5), AS_GOOD),
+        ((1.5, 1.0), (1.49, 1.0), AS_GOOD),
+        ((1.5, 1.0), (1.4, 1.0), ""),
+        ((1.0, 1.2), (1.0, 1.0), ""),
+        ((1.0, 1.2), (1.0, 1.195), AS_GOOD),
+        ((1.0, 1.0), (1.5, 1.5), AS_GOOD),
+        (RINGS_MEET, MENDED, ""),
+        ((1.5, 1.0), (1.0, 1.2), AS_GOOD),  # one collective would pay for another one
+        ((1.0, 1.04), (1.0, 1.0), TOO_LITTLE),
     ],
 )
-def test_no_plan_without_a_gain(before: Found, after: Found, held: str, tmp_path: Path) -> None:
-    world, _ = paced(tmp_path, min_install=0, min_gain=0.001)
+def test_no_plan_without_a_gain(
+    before: tuple[float, ...], after: tuple[float, ...], held: str, tmp_path: Path
+) -> None:
+    world, _ = paced(tmp_path, min_install=0, min_gain=0.05)
     site = world.agent.observer.observe()
-    plan: Any = SimpleNamespace(measures=after, mix=SimpleNamespace(jobs=JOBS))
+    plan: Any = SimpleNamespace(measures=Found(after), mix=SimpleNamespace(jobs=JOBS))
 
     def why(reason: Reason) -> str:
-        return world.agent.pacing.held_back(reason, site, before, plan)  # type: ignore[arg-type]
+        return world.agent.pacing.held_back(reason, site, Found(before), plan)  # type: ignore[arg-type]
 
     assert why(Reason.JOBS) == held
     assert why(Reason.FABRIC) == "", "a repair never waits"

@@ -1,0 +1,214 @@
+"""Entries that serve the collectives of jobs: rings first, then the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.model import F64, I32, U8, Bool
+from sar_agent.fabric.xgft_view import XgftView
+from sar_agent.jobs import JobMix
+from sar_agent.routing.collectives.contention import contention_of
+from sar_agent.routing.collectives.limits import ring_limits
+from sar_agent.routing.collectives.moves import Tables, new_log
+from sar_agent.routing.collectives.objective import EQUAL, relative_time, times_of
+from sar_agent.routing.collectives.phase_demand import PhaseDemand, phase_demand
+from sar_agent.routing.collectives.rings import separate_rings, whole_tree
+from sar_agent.routing.collectives.search import DEPTH, give_back, search
+from sar_agent.routing.collectives.sums import OVER, sums_of
+from sar_agent.routing.collectives.ways import paths_of, ways_of
+from sar_agent.routing.template import Template
+
+PRICE = 0.01
+"""Of an exception: what a phase of one job must gain in one collective, as a share of a phase
+without contention; less where there are few jobs (`FEW`)."""
+FEW = 2
+WARMTH = 0.003
+"""The temperature at first, in the same unit."""
+TRIES = 40_000
+"""The most moves that are tried at first; a later round tries half as many."""
+TRIES_PER_ITEM = 4
+LEAST_TRIES = 10_000
+RING_TRIES = 40_000
+ROUNDS = 6
+"""A round follows while a collective takes longer than on the better template; it counts `AGAIN`
+times as much then."""
+AGAIN = 3.0
+
+
+@dataclass(frozen=True)
+class Collectives:
+    """The collectives of the jobs on a fabric, and what they take on the templates."""
+
+    fabric: Fabric
+    demand: PhaseDemand
+    usual: F64
+    """float64[P]: the time of each collective on the better template."""
+
+    @classmethod
+    def of(cls, fabric: Fabric, mix: JobMix, templates: tuple[Template, ...]) -> Collectives:
+        demand, width = phase_demand(fabric, mix), _width(fabric)
+        each = [times_of(contention_of(fabric, width, demand, t.egress)) for t in templates]
+        return cls(fabric, demand, np.min(each, axis=0))
+
+    @cached_property
+    def width(self) -> F64:
+        """float64[C]: messages at full speed that a channel carries at once."""
+        return _width(self.fabric)
+
+    @cached_property
+    def view(self) -> XgftView | None:
+        return whole_tree(self.fabric)
+
+    @cached_property
+    def limit(self) -> I32:
+        """int32[C]: the cut bound of rings."""
+        return ring_limits(self.fabric, self.width, self.demand)
+
+    def items_of(self, jobs: Bool) -> Bool:
+        """bool[I]: the items over which one of these jobs of the mix, bool[J], sends."""
+        demand = self.demand
+        of_phase = jobs[demand.order][demand.job]
+        item = np.repeat(np.arange(len(demand.leaf)), np.diff(demand.use))
+        found = np.zeros(len(demand.leaf), np.bool_)
+        found[item[of_phase[demand.use_phase]]] = True
+        return found
+
+    def loses(self, egress: U8) -> bool:
+        """Whether a collective takes longer on these tables than on the better template."""
+        return self.worth(egress)[0]
+
+    def worth(self, egress: U8) -> tuple[bool, float]:
+        """Less is better: tables on which a collective takes longer than on the better template are
+        worse than all others."""
+        times = self._times(egress)
+        return bool((times > EQUAL * self.usual).any()), relative_time(times, self.usual)
+
+    def serve(
+        self,
+        template: Template,
+        egress: U8,
+        ceiling: float,
+        highest: float,
+        started: Bool | None = None,
+    ) -> None:
+        """Changes `egress` uint8[T + S, S] so that rings meet no more than they must, and the other
+        collectives little. No load rises above `ceiling`, or `highest` where a collective would
+        take longer than on the better template. `started` bool[J]: jobs whose entries alone may
+        change, but for those of rings that must make way; None: all are."""
+        everyone = np.ones(len(self.demand.leaf), np.bool_)
+        free = everyone if started is None else self.items_of(started)
+        self.separate(template, egress, free)
+        weight = np.ones(len(self.usual))
+        kept, best = egress.copy(), self.worth(egress)
+        for number in range(ROUNDS):
+            self._improve(template, egress, ceiling, free, weight, number)
+            if (worth := self.worth(egress)) < best:
+                best = worth
+                kept[:] = egress
+            slower = self._times(egress) > EQUAL * self.usual
+            if not slower.any():
+                break
+            weight[slower] *= AGAIN
+            ceiling = max(ceiling, highest)
+        egress[:] = kept
+
+    def separate(self, template: Template, egress: U8, free: Bool) -> None:
+        """Rings meet no more than they must. `free` bool[I]: items that change first."""
+        if not self.demand.ring.any():
+            return
+        if self.view is not None and self.view.height > 1:
+            separate_rings(self.fabric, self.view, self.demand, ~free, egress)
+        if self._rings_at_bound(egress):
+            return
+        nothing = np.zeros(len(self.demand.collective))
+        tables = self._tables(template, egress, nothing, np.inf)
+        if tables is None or not tables.sums.state[OVER]:
+            return
+        for may_move in (free, np.ones_like(free)):
+            if tables.sums.state[OVER] and may_move.any():
+                self._search(tables, may_move & self.demand.ring, None, RING_TRIES, 0.0, 0.0, 1)
+        moved = tables.log.moved >= 0  # not the exceptions that serve other collectives
+        give_back(tables, moved, 0.0)
+
+    def _rings_at_bound(self, egress: U8) -> bool:
+        crossed = paths_of(self.fabric, self.demand, egress)[self.demand.ring]
+        carried = np.bincount(crossed[crossed >= 0], minlength=self.fabric.channels)
+        return bool((carried <= self.limit).all())
+
+    def return_unneeded(self, template: Template, egress: U8, ceiling: float) -> None:
+        """Entries become the template's that gain no more than an exception costs."""
+        tables = self._tables(template, egress, self._prices(np.ones(len(self.usual))), ceiling)
+        if tables is not None:
+            everything = np.ones(len(self.demand.leaf), np.bool_)
+            give_back(tables, everything, self._exception)
+
+    @property
+    def _exception(self) -> float:
+        return PRICE / (self.demand.jobs + FEW)
+
+    def _times(self, egress: U8) -> F64:
+        return times_of(contention_of(self.fabric, self.width, self.demand, egress))
+
+    def _prices(self, weight: F64) -> F64:
+        """float64[G]: what the norm of each phase costs."""
+        demand = self.demand
+        prices: F64 = (weight / self.usual)[demand.collective] / demand.jobs * demand.mean
+        return prices
+
+    def _improve(
+        self,
+        template: Template,
+        egress: U8,
+        ceiling: float,
+        free: Bool,
+        weight: F64,
+        number: int,
+    ) -> None:
+        tables = self._tables(template, egress, self._prices(weight), ceiling)
+        if tables is None:
+            return
+        jobs, items = self.demand.jobs, int(np.count_nonzero(free))
+        tries = min(TRIES, max(LEAST_TRIES, TRIES_PER_ITEM * items)) // (2 if number else 1)
+        self._search(tables, free, weight, tries, self._exception, WARMTH / jobs, number + 2)
+        give_back(tables, free, self._exception)
+
+    def _search(
+        self,
+        tables: Tables,
+        free: Bool,
+        weight: F64 | None,
+        tries: int,
+        price: float,
+        warmth: float,
+        seed: int,
+    ) -> None:
+        demand = self.demand
+        phases = np.empty(0, np.int32)
+        if weight is not None:  # those in which a message may move
+            may = np.zeros(len(demand.collective), np.bool_)
+            item = np.repeat(np.arange(len(demand.leaf)), np.diff(demand.use))
+            may[demand.use_phase[free[item]]] = True
+            phases = np.flatnonzero(may).astype(np.int32)
+        every = np.arange(len(self.usual) + 1)
+        first = np.searchsorted(demand.collective[phases], every).astype(np.int64)
+        counts = np.ones(len(self.usual)) if weight is None else weight
+        search(tables, phases, first, counts, free, tries, price, warmth, seed)
+
+    def _tables(self, template: Template, egress: U8, prices: F64, ceiling: float) -> Tables | None:
+        """None where the fabric is too large to look at single ways."""
+        ways = ways_of(self.fabric, template.graph, template.cache)
+        if ways is None:
+            return None
+        path = paths_of(self.fabric, self.demand, egress)
+        sums = sums_of(self.demand, path, self.width, self.limit, prices, ceiling)
+        log = new_log(self.demand, self.fabric.switches, path.shape[1], DEPTH)
+        return Tables(self.demand, ways, sums, path, egress, template.egress, log)
+
+
+def _width(fabric: Fabric) -> F64:
+    width: F64 = fabric.channel_rate.astype(np.float64) / float(fabric.terminal_rate.max())
+    return width
