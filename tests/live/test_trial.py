@@ -147,7 +147,7 @@ def test_kill_9_at_random_moments(site: TrialSite, kills: int) -> None:
 
 def test_its_guard_dies_too_and_an_agent_starts(site: TrialSite) -> None:
     slow = "slow=bash -c 'sleep 5; [ $SLURM_PROCID -gt 0 ] || echo trial: 1.5 s'"
-    trial = site.start(*site.trial("--rounds", "20", "--minutes", "9", run=slow))
+    trial = site.start(*site.trial("--rounds", "3", run=slow))
     site.wait_held(trial)
     children = Path(f"/proc/{trial.pid}/task/{trial.pid}/children").read_text().split()
     for pid in [trial.pid, *map(int, children)]:
