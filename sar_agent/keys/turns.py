@@ -10,6 +10,7 @@ that length, and phases that last longer have none.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Collection
 
@@ -37,7 +38,7 @@ class Turns:
         count, at = self._taken.get(uid, (0.0, 0.0))
         if count <= FREE_TURNS:
             return 0.0
-        pause = FIRST_PAUSE * 2.0 ** (count - FREE_TURNS - 1)
+        pause = FIRST_PAUSE * math.pow(2.0, count - FREE_TURNS - 1)
         return max(0.0, at + pause - self._clock())
 
     def take(self, uid: int, came: float) -> None:
