@@ -8,7 +8,8 @@ goes on with LID offset 0.
 
 Users decide how many requests there are, so a turn is bounded: one poll of the queue for all
 requests and `TURN_SECONDS` to make keys; the rest waits for the next turn. A turn that used all of
-that time is followed by a pause of the same length. An unforeseen exception ends the turn, not the
+that time is followed by a pause of the same length. A user who asks again after each answer is
+served ever less often (`keys/turns.py`). An unforeseen exception ends the turn, not the
 agent.
 """
 
@@ -219,6 +220,7 @@ class KeyInstaller:
             requests.authority.refused(RefusalReason.NOT_OWNER, sentence)
             requests.answer(ticket, {"ok": False, "error": sentence})
             return None
+        requests.begin(ticket)
         try:
             others_load = partial(load_besides, in_force.measures.traffic)
             return self.pool.draft(ticket, record, in_force.fabric, drafts, others_load)

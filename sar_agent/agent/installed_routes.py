@@ -62,6 +62,22 @@ class InstalledRoutes:
             if done:
                 log.info("%s", done)
 
+    def record_held(self, status: SmStatus | None) -> None:
+        """Tables that a person chose came into force, and the process died before it said so: the
+        state that it made room for is the one, with the hold. They are those of this install, or of
+        one of its stages: all that is in force and not in the state is numbered from it on."""
+        held = self.store.reserved()
+        if held is None or status is None or status.install_pending or status.engine == "none":
+            return
+        if status.ours and not held.identity:
+            state = self.store.load()
+            new = state is None or state.generation < held.generation
+            if new and status.generation >= held.generation:
+                update = {"generation": status.generation, "identity": status.identity}
+                self.store.save(held.model_copy(update=update))
+                log.warning("an install by hand was cut short; what it has brought is held")
+        self.store.drop_reserved()
+
     def know_plan(self, current: Current, fabric: Fabric, known: InForce | None = None) -> Current:
         """With the plan in force: the one installed last or, after a restart or somebody's
         rollback, the one that the tables in force are. Without where a pass has to plan first: the

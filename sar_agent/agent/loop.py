@@ -154,6 +154,7 @@ class Agent(Parts):
         something can."""
         if self._installs:
             self.installed.recover()
+            self.installed.record_held(site.status)
         unfinished = self.updates.end_unfinished()
         status, name = site.status, self.manager.name
         return install_obstacle(not self._installs, status, site.status_problem, name) or unfinished

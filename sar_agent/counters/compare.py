@@ -146,6 +146,7 @@ def compare(
     known = np.flatnonzero(window.known)
     load, counted = predicted[known], window.share[known]
     scale = fitted_scale(load, counted)
+    comparable = _comparable(fabric, window, known, load)
     hot = np.flatnonzero((counted >= hot_load) & (counted > hot_factor * scale * load))
     hot = hot[np.argsort(-counted[hot], kind="stable")]
     named = tuple(
@@ -163,8 +164,8 @@ def compare(
         age=window.ended,
         links=int(fabric.channel_up.sum()),
         known=len(known),
-        rank=rank_correlation(*_comparable(fabric, window, known, load)),
-        top=top_share(load, np.where(counted < RESOLUTION, 0.0, counted)),
+        rank=rank_correlation(*comparable),
+        top=top_share(*comparable),
         counted_max=float(counted.max(initial=0.0)),
         counted_mean=float(counted.mean()) if len(known) else 0.0,
         scale=scale,

@@ -22,8 +22,11 @@ from sar_agent.errors import InputError
 from sar_agent.events.authority import Authority
 from sar_agent.events.message import Event, Message, MessageRefused, Tasks
 from sar_agent.keys.tickets import WHOLE_JOB, Ticket, Tickets, TrafficWish
+from sar_agent.keys.turns import Turns
 from sar_agent.slurm.hostlist import count_names
 
+LONGEST_WAIT = 10.0
+"""Seconds; a user whose next turn is later is answered that there is no key."""
 ANSWER_KEPT = 10.0
 """Seconds for which an answer that is not a key is repeated."""
 NODES_A_SECOND = 500
@@ -116,6 +119,7 @@ class KeyRequests:
         """Why this site has no keys at all; empty if it has."""
         self._lock = threading.Lock()
         self._tickets = Tickets(self.authority.trusted)
+        self._turns = Turns(self.authority.trusted, lambda: self._clock())
         self._leased: Mapping[tuple[str, str], LeasedKey] = {}
         self._orders = KeyOrders()
         self._owed_at: float | None = None
@@ -186,6 +190,11 @@ class KeyRequests:
                 known.nodes = max(known.nodes, new.nodes)
                 retry = max(0.05, known.nodes / NODES_A_SECOND)
                 return known.answer or {"state": "waiting", "retry": round(retry, 3)}
+            if (left := self._turns.left(new.uid)) > LONGEST_WAIT:
+                return none(
+                    f"uid {new.uid} has had keys changed too often; its next key is made in "
+                    f"{left:.0f} s at the earliest"
+                )
             self._tickets.forget(now)
             self._tickets.room_for(new)
             self._tickets.add(new)
@@ -227,8 +236,16 @@ class KeyRequests:
         """Whether there is work for the agent's loop."""
         with self._lock:
             owed = self._owed_at is not None and self._clock() >= self._owed_at
-            waiting = any(ticket.answer is None for ticket in self._tickets)
-            return owed or waiting or bool(self._orders.done)
+            return owed or bool(self._orders.done) or any(map(self._due, self._tickets))
+
+    def _due(self, ticket: Ticket) -> bool:
+        """Whether a request waits and its user may have a turn."""
+        return ticket.answer is None and not self._turns.left(ticket.uid)
+
+    def begin(self, ticket: Ticket) -> None:
+        """Work on a request begins: a turn of its user."""
+        with self._lock:
+            self._turns.take(ticket.uid, ticket.came)
 
     def later(self, seconds: float) -> None:
         """Postpones the keys for a changed fabric."""
@@ -240,13 +257,13 @@ class KeyRequests:
         return self._clock() - ticket.came
 
     def pending(self) -> list[Ticket]:
-        """Requests without an answer: first those of root and SlurmUser, then those of users in
-        turn, one of each, the oldest first."""
+        """Requests without an answer of users who may have a turn: first those of root and
+        SlurmUser, then those of users in turn, one of each, the oldest first."""
         turn: Counter[int] = Counter()
         order = []
         with self._lock:
             self._tickets.forget(self._clock())
-            waiting = [ticket for ticket in self._tickets if ticket.answer is None]
+            waiting = [ticket for ticket in self._tickets if self._due(ticket)]
         for ticket in sorted(waiting, key=lambda ticket: ticket.came):
             is_user = ticket.uid not in self.authority.trusted
             order.append((is_user, turn[ticket.uid], ticket))

@@ -99,8 +99,19 @@ class JsonStore(Generic[T]):
         """Give back what was reserved and not used."""
         if self._reserved:
             self._reserved = 0
-            with suppress(OSError):
-                self._room.unlink(missing_ok=True)
+            self.drop_reserved()
+
+    def reserved(self) -> T | None:
+        """The value that room was made for by a process that ended before it saved or released it;
+        None where there is none."""
+        with suppress(OSError, ValidationError):
+            return self._type.validate_json(self._room.read_bytes())
+        return None
+
+    def drop_reserved(self) -> None:
+        """Forget it."""
+        with suppress(OSError):
+            self._room.unlink(missing_ok=True)
 
     def _write_reserved(self, text: bytes) -> None:
         """Into the reserved file, which then takes the other's place: that needs no more room."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.server
+import math
 import os
 import threading
 import time
@@ -138,9 +139,13 @@ def test_cables_reads_errors_and_what_a_maintenance_added(
     prometheus.wait_for(node_exporter)
     assert '14 symbol errors at "S1-0"[5]' in cables(prometheus.url)
     assert '1 link downed at "n003 HCA-1"[1]' in cables(prometheus.url)
-    before = f"{prometheus.url}?time={time.time():.0f}"
+    second = math.ceil(time.time())
+    # A scrape has the time of its start, so one that began later must have seen the old count.
+    symbols = "infiniband_switch_port_symbol_error_total"
+    prometheus.wait_for(f"timestamp({symbols}) > {second} and {symbols} == 14")
+    before = f"{prometheus.url}?time={second}"
     ERRORS.update(symbol=20, downed=1)
-    prometheus.wait_for("infiniband_switch_port_symbol_error_total == 20")
+    prometheus.wait_for(f"{symbols} == 20")
     later = cables(before, prometheus.url)
     assert '6 symbol errors at "S1-0"[5]' in later and "n003" not in later
     assert "carried" in later

@@ -69,6 +69,17 @@ class TrialSite:
             trial.kill()
         assert self.now() != self.before, trial.communicate()[0]
 
+    def wait_held(self, trial: subprocess.Popen[str]) -> None:
+        """Until other tables are in force, and the agent is to leave them: an install is over."""
+
+        def held() -> bool:
+            state = StateStore(self.state).load()
+            return (state is not None and state.held) or trial.poll() is not None
+
+        if not wait_until(held, 120, 0.1) or self.now() == self.before:
+            trial.kill()
+            raise AssertionError(trial.communicate()[0])
+
     def wait_back(self, seconds: float = 60) -> None:
         """Until no trial is open; then the tables are those of before."""
         assert wait_until(lambda: not (self.state / "trial.json").exists(), seconds, 0.1)
@@ -135,8 +146,9 @@ def test_kill_9_at_random_moments(site: TrialSite, kills: int) -> None:
 
 
 def test_its_guard_dies_too_and_an_agent_starts(site: TrialSite) -> None:
-    trial = site.start(*site.trial("--rounds", "20"))
-    site.wait_changed(trial)
+    slow = "slow=bash -c 'sleep 5; [ $SLURM_PROCID -gt 0 ] || echo trial: 1.5 s'"
+    trial = site.start(*site.trial("--rounds", "3", run=slow))
+    site.wait_held(trial)
     children = Path(f"/proc/{trial.pid}/task/{trial.pid}/children").read_text().split()
     for pid in [trial.pid, *map(int, children)]:
         os.kill(pid, signal.SIGKILL)

@@ -148,6 +148,20 @@ def test_as_predicted_is_rank_one_and_a_perturbed_link_is_named() -> None:
     assert job.hottest_link == TREE.channel_name(quiet)
 
 
+def test_links_of_equal_load_are_equal_whatever_the_order_of_sums_and_mads() -> None:
+    """The hottest link by 40 bytes was not among the most loaded by 1e-15, with rank 1."""
+    load = np.linspace(0.1, 0.5, TREE.channels)
+    load[:5] = 0.9
+    share = load * 0.1
+    load[1:5] += 1e-15
+    good = readings(TREE, share)
+    sent = good.sent.copy()
+    sent[0] += np.uint64(40)
+    comparison = compare(TREE, align(TREE, replace(good, sent=sent)), load)
+    assert comparison.rank == pytest.approx(1.0, abs=1e-12)
+    assert comparison.top == 1.0
+
+
 def totals(at: float, sent: list[int], source: str = "x") -> PortTotals:
     n = len(sent)
     return PortTotals(

@@ -130,7 +130,7 @@ def test_any_request_of_a_job_s_owner_is_answered(site: Site) -> None:
             ValueError,
         ):  # ValueError: pydantic's; the server refuses it
             continue
-        site.now += 20
+        site.now += 21
         assert answer.get("state") in ("in_force", "none") or answer["ok"] is False, (given, answer)
         if n % 5 == 4:
             site.say("key-done", ALICE)

@@ -115,6 +115,40 @@ def test_the_history_tells_of_it_as_of_a_pass(world: World) -> None:
     assert planned["phase_contention_max"] == plan.measures.phase_contention_max
 
 
+class Killed(BaseException):
+    """What no handler catches."""
+
+
+@pytest.mark.parametrize("after", [True, False])
+def test_killed_before_its_hold_is_saved_it_is_held_if_its_tables_came_into_force(
+    world: World, monkeypatch: pytest.MonkeyPatch, *, after: bool
+) -> None:
+    """The next pass installed the agent's own tables over it."""
+
+    def die(*_: object, **__: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as kill:
+        # A process that is killed releases nothing.
+        kill.setattr(store_module.JsonStore, "release", lambda _: None)
+        target = "sar_agent.agent.commit.Committer.record"
+        kill.setattr(target if after else "sar_agent.install.transit.Transit.install", die)
+        with pytest.raises(Killed):
+            roll_back(world)
+    assert world.bridge.loads == ([1, 2, 3] if after else [1, 2])
+    tables, room = world.bridge.tables, world.folder / "state" / "state.room"
+    assert room.exists()
+    world.restart()
+    world.source.records = JOBS
+    assert world.once().result is (Result.HELD if after else Result.INSTALLED)
+    assert (world.bridge.tables is tables) is after
+    assert not room.exists()
+    if after:
+        assert shown_held(world) == {True}
+        assert resume(world.agent.config).startswith("generation 3 is no longer held")
+        assert world.once().result is Result.INSTALLED
+
+
 def test_a_full_state_disk_refuses_it_while_nothing_has_changed(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
