@@ -20,10 +20,19 @@ app = typer.Typer(
 @app.command("list")
 def list_experiments(as_json: JsonOption = False) -> None:
     """List the experiments: name, class and place in the paper; --json has what is published."""
-    from sar_lab.research.papers.registry import CLASSES, experiments, peer_studies
+    from sar_lab.research.papers.registry import (
+        CLASSES,
+        experiments,
+        outside_rows,
+        peer_studies,
+    )
 
     if as_json:
-        kinds = {"experiments": experiments(), "peers": peer_studies()}
+        kinds = {
+            "experiments": experiments(),
+            "peers": peer_studies(),
+            "others": outside_rows(),
+        }
         print_json(
             {
                 kind: [
@@ -34,7 +43,7 @@ def list_experiments(as_json: JsonOption = False) -> None:
             }
         )
         return
-    known = [*experiments().values(), *peer_studies().values()]
+    known = [*experiments().values(), *peer_studies().values(), *outside_rows().values()]
     width = max(len(e.name) for e in known)
     lines = [f"{e.name:{width}}  {e.kind}  {e.where}" for e in known]
     lines += [f"{letter}: {meaning}" for letter, meaning in CLASSES.items()]
@@ -47,7 +56,8 @@ def run(
     names: Annotated[
         list[str],
         typer.Argument(
-            help="names of experiments (see `sar-lab lab list`), or all: every one in the list"
+            help="names of experiments (see `sar-lab lab list`), or all: every one in the list but "
+            "those of other packages"
         ),
     ],
     out: Annotated[

@@ -2,9 +2,9 @@
 
 Draws outlive the code that made them, and a row judged from old draws tells nothing of today's
 code. A *root* is a measuring function or an engine, which is loaded by its name. From a root's
-definition the names are followed that it uses, in this repository, through imports, classes,
-constants and annotations, so what a row only judges or draws with does not count. Comments,
-docstrings and layout do not count either.
+definition the names are followed that it uses, in our packages and its own, through imports,
+classes, constants and annotations, so what a row only judges or draws with does not count.
+Comments, docstrings and layout do not count either.
 
 **Weak spot:** a method is reached through the class that an annotation or a call names; one that
 only a string or a table outside of Python names is not, nor is a library, nor a data file.
@@ -22,7 +22,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-ROOMS = ("sar_agent", "sar_lab")
+ROOMS = {"sar_agent", "sar_lab"}
+"""Packages that are followed, and that of a measuring function of another one."""
 GROUP = "sar_agent.engines"
 OTHER = tuple(f"sar_lab.research.papers.{name}" for name in ("measured", "pictures"))
 """What measures nothing: the decorator, and labels."""
@@ -36,6 +37,7 @@ _SIZE = 8
 def roots_of(function: Callable[..., Any], call: str) -> dict[str, Code]:
     """Root → its code, for a call of a measuring function: the function, and the engines that the
     words of the call name."""
+    ROOMS.add(function.__module__.split(".")[0])
     found = {function.__name__: _code((function.__module__, function.__name__))}
     for name in re.findall(r"'([\w-]+)'", call):
         if name in _engines():
