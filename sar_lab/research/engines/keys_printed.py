@@ -1,8 +1,7 @@
 """ARK and NRK as they are printed (routing-keys-2017, II and III); ours differ.
 
-Ours are slower than the printed NRK with 6 and 8 applications in Figs. 6 to 9 and faster with 2
-(tables of these rows): our key spreads its flows evenly over all middle switches, and repeated
-matchings fill few.
+Ours is slower than the printed NRK in Fig. 6 (table of routing-keys-fig6): our key spreads its
+flows evenly over all middle switches, and repeated matchings fill few.
 
 *ARK*: the flows are edges between leaf switches; a maximum matching of them (Hopcroft-Karp) takes
 the first middle switch, one of those left over the next, and so on; on three levels the same again
