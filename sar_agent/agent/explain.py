@@ -15,6 +15,7 @@ from sar_agent.agent.phased_updates import subscribers_of
 from sar_agent.agent.planner import Planner
 from sar_agent.check.reachability import check_reachability
 from sar_agent.config.model import Config
+from sar_agent.demand.collectives import AT_ONCE, COLLECTIVES, PAIRWISE
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import F64
@@ -23,9 +24,13 @@ from sar_agent.jobs import JobMix
 from sar_agent.keys.description import KeyDescription, keys_of
 from sar_agent.keys.leases import Leases
 from sar_agent.quality.channel_traffic import traffic_of
+from sar_agent.quality.ring_messages import meeting_of, message_words, ring_messages
 from sar_agent.quality.worst_links import jobs_over, worst_channels
 from sar_agent.routing import load_engine
 from sar_agent.routing.routes import Routes
+
+RING_SHOWN = 4
+"""Messages of rings that are named."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,11 @@ class JobUnderRoutes:
     load: float = 0.0
     """The predicted load of its worst link."""
     phase_contention: float = 1.0
-    """What one message at a time costs (`routing/phase_contention.py`)."""
+    """What one message at a time costs."""
+    contention: dict[str, float] = field(default_factory=dict)
+    """What each collective costs, a key of `COLLECTIVES` (`quality/collective_contention.py`)."""
+    ring: str = ""
+    """Where messages of its ring meet others, and which; empty where they meet none."""
     shared_with: list[str] = field(default_factory=list)
     """Other jobs with routes over its worst link, those with the most first."""
     counted: float | None = None
@@ -111,6 +120,12 @@ class JobExplanation:
                     f"  one message at a time: {under.phase_contention:.2f} times as long as "
                     "without contention"
                 )
+                others = {w: v for w, v in under.contention.items() if w not in (AT_ONCE, PAIRWISE)}
+                lines.append(
+                    "  " + ", ".join(f"{COLLECTIVES[word]} {v:.2f}" for word, v in others.items())
+                )
+                if under.ring:
+                    lines.append(f"  {under.ring}")
             elif self.multi_switch:
                 lines.append(f"{name}: not known")
         if self.counters and self.multi_switch:
@@ -197,6 +212,8 @@ def _under(
     j = max(parts, key=lambda part: (value[part], -part))
     worst = int(worst_channels(traffic, by_load=by_load)[j])
     users = jobs_over(traffic, worst) if worst >= 0 else {}
+    rings = ring_messages(fabric, mix, routes)
+    where, meeting = meeting_of(rings, mix, parts)
     others = sorted((-routes, job) for job, routes in users.items() if job != own)
     counted = None
     if share is not None and worst >= 0 and not np.isnan(share[worst]):
@@ -209,6 +226,13 @@ def _under(
         worst_link=fabric.channel_name(worst) if worst >= 0 else "none",
         load=float(traffic.job_load[j]) if worst < 0 else float(traffic.load[worst]),
         phase_contention=float(traffic.phase_contention[list(parts)].max()),
+        contention={
+            word: float(traffic.contention(word)[list(parts)].max()) for word in COLLECTIVES
+        },
+        ring=""
+        if where < 0
+        else f"its ring waits on {fabric.channel_name(where)}: "
+        + ", ".join(message_words(rings, fabric, mix, m) for m in meeting[:RING_SHOWN]),
         shared_with=[id for _, id in others],
         counted=counted,
     )

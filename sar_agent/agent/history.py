@@ -113,7 +113,7 @@ class History(SqliteTable[Row]):
             return
 
         def update(base: sqlite3.Connection) -> None:
-            base.execute(self.create)
+            self.prepare(base)
             base.execute(
                 f"UPDATE decisions SET {names} WHERE id = (SELECT max(id) FROM decisions "
                 f"WHERE generation = ? AND result = 'installed') AND {empty}",

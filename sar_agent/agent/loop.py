@@ -17,7 +17,7 @@ from sar_agent.agent.amendments import Amendments
 from sar_agent.agent.current import Current
 from sar_agent.agent.decide import Decision, ObservedState, Reason, decide, install_obstacle
 from sar_agent.agent.install_keys import KeyInstaller
-from sar_agent.agent.observe_site import EMPTY_AGAIN, Observation, owners
+from sar_agent.agent.observe_site import Observation, owners
 from sar_agent.agent.observers import make_observers
 from sar_agent.agent.outcome import Report, Result
 from sar_agent.agent.parts import Parts
@@ -143,14 +143,11 @@ class Agent(Parts):
         if observer.queue.problem:
             return
         queue = observer.queue.value or ()
-        if observer.doubted:
-            self.pacing.again(EMPTY_AGAIN)
-        else:
-            observer.hints.drop_ended(queue)
-            self.pool.release_ended({number for job in queue for number in job.numbers})
-            self.transit.levels.forget_ended(job.start for job in queue)
+        observer.hints.drop_ended(queue)
+        self.pool.release_ended({number for job in queue for number in job.numbers})
+        self.transit.levels.forget_ended(job.start for job in queue)
         with suppress(SarError):  # a full disk is no reason to fail
-            self.updates.queue_read(owners(observer.seen), observer.began)
+            self.updates.queue_read(owners(queue), observer.began)
 
     def _obstacle(self, site: Observation) -> str:
         """Why nothing can be installed now, after what was left behind has been ended; empty where

@@ -26,7 +26,7 @@ from sar_agent.install.subnet_manager import InForce, SmStatus, SubnetManager
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.filter import multi_switch
 from sar_agent.jobs.record import JobRecord
-from sar_agent.jobs.source import JobSource
+from sar_agent.jobs.source import JobSource, TellsNodes
 from sar_agent.opensm.dump_age import outdated
 from sar_agent.slurm.topology_watch import TopologyWatcher
 from sar_agent.util.pace import Pace
@@ -36,8 +36,9 @@ from sar_agent.util.unexpected_errors import UnexpectedErrors
 
 log = logging.getLogger(__name__)
 _T = TypeVar("_T")
-EMPTY_AGAIN = 2.0
-"""Seconds after which a queue that has become empty is read again."""
+EMPTY_SECONDS = 300.0
+"""A queue that shows no job any more is not believed for so long, unless none of the jobs' nodes is
+allocated: Slurm may have been asked without the right to see jobs, or have just started."""
 
 
 @dataclass
@@ -95,6 +96,9 @@ class Observation:
     status: SmStatus | None
     """None where the subnet manager did not answer; `status_problem` says why."""
     status_problem: str
+    running: tuple[JobRecord, ...] = ()
+    """All jobs of the poll that `records` and `mix` are from. A later one within the pass may show
+    others: `SiteObserver.running`."""
     records: tuple[JobRecord, ...] = ()
     """The multi-switch jobs as Slurm's records, without hosts that are not known."""
     mix: JobMix = field(default_factory=lambda: JobMix(()))
@@ -136,13 +140,8 @@ class SiteObserver:
         """The status that the observation of this pass saw; None before it did."""
         self.problems = ProblemLog(log)
         self._called = False
-        self.seen: tuple[JobRecord, ...] = ()
-        """The queue as it was read last, whether or not that was believed (`doubted`)."""
         self.planned: tuple[JobRecord, ...] = ()
         """Pending jobs with the nodes that Slurm plans for them, as far as the last look told."""
-        self.doubted = False
-        """Whether the queue was empty at the last look and not at the one before: Slurm may have
-        been asked without the right to see jobs. The jobs of before stay until the next look."""
         self.dump: SmStatus | None = None
         """Status of the tables in force where a dump told them."""
         self.dump_outdated = ""
@@ -209,7 +208,8 @@ class SiteObserver:
         """With the multi-switch jobs, decided once: by the leaf switches of its live ports,
         among the jobs that topology.conf, where there is one, does not put on a single leaf switch.
         Hosts that either does not know are left out, and logged once."""
-        records: Collection[JobRecord] = self.running()
+        records: Collection[JobRecord]
+        records = running = self.running()
         if hints := self.config.slurm.partition_hints:
             records = [
                 record if record.traffic else record._replace(traffic=hints.get(record.partition))
@@ -241,7 +241,7 @@ class SiteObserver:
             self._logged_hosts.update(new)
             shown = ", ".join(new[:10]) + (" …" if len(new) > 10 else "")
             log.warning("hosts of jobs that are not in the fabric or topology.conf: %s", shown)
-        return replace(site, records=kept, mix=mix, unknown_hosts=unknown)
+        return replace(site, running=running, records=kept, mix=mix, unknown_hosts=unknown)
 
     def running(self) -> tuple[JobRecord, ...]:
         """All jobs of the last good poll, with the hints of their users."""
@@ -253,7 +253,7 @@ class SiteObserver:
 
     def owners_now(self) -> dict[str, int | None] | None:
         """Owners of the running jobs, from a new poll; None where the queue cannot be read."""
-        return owners(self.seen) if self.poll_queue() else None
+        return owners(self.queue.value or ()) if self.poll_queue() else None
 
     def read_status(self) -> StatusReading:
         """What the subnet manager reports, or why it does not."""
@@ -292,23 +292,46 @@ class SiteObserver:
     def _poll(self) -> tuple[JobRecord, ...]:
         self.planned = ()
         poll = self.source.poll()
-        if self.queue.value is None and not poll.records and self._has_planned_for_jobs():
-            time.sleep(EMPTY_AGAIN)
-            poll = self.source.poll()
         skipped = (
             f"{poll.skipped} entries of the queue are no jobs, the first: {poll.first_skipped}"
         )
         self.problems.problem("squeue lines", skipped if poll.skipped else "")
-        self.seen, self.planned = poll.records, poll.planned
-        known = self.queue.value or ()
-        self.doubted = bool(known) and not poll.records and not self.doubted
-        return known if self.doubted else poll.records
+        if not poll.records and (hosts := self._hosts_before()):
+            self._doubt_empty(hosts)
+        self._pace.forget("empty queue")
+        self.planned = poll.planned
+        return poll.records
 
-    def _has_planned_for_jobs(self) -> bool:
+    def _hosts_before(self) -> frozenset[str]:
+        """Nodes of the jobs of the last good poll; before the first, of those that an agent before
+        has planned for."""
+        if self.queue.value is not None:
+            return frozenset(host for record in self.queue.value for host in record.hosts)
         with suppress(SarError):
-            state = self.store.load()
-            return state is not None and bool(state.jobs)
-        return False
+            if state := self.store.load():
+                return frozenset().union(*state.jobs)
+        return frozenset()
+
+    def _doubt_empty(self, hosts: frozenset[str]) -> None:
+        """Raises `Unavailable` where a queue that shows no job any more is not to be believed."""
+        if "empty queue" not in self._pace:
+            self._pace.put_off("empty queue", EMPTY_SECONDS)
+        if not (left := self._pace.left("empty queue")):
+            return
+        why = "its source cannot say whether their nodes are allocated"
+        if isinstance(self.source, TellsNodes):
+            try:
+                found = sorted(self.source.allocated(hosts))
+            except Unavailable as error:
+                why = str(error)
+            else:
+                if not found:
+                    return
+                more = f" and {len(found) - 3} more" * (len(found) > 3)
+                why = f"{', '.join(found[:3])}{more} are allocated"
+        raise Unavailable(
+            f"the queue shows no job any more, but {why}; it is believed after {left:.0f} s more"
+        )
 
     def _fabric_due(self, status: SmStatus | None) -> bool:
         version = status.fabric_version if status else None

@@ -151,6 +151,7 @@ def measure(
 ) -> None:
     """Measure routes under jobs: dark fiber, effective EFI, load, throughput, phase contention."""
     from sar_agent.check.reachability import check_reachability
+    from sar_agent.demand.collectives import AT_ONCE, COLLECTIVES
     from sar_agent.errors import CheckFailed
     from sar_agent.quality import measure as measure_routes
 
@@ -173,18 +174,22 @@ def measure(
     words = (
         f"{mix.words('multi-switch jobs')} on {measures.terminals} terminals, "
         f"{measures.switches} switches, {measures.channels} channels\n"
-        f"dark fiber             {measures.dark_fiber_ratio:.1%} "
+        f"dark fiber                 {measures.dark_fiber_ratio:.1%} "
         f"(bound {measures.least_dark_fiber:.1%})\n"
-        f"effective EFI          max {measures.effective_efi_max} "
+        f"effective EFI              max {measures.effective_efi_max} "
         f"(bound {bounds.efi_max}: {bounds.efi_by}), "
         f"mean {measures.effective_efi_mean:.1f}\n"
-        f"load                   max {measures.load_max:.2f} "
+        f"load                       max {measures.load_max:.2f} "
         f"(bound {bounds.load_max:.2f}: {bounds.load_by})\n"
-        f"all messages at once   mean {measures.load_time_mean:.2f}, "
+        f"all messages at once       mean {measures.load_time_mean:.2f}, "
         f"worst job {1 / measures.throughput_min:.2f} times as long as without contention\n"
-        f"one message at a time  mean {measures.phase_contention_mean:.2f}, "
-        f"worst job {measures.phase_contention_max:.2f} times as long\n"
-        "bounds: no routes over shortest paths can be lower"
+        + "".join(
+            f"{COLLECTIVES[word]:26} mean {each.mean:.2f}, worst job {each.worst:.2f}; messages of "
+            f"{each.meet} jobs meet\n"
+            for word, each in measures.collectives.items()
+            if word != AT_ONCE
+        )
+        + "bounds: no routes over shortest paths can be lower"
         + (f"\n{report.words()}" if report else "")
     )
     answer = measures.json() | ({"adaptive": report.json()} if report else {})

@@ -65,7 +65,9 @@ def rollback(
     config: ConfigOption = CONFIG_PATH,
     to: Annotated[
         int | None,
-        typer.Option("--to", help="generation to install; without it, the one before the last"),
+        typer.Option(
+            "--to", help="generation to install; without it, the one before the tables in force"
+        ),
     ] = None,
     hold: Annotated[
         str | None,

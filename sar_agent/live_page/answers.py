@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from sar_agent.counters.compare import compare_jobs
+from sar_agent.demand.collectives import COLLECTIVES, PAIRWISE
 from sar_agent.fabric.model import F64
 from sar_agent.live_page.cells import HeatCells, thousandths
 from sar_agent.live_page.snapshot import PageSnapshot
 from sar_agent.quality.channel_traffic import Traffic
+from sar_agent.quality.ring_messages import ring_sentence
 from sar_agent.quality.worst_links import jobs_over
 from sar_agent.reports.spread import planned_jobs
 
@@ -32,13 +34,18 @@ def state_answer(page: PageSnapshot, traffic: Traffic | None) -> dict[str, Any]:
     if page.fabric is not None and page.load is not None and traffic is not None:
         compared = compare_jobs(page.fabric, page.window, page.load, traffic)
         whole = {job.id: job for job in traffic.mix.whole_jobs}
-        phases = dict(zip(whole, _phase_times(traffic).tolist(), strict=True))
+        slow = {
+            word: dict(zip(whole, _times(traffic, word).tolist(), strict=True))
+            for word in COLLECTIVES
+        }
         measures |= _phases(traffic)
         for job in compared:
             ports = whole[job.job].terminals
             leaves = len(np.unique(traffic.fabric.terminal_switch[ports]))
-            more = {"ports": len(ports), "switches": leaves}
-            jobs.append(asdict(job) | more | {"phase_contention": phases[job.job]})
+            more: dict[str, Any] = {"ports": len(ports), "switches": leaves}
+            contention = {word: each[job.job] for word, each in slow.items()}
+            more |= {"phase_contention": contention[PAIRWISE], "contention": contention}
+            jobs.append(asdict(job) | more)
         jobs.sort(key=lambda job: (-job["predicted"], job["job"]))
     names = ("at", "interval", "version", "mode", "engine", "result", "sentence", "in_force")
     return _fields(page, names) | {
@@ -47,6 +54,7 @@ def state_answer(page: PageSnapshot, traffic: Traffic | None) -> dict[str, Any]:
         "fabric": page.fabric.digest.hex()[:16] if page.fabric else None,
         "measures": measures,
         "planned": _planned(page),
+        "rings": _rings(page),
         "saved": page.saved(),
         "counters": _counters(page),
         "jobs": jobs[:MOST_JOBS],
@@ -62,15 +70,22 @@ def _fields(values: object, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _phases(traffic: Traffic) -> dict[str, float]:
-    each = _phase_times(traffic)
+    each = _times(traffic, PAIRWISE)
     return {
         "phase_contention_mean": float(each.mean()) if len(each) else 1.0,
         "phase_contention_max": float(each.max(initial=1.0)),
     }
 
 
-def _phase_times(traffic: Traffic) -> F64:
-    return traffic.mix.largest(traffic.phase_contention)
+def _times(traffic: Traffic, collective: str) -> F64:
+    return traffic.mix.largest(traffic.contention(collective))
+
+
+def _rings(page: PageSnapshot) -> str:
+    """What rings take by the tables in force, and by those planned; empty where not known."""
+    if page.measures is None:
+        return ""
+    return ring_sentence(page.measures, page.planned[0] if page.planned else None)
 
 
 def _pending(page: PageSnapshot, traffic: Traffic | None) -> list[dict[str, Any]]:

@@ -15,14 +15,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sar_agent.demand.collectives import AT_ONCE, PAIRWISE
 from sar_agent.demand.rates import route_demand
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8, U32
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import Job
+from sar_agent.quality.collective_contention import collective_contention
 from sar_agent.routing.demand_items import DemandItems, demand_items_of
 from sar_agent.routing.graph.next_hops import NextHops, next_hops_of
-from sar_agent.routing.phase_contention import phase_contention
 from sar_agent.routing.routes import Routes
 from sar_agent.util.kernels import kernel, kernel_part
 
@@ -71,11 +72,27 @@ class Traffic:
         used = [self.lists.channel[offset[j] : offset[j + 1]] for j in jobs]
         return np.unique(np.concatenate([np.empty(0, np.uint32), *used])).astype(np.int64)
 
+    def contention(self, collective: str) -> NDArray[np.float64]:
+        """float64[J], what a key of `COLLECTIVES` costs each job, at least 1: computed when first
+        asked for, since a pass that changes no routes does not need it."""
+        known = self._contention.get(collective)
+        if known is None:
+            if collective == AT_ONCE:
+                known = np.maximum(1.0, self.job_load)
+            else:
+                tables = self.routes.egress[0]
+                known = collective_contention(self.fabric, self.mix, tables, collective)
+            self._contention[collective] = known
+        return known
+
     @cached_property
+    def _contention(self) -> dict[str, NDArray[np.float64]]:
+        return {}
+
+    @property
     def phase_contention(self) -> NDArray[np.float64]:
-        """float64[J], what one message at a time costs each job: computed when first asked for,
-        since a pass that changes no routes does not need it."""
-        return phase_contention(self.fabric, self.mix, self.routes.egress[0])
+        """float64[J], what one message at a time costs each job: that of a pairwise exchange."""
+        return self.contention(PAIRWISE)
 
 
 def traffic_of(fabric: Fabric, mix: JobMix, routes: Routes) -> Traffic:

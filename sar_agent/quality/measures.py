@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sar_agent.demand.collectives import AT_ONCE, COLLECTIVES
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
 from sar_agent.quality.bounds import Bounds, bounds_of
 from sar_agent.quality.channel_traffic import Traffic, traffic_of
+from sar_agent.quality.collective_contention import contention_bounds
 from sar_agent.quality.dark_fiber import least_dark_fiber
 from sar_agent.routing.routes import Routes
 
@@ -33,6 +35,28 @@ class JobMeasure:
     throughput: float
     """1 / max(1, worst load on its paths): its share of full speed while every job does
     all-to-all at once."""
+
+
+class CollectiveMeasure(NamedTuple):
+    """A collective that all multi-switch jobs run at the same time."""
+
+    mean: float
+    """How many times as long as without contention, mean over the jobs; 1.0 without any."""
+    worst: float
+    meet: int
+    """The number of jobs whose messages meet others on a link, so that they take longer."""
+
+    @classmethod
+    def of(cls, contention: NDArray[np.float64]) -> CollectiveMeasure:
+        """From that of each job."""
+        if not len(contention):
+            return cls(1.0, 1.0, 0)
+        slow = np.count_nonzero(contention > MEETS)
+        return cls(float(contention.mean()), float(contention.max()), int(slow))
+
+
+MEETS = 1.0 + 1e-6
+"""From this contention on, messages of a job meet others."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +108,18 @@ class Measures:
         """float64[·], of each of `jobs_detail`."""
         return self.traffic.mix.largest(self.traffic.phase_contention)
 
+    @cached_property
+    def contention(self) -> dict[str, NDArray[np.float64]]:
+        """By collective, a key of `COLLECTIVES`: float64[·], of each of `jobs_detail`."""
+        return {
+            word: self.traffic.mix.largest(self.traffic.contention(word)) for word in COLLECTIVES
+        }
+
+    @cached_property
+    def collectives(self) -> dict[str, CollectiveMeasure]:
+        """By collective: over all multi-switch jobs."""
+        return {word: CollectiveMeasure.of(each) for word, each in self.contention.items()}
+
     @property
     def phase_contention_mean(self) -> float:
         """The mean over multi-switch jobs; 1.0 without any (`phase_contention.py`)."""
@@ -96,14 +132,30 @@ class Measures:
     def json(self) -> dict[str, Any]:
         """All fields but the arrays, for `json.dumps`."""
         fields = {**vars(self), "lower_bounds": vars(self.lower_bounds)}  # `asdict` copies arrays
-        for arrays in ("channel_efi", "channel_load", "traffic", "phase_contention"):
+        for arrays in ("channel_efi", "channel_load", "traffic", "phase_contention", "contention"):
             fields.pop(arrays, None)
         fields["least_dark_fiber"] = self.least_dark_fiber
         fields["phase_contention_mean"] = self.phase_contention_mean
         fields["phase_contention_max"] = self.phase_contention_max
-        phases = zip(self.jobs_detail, self.phase_contention.tolist(), strict=True)
-        fields["jobs_detail"] = [vars(job) | {"phase_contention": each} for job, each in phases]
+        fields["jobs_detail"] = [
+            vars(job)
+            | {
+                "phase_contention": float(self.phase_contention[j]),
+                "contention": {word: float(each[j]) for word, each in self.contention.items()},
+            }
+            for j, job in enumerate(self.jobs_detail)
+        ]
+        fields["collectives"] = {
+            word: each._asdict() | ({} if word == AT_ONCE else {"bound": self._bound(word)})
+            for word, each in self.collectives.items()
+        }
         return fields
+
+    def _bound(self, collective: str) -> float:
+        """The mean over jobs of what the cabling forces."""
+        traffic = self.traffic
+        bounds = traffic.mix.largest(contention_bounds(traffic.fabric, traffic.mix, collective))
+        return float(bounds.mean()) if len(bounds) else 1.0
 
 
 def measure(

@@ -33,6 +33,8 @@ class Direction:
     errors: Mapping[str, int]
     """Counts above 0 of the port at its begin."""
     jobs: tuple[JobOnLink, ...]
+    rings: tuple[str, ...] = ()
+    """Messages of rings that meet here, `n003 → n004 (job 4711)`; empty where fewer than two."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,8 @@ class Link:
             if way.errors:
                 parts.append(error_words(way.errors))
             lines.append(f"  {way.name}: " + (", ".join(parts) or "nothing known"))
+            if way.rings:
+                lines.append(f"    ring messages meet: {', '.join(way.rings[:JOBS_SHOWN])}")
             lines += [f"    {_job(job)}" for job in way.jobs[:JOBS_SHOWN]]
             if not way.jobs:
                 lines.append("    no job")
@@ -126,6 +130,7 @@ def _channel(dumps: SiteDumps, c: int) -> Direction:
         waits,
         dumps.channel_errors(c),
         dumps.jobs_over(c),
+        dumps.rings_on(c),
     )
 
 

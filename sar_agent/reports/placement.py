@@ -27,9 +27,9 @@ from sar_agent.fabric.model import F64, I64, U32
 from sar_agent.jobs.model import Job, JobMix, make_job
 from sar_agent.jobs.tree_placement import TreePlacement
 from sar_agent.quality.channel_traffic import Traffic, traffic_of
+from sar_agent.quality.collective_contention import collective_contention
 from sar_agent.reports.site_dumps import SiteDumps
 from sar_agent.reports.spread import LeafSwitches, leaf_switches
-from sar_agent.routing.phase_contention import phase_contention
 from sar_agent.slurm.conf_lists import write_list
 
 MOST_CHANGES_TRIED = 600
@@ -156,7 +156,7 @@ class Placer:
         new, phases, leaves = self._job(hosts), 1.0, leaf_switches(self.fabric, hosts)
         if new.jobs:
             all_jobs = JobMix((*self.mix.jobs, *new.jobs))
-            times = phase_contention(self.fabric, all_jobs, self.routes.egress[0])
+            times = collective_contention(self.fabric, all_jobs, self.routes.egress[0])
             phases = float(times[-len(new.jobs) :].max())
         return Candidate(
             rule,

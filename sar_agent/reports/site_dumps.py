@@ -15,6 +15,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.record import JobRecord
 from sar_agent.quality.channel_traffic import Traffic, traffic_of
+from sar_agent.quality.ring_messages import RingMessages, message_words, ring_messages
 from sar_agent.quality.worst_links import jobs_over
 from sar_agent.routing.routes import Routes
 
@@ -49,6 +50,17 @@ class SiteDumps:
     def traffic(self) -> Traffic:
         """The predicted traffic of the jobs."""
         return traffic_of(self.fabric, self.mix, self.routes)
+
+    def rings_on(self, channel: int) -> tuple[str, ...]:
+        """The messages of rings over a channel, in words, where they meet there."""
+        found = self._rings.on(channel)
+        if len(found) < 2:
+            return ()
+        return tuple(message_words(self._rings, self.fabric, self.mix, m) for m in found)
+
+    @cached_property
+    def _rings(self) -> RingMessages:
+        return ring_messages(self.fabric, self.mix, self.routes)
 
     @cached_property
     def _by_id(self) -> dict[str, JobRecord]:

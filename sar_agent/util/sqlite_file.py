@@ -1,5 +1,8 @@
 """An SQLite file of the agent: a damaged one is moved aside and said, and a new one begins.
 
+A file of an older release has fewer columns. They are added when the next row is written; until
+then their fields have their defaults, and in old rows for good. A column of a newer release stays.
+
 Nothing is decided from such a file, so losing one costs explanations only. Where the file is sound
 and a row is not, such as one with a value of another type, that row is left out and said.
 
@@ -106,7 +109,8 @@ Row = TypeVar("Row", bound="DataclassInstance")
 
 class SqliteTable(SqliteFile, Generic[Row]):
     """The table `table`, a column for each field of the dataclass `kind`; fields of lists and
-    dictionaries are JSON. `form` is SQL behind the table's name, `%s` stands for the columns."""
+    dictionaries are JSON. `form` is SQL behind the table's name, `%s` stands for the columns. A
+    field that a release adds must have a default."""
 
     def __init__(self, path: Path, table: str, kind: type[Row], form: str) -> None:
         super().__init__(path)
@@ -118,9 +122,22 @@ class SqliteTable(SqliteFile, Generic[Row]):
         """Rows that the last `select` has left out."""
         self.create = f"CREATE TABLE IF NOT EXISTS {table} {form % self._columns}"
 
+    def prepare(self, base: sqlite3.Connection) -> None:
+        """The table is there afterwards, with a column for each field."""
+        base.execute(self.create)
+        if self._fields.keys() <= self._columns_of(base):
+            return
+        base.execute("BEGIN IMMEDIATE")  # a rollback by hand may do the same now
+        for name in self._fields.keys() - self._columns_of(base):
+            base.execute(f"ALTER TABLE {self.table} ADD COLUMN {name}")
+
+    def _columns_of(self, base: sqlite3.Connection) -> set[str]:
+        """Empty where the table was not made yet."""
+        return {name for _, name, *_ in base.execute(f"PRAGMA table_info({self.table})")}
+
     def upsert(self, base: sqlite3.Connection, rows: Iterable[Row]) -> None:
         """Writes rows, in place of those with the same primary key."""
-        base.execute(self.create)
+        self.prepare(base)
         marks = ", ".join("?" * len(self._fields))
         values = (
             [
@@ -138,7 +155,8 @@ class SqliteTable(SqliteFile, Generic[Row]):
 
     def select(self, rest: str, *values: object) -> list[Row]:
         """The rows that `rest` of an SQL query chooses; none where nothing was written yet. Damaged
-        JSON is the field's default; damaged rows are left out, which is logged once."""
+        JSON, and what the file does not have, is the field's default; damaged rows are left out,
+        which is logged once."""
         found = self.query(f"SELECT {self._columns} FROM {self.table} {rest}", *values)
         sound = [each for each in found if all(map(self._may_be, self._fields, each))]
         self.damaged = len(found) - len(sound)
@@ -155,8 +173,9 @@ class SqliteTable(SqliteFile, Generic[Row]):
 
     def _may_be(self, name: str, value: Any) -> bool:
         """Whether the column may have such a value."""
-        kind, _, optional = str(self._fields[name].type).partition(" | ")
-        if name in self._json or (value is None and optional):
+        column = self._fields[name]
+        kind, _, optional = str(column.type).partition(" | ")
+        if name in self._json or (value is None and (optional or column.default is not MISSING)):
             return True
         return isinstance(value, _TYPES.get(kind, (object,)))
 
@@ -165,13 +184,18 @@ class SqliteTable(SqliteFile, Generic[Row]):
         if not self.path.exists():
             return []
         with self.open(write=False) as base:
-            known = "SELECT 1 FROM sqlite_master WHERE name = ?"
-            if not base.execute(known, (self.table,)).fetchone():
+            if not (known := self._columns_of(base)):
                 return []
+            if missing := "".join(f", NULL AS {name}" for name in {*self._fields} - known):
+                # It takes the place of the table in all queries of this connection.
+                every = f"SELECT *{missing} FROM main.{self.table}"
+                base.execute(f"CREATE TEMP VIEW {self.table} AS {every}")
             return base.execute(query, values).fetchall()
 
     def _read(self, name: str, value: Any) -> Any:
         column = self._fields[name]
+        if value is None and column.default is not MISSING:
+            return column.default
         if name not in self._json:
             return bool(value) if column.type == "bool" else value
         with suppress(TypeError, ValueError):

@@ -50,9 +50,10 @@ def limits_of(given: SiteData, ratings: Ratings, adaptive: bool) -> tuple[str, .
         )
     if before.simulated is None and given.mix.jobs:
         sentences.append(
-            "The traffic was not simulated. Times follow from the fullest link on a job's routes, "
-            "and with one message at a time from phase contention (docs/metrics-explained.md), "
-            "which overestimates them somewhat, before and after."
+            "The traffic was not simulated, so the saving may be less than this page says. Times "
+            "follow from the fullest link on a job's routes, and with one message at a time from "
+            "phase contention (docs/metrics-explained.md), which overestimates them somewhat, "
+            "before and after. --simulate goes on until the simulation is done."
         )
     if not adaptive:
         fast = is_fast(given.fabric)

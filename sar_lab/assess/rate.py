@@ -15,6 +15,7 @@ import numpy as np
 
 from sar_agent.check import Verdict, check_routes
 from sar_agent.config.model import AgentConfig
+from sar_agent.demand.collectives import AT_ONCE, PAIRWISE
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import Bool
@@ -27,13 +28,12 @@ from sar_agent.routing.lanes import routed
 from sar_agent.routing.routes import Routes
 from sar_lab.assess.compile_ahead import compile_parts
 from sar_lab.assess.host_ports import port_load
-from sar_lab.fluid import PATTERNS, job_times
+from sar_lab.fluid import PATTERNS, TooLong, job_times
 
 ENGINES = ("minhop", "updn", "ftree", "dfsssp", "sar", "sar-plus")
 TODAY = "today"
-MOST_PAIRS = 50_000
-"""The largest number of terminal pairs in jobs whose traffic is simulated. It takes some seconds
-for each set of routes; beyond it, the time grows faster than the number of pairs."""
+MOST_PAIRS = 3_000_000
+"""The largest number of terminal pairs in jobs whose traffic is simulated: about 1 GB of memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +86,19 @@ class RatedRoutes:
             return self.simulated_phases
         contention = self.measures.phase_contention.tolist()
         return tuple(map(max, contention, self.ports))
+
+    def job_times(self, collective: str) -> tuple[float, ...]:
+        """Each job's time in a collective, a key of `COLLECTIVES`, while all jobs run it."""
+        if collective == AT_ONCE:
+            return self.times
+        if collective == PAIRWISE:
+            return self.phase_times
+        contention = self.measures.contention[collective].tolist()
+        return tuple(map(max, contention, self.ports))
+
+    def mean_time(self, collective: str) -> float:
+        """The mean over jobs, weighted by their terminals: what a host waits."""
+        return self._mean(self.job_times(collective))
 
     @property
     def time(self) -> float:
@@ -157,10 +170,10 @@ def rate_all(
     today: Routes | None,
     names: Sequence[str] = ENGINES,
     *,
-    simulate: bool = True,
     say: Callable[[str], None] = lambda _: None,
 ) -> Ratings:
-    """Raises `Unserved` where no engine serves the fabric, and no tables were given."""
+    """The ratings without a simulation. Raises `Unserved` where no engine serves the fabric, and no
+    tables were given."""
     rated: list[RatedRoutes] = []
     unserved: list[tuple[str, str]] = []
 
@@ -194,15 +207,42 @@ def rate_all(
     default = AgentConfig().engine
     after = min(aware, key=lambda r: (round(r.time, 3), r.name != default), default=None)
     oblivious = min(plain, key=lambda r: r.time, default=None)
-    pairs = sum(len(job.terminals) * (len(job.terminals) - 1) for job in mix.jobs)
-    if simulate and after and 0 < pairs <= MOST_PAIRS and not before.verdict.unreachable_pairs:
-        say("simulating the jobs' traffic")
-        timed = {id(r): _simulated(fabric, mix, r) for r in (before, after)}
-        rated = [timed.get(id(r), r) for r in rated]
-        before, after = timed[id(before)], timed[id(after)]
     rated = [_with_cost(r, before.routes) for r in rated]
     after = after and next(r for r in rated if r.name == after.name)
     return Ratings(before, tuple(rated), tuple(unserved), why, after, oblivious)
+
+
+def simulate(
+    fabric: Fabric, mix: JobMix, ratings: Ratings, stop_at: float, say: Callable[[str], None]
+) -> Ratings | None:
+    """The ratings with the simulated times of before and after. None where there is nothing to
+    simulate, it would take too much memory, or the clock (`time.monotonic`) passes `stop_at`."""
+    before, after = ratings.before, ratings.after
+    pairs = sum(len(job.terminals) * (len(job.terminals) - 1) for job in mix.jobs)
+    if after is None or before.verdict.unreachable_pairs or not 0 < pairs <= MOST_PAIRS:
+        return None
+    say("simulating the jobs' traffic")
+    compile_parts(("simulate",))
+    sides = [before.routes, after.routes]
+    times: list[tuple[float, ...]] = []
+    with workers() as pool:
+        runs = [
+            pool.submit(job_times, fabric, mix, routes, PATTERNS[name], stop_at)
+            for name in ("alltoall", "shift")
+            for routes in sides
+        ]
+        try:
+            for run in runs:
+                times.append(tuple(run.result().time.tolist()))
+                say(f"simulating the jobs' traffic: {len(times)} of {len(runs)} done")
+        except TooLong:
+            return None
+    timed = {
+        rated.name: replace(rated, simulated=times[k], simulated_phases=times[k + 2])
+        for k, rated in enumerate((before, after))
+    }
+    engines = tuple(timed.get(rated.name, rated) for rated in ratings.engines)
+    return replace(ratings, before=timed[before.name], after=timed[after.name], engines=engines)
 
 
 @contextmanager
@@ -236,15 +276,6 @@ def _rate(name: str, fabric: Fabric, mix: JobMix, routes: Routes, bounds: Bounds
     return RatedRoutes(
         name, routes, check_routes(fabric, routes), measures, fabric.channel_up, ports
     )
-
-
-def _simulated(fabric: Fabric, mix: JobMix, rated: RatedRoutes) -> RatedRoutes:
-    compile_parts(("simulate",))
-    at_once, phases = (
-        tuple(job_times(fabric, mix, rated.routes, PATTERNS[name]).time.tolist())
-        for name in ("alltoall", "shift")
-    )
-    return replace(rated, simulated=at_once, simulated_phases=phases)
 
 
 def _with_cost(rated: RatedRoutes, before: Routes) -> RatedRoutes:

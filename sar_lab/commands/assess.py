@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from math import inf
 from pathlib import Path
 from typing import Annotated
 
@@ -91,12 +92,13 @@ def assess(
         int, typer.Option("--samples", min=1, help="number of moments of the history to assess")
     ] = 48,
     simulate: Annotated[
-        bool,
+        bool | None,
         typer.Option(
             "--simulate/--no-simulate",
-            help="simulate the traffic of the jobs before and after, if it is not too much",
+            help="simulate the traffic of the jobs before and after until it is done, or not at "
+            "all; without either, for at most 45 s",
         ),
-    ] = True,
+    ] = None,
     out: Annotated[
         Path, typer.Option("--out", file_okay=False, help="folder for the report")
     ] = Path("out/assess"),
@@ -111,10 +113,12 @@ def assess(
     from sar_lab.assess import assess as run
     from sar_lab.assess.agent_record import record_path
     from sar_lab.assess.assess_page import write_assessment
+    from sar_lab.assess.assessment import SIMULATE_FOR, Assessment
     from sar_lab.assess.compile_ahead import compile_ahead
     from sar_lab.assess.counted_links import read_window_of
     from sar_lab.assess.rate import ENGINES
     from sar_lab.assess.site_data import read_site_data
+    from sar_lab.assess.tiles import rings_of
     from sar_lab.mixes.replay_inputs import fabric_of
 
     command = shlex.join(["sar-agent", *sys.argv[1:]])
@@ -131,15 +135,21 @@ def assess(
     readings = read_window_of(counters, counter_seconds) if counters else None
     network, remarks = fabric_of(fabric)
     given = read_site_data(network, jobs, history, routes, topology, remarks)
+
+    def show_draft(found: Assessment) -> None:
+        page = write_assessment(found, out)
+        progress(f"a first page, with upper bounds: {page.resolve()}")
+
     found = run(
         given,
         command=command,
         engines=names,
         adaptive=adaptive,
         samples=samples,
-        simulate=simulate,
+        simulate_for={None: SIMULATE_FOR, True: inf, False: 0.0}[simulate],
         counters=readings,
         say=progress,
+        draft=show_draft,
     )
     page = write_assessment(found, out)
     nothing_known = found.judgement.kind == "unknown"
@@ -149,6 +159,8 @@ def assess(
     if found.repair:
         typer.echo(found.repair)
     typer.echo(found.judgement.sentence)
+    if rings := rings_of(found):
+        typer.echo(rings)
     typer.echo(found.judgement.why)
     for name, change in (
         ("all messages at once", found.judgement.at_once),

@@ -48,12 +48,15 @@ class JobTimes:
         return {**self.summary(), "jobs_detail": detail}
 
 
-def job_times(fabric: Fabric, mix: JobMix, routes: Routes, pattern: Pattern) -> JobTimes:
+def job_times(
+    fabric: Fabric, mix: JobMix, routes: Routes, pattern: Pattern, stop_at: float = np.inf
+) -> JobTimes:
     """All jobs start at once. Weights of jobs are ignored: every terminal sends at full speed.
-    Raises `CheckFailed` where a route does not reach its destination."""
+    Raises `CheckFailed` where a route does not reach its destination, and `TooLong` where the
+    clock passes `stop_at`."""
     alike = JobMix(tuple(replace(job, weight=1.0) for job in mix.jobs))
     flows = pattern(fabric, alike)
-    end = end_times(routed_links(fabric, routes, flows), flows)
+    end = end_times(routed_links(fabric, routes, flows), flows, stop_at)
     time = mix.largest(job_ends(flows, end, len(mix.jobs)))
     load = mix.largest(traffic_of(fabric, alike, routes).job_load)
     return JobTimes(mix, time, np.maximum(1.0, load))

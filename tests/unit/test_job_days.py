@@ -55,6 +55,22 @@ def table(world: World) -> JobDays:
     return JobDays(world.folder / "state")
 
 
+def test_a_job_that_ends_within_a_pass_is_remembered_by_the_pass(tmp_path: Path) -> None:
+    """A five-phase update polls the queue while it installs."""
+    world = World(tmp_path)
+    world.once()
+    world.source.records = (*JOBS, job("3", "n003", "n007"))
+
+    def ends() -> None:
+        world.source.records = world.source.records[1:]
+        assert world.agent.observer.owners_now()
+
+    world.bridge.on_load.append(ends)
+    assert world.once().result is Result.INSTALLED
+    assert not world.value("sar_agent_unexpected_errors_total", where="job_days")
+    assert {row.job for row in table(world).all()} == {"1", "2", "3"}
+
+
 def test_a_job_is_kept_with_the_times_that_it_met(tmp_path: Path, clocks: Clocks) -> None:
     """Shadow mode, one pass a minute by a timer: each pass is a process of its own."""
     world = World(tmp_path, mode="observe")

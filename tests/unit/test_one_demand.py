@@ -19,6 +19,7 @@ from docs.reference_tools.json_objects import json_objects
 from sar_agent.agent.build import build_agent
 from sar_agent.agent.loop import Agent
 from sar_agent.config.model import parse_config
+from sar_agent.demand.collectives import COLLECTIVES
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.xgft import xgft_fabric
@@ -146,6 +147,19 @@ def phases(rows: list[dict[str, Any]]) -> Values:
     return {row["job"]: row["phase_contention"] for row in rows}
 
 
+def contended(rows: list[dict[str, Any]], collective: str) -> Values:
+    return {row["job"]: row["contention"][collective] for row in rows}
+
+
+def contended_by_explain(site: Site, collective: str) -> Values:
+    found = {}
+    for job in JOBS:
+        told = dict(said("explain", job, "--config", site.config, "--json"))
+        if told["in_force"]:
+            found[job] = told["in_force"]["contention"][collective]
+    return found
+
+
 def explained(site: Site, what: str) -> Values:
     found = {}
     for job in JOBS:
@@ -216,6 +230,15 @@ MEASURES: dict[str, dict[str, Callable[[Site], Values]]] = {
         "/api/state.json": lambda site: paged(site, "phase_contention"),
         "job days": lambda site: kept(site, 1),
     },
+}
+MEASURES |= {
+    f"contention of {word}": {
+        "measure": lambda site, word=word: contended(site.say("measure")["jobs_detail"], word),
+        "assess": lambda site, word=word: contended(assessed(site)["jobs_detail"], word),
+        "explain": lambda site, word=word: contended_by_explain(site, word),
+        "/api/state.json": lambda site, word=word: contended(site.page["jobs"], word),
+    }
+    for word in COLLECTIVES
 }
 """Of each job, by command."""
 
@@ -302,7 +325,7 @@ ELSEWHERE = {
     "cables": "channels alone, of the same traffic as link",
     "/api/loads.json": "channels alone, of the page's traffic",
     "/api/link.json": "channels alone, of the page's traffic",
-    "demo": "by measure, of synthetic jobs unless told",
+    "demo": "by assess, of synthetic jobs",
     "replay": "by measure, of a history",
 }
 

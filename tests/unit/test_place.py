@@ -74,6 +74,7 @@ FORMS = {
 def test_free_nodes_of_every_form(form: str) -> None:
     found = parse_sinfo(FORMS[form], None)
     assert (found.free, found.planned, found.left_out) == (FREE, PLANNED, ())
+    assert "n001" in found.allocated and not found.allocated & FREE
     assert parse_sinfo(FORMS[form], None, "batch").free == FREE
     with pytest.raises(InputError, match="no partition is called 'gpu'; there are batch"):
         parse_sinfo(FORMS[form], None, "gpu")

@@ -116,7 +116,7 @@ def test_a_cap_on_changed_entries_holds(engine: str) -> None:
         config = Config(update=UpdateConfig(max_changed_entries=most))
         plans = Planner(config, load_engine(engine))
         first = plans.plan(1, tree, mixes[0])
-        then = plans.plan(2, tree, mixes[1], first)
+        then = plans.plan(2, tree, mixes[1], first, capped_from=first.routes)
         return then.routes.entries_changed(first.routes)
 
     free = second(0)

@@ -66,7 +66,7 @@ class JobDaysWatch:
         now, today = time.time(), date.today().toordinal()
         passed = self._seconds(now, today)
         ours = site.in_force is not None and site.in_force.status.ours
-        running = {r.id: r for r in self.parts.observer.running() if len(r.hosts) > 1}
+        running = {r.id: r for r in site.running if len(r.hosts) > 1}
         for id, row in list(self._rows.items()):
             record = running.get(id)
             if record is None or (row.day, row.start, row.ours) != (today, _start(record), ours):

@@ -77,6 +77,7 @@ function fact(name, value, title) {
 
 function showForce() {
   const now = state.in_force, measures = state.measures;
+  by("rings").textContent = state.rings;
   if (!now) by("force").textContent = "What is in force is not known.";
   else {
     const repairs = now.amendments ? `, with ${now.amendments} repairs by OpenSM` : "";
