@@ -157,7 +157,8 @@ def _slower(times: Times, slow: str, fast: str, printed: float, quote: str) -> l
 
 
 def _ratios(times: Times, slow: str, fast: str) -> F64:
-    return np.array(times[slow]) / np.array(times[fast])
+    found: F64 = np.array(times[slow]) / np.array(times[fast])
+    return found
 
 
 def _among_draws(by_limit: Mapping[int, Drawn]) -> ResultTable:
