@@ -95,6 +95,7 @@ SHARE ?= 0.3
 test-long: setup system-packages
 	$(MAKE) bridge spank
 	$(PYTEST) -m long $(ALL_CORES) tests/unit
+	$(BIN)/sar-lab lab run all --check --judge --out out/lab
 	$(PYTEST) $(ALL_CORES) tests/property
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/bounds SAR_EXAMPLES=0.3 $(PYTEST) -m 'not long' $(ALL_CORES) tests/property
 	if command -v clang; then $(MAKE) fuzz; else echo "No fuzzing: there is no clang."; fi

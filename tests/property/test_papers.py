@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_agent.check import check_routes
+from sar_agent.errors import Unserved
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options
 from sar_lab.research.papers.claims import Claim, order, value, verdict
 from sar_lab.research.papers.pftree_delays import PATTERNS, delays
 from sar_lab.research.papers.pftree_printed import PFTreeAsPrinted
-from sar_lab.research.papers.pftree_receivers import interference
+from sar_lab.research.papers.pftree_receivers import contention_counts, interference
 from sar_lab.research.papers.pftree_trees import TREES, Table3Tree, draw_victims, routed
 from sar_lab.research.papers.published import ERRATUM, PRINTED
 from sar_lab.research.papers.registry import experiment
@@ -84,13 +85,41 @@ SMALL_TREES = [tree for tree in TREES if tree.nodes <= 256]
 @given(
     tree=st.sampled_from(SMALL_TREES),
     seed=st.integers(0, 10**6),
-    engine=st.sampled_from(["pftree", "pftree-wt", "pftree-printed", "pftree-printed-first"]),
+    engine=st.sampled_from(
+        ["pftree", "pftree-wt", "pftree-printed", "pftree-printed-first", "pftree-wt-printed"]
+    ),
 )
 def test_the_papers_rules_separate_two_partitions(tree: Table3Tree, seed: int, engine: str) -> None:
     """Algorithms 2-4 to the letter, and ours; pFTree-Wt where all hosts weigh the same. The paper
     measured interference here: sar_lab/research/pages/not-reproduced.md."""
     draw = draw_victims(tree, seed)
     assert interference(draw, routed(draw, engine)) == 0
+
+
+@examples(10)
+@given(tree=st.sampled_from(SMALL_TREES), seed=st.integers(0, 10**6))
+def test_printed_policies_separate_partitions_or_do_not_end(tree: Table3Tree, seed: int) -> None:
+    """Algorithm 3 ends on 2:1 and 3:1; on 4:1 the victims mark every switch above a leaf before
+    the others have a way, and lines 13 to 20 find no port for them."""
+    draw = draw_victims(tree, seed)
+    if tree.oversubscription < 4:
+        routes = routed(draw, "pftree-ext-printed")
+        assert check_routes(draw.fabric, routes).passed
+        assert interference(draw, routes) == 0
+    else:
+        with pytest.raises(Unserved, match="lines 13 to 20, never ends for host n"):
+            routed(draw, "pftree-ext-printed")
+
+
+@examples(10)
+@given(tree=st.sampled_from(SMALL_TREES), seed=st.integers(0, 10**6), data=st.data())
+def test_printed_weights_spread_heavy_hosts(
+    tree: Table3Tree, seed: int, data: st.DataObject
+) -> None:
+    """Two heavy receivers of a leaf switch share no link down to it, as Fig. 13 says; without
+    weights they may."""
+    heavy = data.draw(st.integers(1, tree.victims // tree.leaves))
+    assert contention_counts(tree, "pftree-wt-printed", seed, heavy).down == 0
 
 
 @examples(5)

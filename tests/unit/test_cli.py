@@ -102,7 +102,7 @@ def test_the_laboratory_is_a_program_of_its_own() -> None:
     names = [name for name, _ in commands_of(get_command(lab_app))]
     assert names == [
         *("demo-live", "hours", "replay", "simulate-time"),
-        *("simulate-trace", "make-trace", "count-congestion", "lab list", "lab run"),
+        *("simulate-trace", "make-trace", "packets", "count-congestion", "lab list", "lab run"),
     ]
     assert not {*names} & {name for name, _ in commands_of(get_command(app))}
     wrong = sar_lab("fly")

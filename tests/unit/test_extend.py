@@ -1,8 +1,9 @@
-"""The package of docs/extend.md is installed outside the tree, and each of its five extensions is
+"""The package of docs/extend.md is installed outside the tree, and each of its extensions is
 used as a user would: by name, from the command line and from the settings."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -56,7 +57,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     modules = {value.split(":")[0] for names in points.values() for value in names.values()}
     assert {f"{module}.py" for module in modules} | {"pyproject.toml"} == set(files)
     assert set(project["tool"]["setuptools"]["py-modules"]) == modules
-    assert len(points) == len(modules) == 5
+    assert len(points) == len(modules) == 6
     (metadata / "METADATA").write_text(
         "Metadata-Version: 2.1\nName: site-extensions\nVersion: 0.1\n"
     )
@@ -72,9 +73,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def sar_agent(site: Path, *words: str, fails: bool = False) -> str:
+def sar_agent(site: Path, *words: str, fails: bool = False, command: str = "sar_agent") -> str:
     """What the command prints, with the package installed."""
-    code = "import sys; from sar_agent.cli import main; sys.argv[0] = 'sar-agent'; main()"
+    code = f"import sys; from {command}.cli import main; sys.argv[0] = '{command}'; main()"
     done = subprocess.run(
         [sys.executable, "-c", code, *words],
         cwd=site,
@@ -114,6 +115,35 @@ def test_a_pass_uses_all_five(site: Path) -> None:
     assert "least-ports, 2 jobs" in printed
     history = sar_agent(site, "history", "--json", "--config", "settings.toml")
     assert '"least-ports"' in history and '"installed"' in history
+
+
+def test_the_row_is_run_and_judged_again(site: Path) -> None:
+    assert "site-load" in sar_agent(site, "lab", "list", command="sar_lab")
+    words = ("lab", "run", "site-load", "--seeds", "3", "--out", "out")
+    printed = sar_agent(site, *words, command="sar_lab")
+    assert "verdict: statements of ours (orders 1 of 1)" in printed
+    assert "## site-load" in (site / "out" / "reproduction.md").read_text()
+    assert (site / "out" / "images" / "reproduction" / "site-load.svg").stat().st_size > 1000
+    kept = json.loads((site / "out" / "draws" / "site-load.json").read_text())
+    assert len(kept["draws"]) == 6 and "site_row" in kept["code"]["largest_load"]
+    assert "sar_agent.routing.sar_plus" in kept["code"]["engine sar-plus"]
+    again = sar_agent(site, *words, "--judge", command="sar_lab")
+    assert "stale" not in again and "orders 1 of 1" in again
+    module = site / "package" / "site_row.py"
+    text = module.read_text()
+    try:
+        module.write_text(text.replace("xgft:2;8,8;1,4", "xgft:2;8,8;1,2"))
+        assert "stale draws of largest_load: site_row changed since" in sar_agent(
+            site, *words, "--judge", command="sar_lab"
+        )
+        unread = 'judged("ftree beats sar-plus", {e: [each] for e, each in loads.items()})'
+        text_2 = re.sub(r"more\(.*\)", unread, text.replace("claims import more",
+                        "worded_claims import judged"))  # fmt: skip
+        module.write_text(text_2)
+        broken = sar_agent(site, *words, "--judge", command="sar_lab", fails=True)
+        assert "site-load' of site-extensions 0.1" in broken and "Traceback" not in broken
+    finally:
+        module.write_text(text)
 
 
 @pytest.mark.parametrize(

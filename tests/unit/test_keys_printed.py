@@ -64,3 +64,19 @@ def test_the_fullest_colour_takes_the_emptiest_switch(reading: str) -> None:
     one = printed_shift(key, np.zeros_like(load), reading)
     assert (shift.own.sum(), one.own.sum()) == ((key.channels >= 0).sum(),) * 2
     assert int(shift.own.max()) == int(np.bincount(key.channels[key.channels >= 0]).max())
+
+
+def test_a_drawn_start_turns_the_same_matchings() -> None:
+    """On two levels the middle switches of a key are those of the other reading, turned by one
+    number; keys of different flows begin at different switches."""
+    tree = key_tree(load_fabric("xgft:2;4,8;1,4"))
+    turns = set()
+    for seed in range(12):
+        hosts = np.random.default_rng(seed).permutation(32).astype(np.int32)
+        flows = hosts[:16], hosts[16:]
+        first, drawn = (printed_key(tree, flows, drawn).digits[:, 0] for drawn in (False, True))
+        leaf = tree.fabric.terminal_switch
+        up = leaf[printed_key(tree, flows).source] != leaf[printed_key(tree, flows).destination]
+        [turn] = np.unique((drawn.astype(int) - first)[up] % 4)
+        turns.add(int(turn))
+    assert turns == {0, 1, 2, 3}

@@ -15,7 +15,8 @@ import pytest
 from sar_agent.errors import InputError
 from sar_lab.cli import app
 from sar_lab.research.papers import routing_keys_fig4 as fig4
-from sar_lab.research.papers.claims import Claim, verdict
+from sar_lab.research.papers.claims import NEAR, Claim, value, verdict
+from sar_lab.research.papers.draw_code import roots_of
 from sar_lab.research.papers.measured import begin, measured
 from sar_lab.research.papers.outcome import Outcome, ResultTable
 from sar_lab.research.papers.registry import (
@@ -44,13 +45,15 @@ def test_they_are_listed() -> None:
     listed = [line.split(maxsplit=2) for line in sar_lab("lab", "list").stdout.splitlines()]
     where = {words[0]: words[1:] for words in listed}
     assert where["routing-keys-fig4"][0] == "S"
-    assert where["routing-keys-fig4"][1].startswith("routing-keys-2017, Fig. 4: “the maximal")
+    assert where["routing-keys-fig4"][1] == "routing-keys-2017, Fig. 4"
+    assert max(map(len, sar_lab("lab", "list").stdout.splitlines())) <= 80
     names = [name for name in where if name.startswith("pftree-fig")]
     assert names == [f"pftree-fig{n}" for n in (4, 5, 7, 10, 11, 12, 13, 14, 15)]
     names = [name for name in where if name.startswith("routing-keys-fig")]
     assert names == [f"routing-keys-fig{n}" for n in (2, 4, 6, 7, 8, 9)]
     rows = lab_said("lab", "list", "--json")["experiments"]
     assert isinstance(rows, list) and len(rows) == len(experiments())
+    assert all(row["published"] for row in rows)
     assert sar_lab("lab", "run", "magic").returncode == 2
 
 
@@ -205,3 +208,65 @@ def test_draws_come_back_as_they_were_measured(tmp_path: Path) -> None:
     begin(json.loads(json.dumps(kept)))
     assert draw(1) == first
     assert first.both[0] == Nested({("x", 1): [1.5, 0.3333333333]}, None)
+
+
+def test_draws_of_other_code_are_stale(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As were those of routing-keys-fig7, which kept a verdict that its code no longer gave."""
+    monkeypatch.setattr(fig4, "SIDES", (4, 16))
+    monkeypatch.setattr("sar_lab.research.papers.result_store.PAGES", tmp_path)
+    row = experiment("routing-keys-fig4")
+    first = run_row(row, [0, 1], tmp_path)
+    assert not first["stale"]
+    assert run_row(row, [0, 1], tmp_path, judge=True, fresh=True) == first
+    path = tmp_path / "draws" / "routing-keys-fig4.json"
+    kept = json.loads(path.read_text())
+    module = "sar_lab.research.engines.keys_printed"
+    assert module in kept["code"]["largest_of"]
+    kept["code"]["largest_of"][module] = "before"
+    draw = "largest_of(16, [0, 1])"
+    right = kept["draws"][draw]
+    kept["draws"][draw] = [[[engine, 99] for engine, _ in each] for each in right]
+    path.write_text(json.dumps(kept))
+    judged = run_row(row, [0, 1], tmp_path, judge=True)
+    assert judged["stale"] == {"largest_of": [module]} and judged["ours"] != first["ours"]
+    command = ("lab", "run", "routing-keys-fig4", "--seeds", "2", "--judge", "--out", str(tmp_path))
+    run_here(*command)
+    said = capsys.readouterr().err
+    assert said == (
+        f"routing-keys-fig4: stale draws of largest_of: {module} changed since; "
+        "`sar-lab lab run routing-keys-fig4` measures them again\n"
+    )
+    fresh = run_row(row, [0, 1], tmp_path, judge=True, fresh=True)
+    assert fresh["stale"] == judged["stale"] and fresh["ours"] == first["ours"]
+    assert not run_row(row, [0, 1], tmp_path, judge=True)["stale"], "what made them is kept"
+    path.write_text(json.dumps(kept["draws"] | {draw: right}))
+    old = run_row(row, [0, 1], tmp_path, judge=True)
+    assert old["stale"] == {"largest_of": []} and old["ours"] == first["ours"]
+    path.write_text(json.dumps(kept["draws"] | {draw: right[0][:1]}))
+    with pytest.raises(InputError, match=r"draw largest_of\(16, \[0, 1\]\) is not what"):
+        run_row(row, [0, 1], tmp_path, judge=True)
+    path.write_text(path.read_text()[:-20])
+    with pytest.raises(InputError, match=r"fig4\.json: is not a result of `lab run`"):
+        run_row(row, [0, 1], tmp_path, judge=True)
+
+
+def test_only_what_measures_makes_draws_stale() -> None:
+    """Not comments, claims and labels, but what the measuring function calls, in other modules,
+    too."""
+    code = roots_of(fig4.largest_of, "largest_of(16, [0])")["largest_of"]
+    assert {fig4.__name__, "sar_agent.routing.keys.shift"} <= code.keys()
+    assert not any(name.endswith((".claims", ".pictures", ".outcome")) for name in code)
+    named = roots_of(fig4.largest_of, "largest_of('pftree-ext', 'none')")
+    assert named.keys() == {"largest_of", "engine pftree-ext"}
+    assert "sar_agent.routing.pftree" in named["engine pftree-ext"]
+
+
+def test_a_ratio_near_1_is_judged_by_its_distance_from_1() -> None:
+    """1.07 is printed: neither 1.23, three times the effect, nor 1.0, none, is near it."""
+    for ours, holds in ((1.23, False), (1.0, False), (1.08, True), (1.06, True)):
+        assert value("x", 1.07, ours, NEAR, ratio=True).holds is holds
+        assert value("x", 1.07, ours, NEAR).holds
+    assert value("x", 0.5, 0.41, NEAR, ratio=True).holds, "1 is not near 0.5"
+    assert not value("x", 0.883, 0.98, NEAR, ratio=True).holds

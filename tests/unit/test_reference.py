@@ -115,6 +115,7 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
     "simulate-time": (*INPUT, "--routes", "{}/sar"),
     "simulate-trace": ("--trace", "{}/ring.trace", *FABRIC, "--routes", "{}/sar"),
     "make-trace": ("cartesian", "--ranks", "8", "--size", "32KB"),
+    "packets": (*INPUT, "--routes", "{}/sar", "--bytes", "4096"),
     "count-congestion": (*FABRIC, "--routes", "{}/sar", "--runs", "2"),
     "replay": (
         *FABRIC,

@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[2]
 WHERE = "sar_agent/agent/observers"
 OURS = ("sar_agent", "sar_lab")
 KEPT = ("sar_agent", "sar_lab", "tests", "docs", "deploy", "ARCHITECTURE.md", "pyproject.toml")
-RESEARCH_COMMANDS = ("simulate-trace", "make-trace", "count-congestion", '"lab"')
+RESEARCH_COMMANDS = ("simulate-trace", "make-trace", "packets", "count-congestion", '"lab"')
 
 
 def copy_to(tree: Path, *, kernels: bool = True) -> None:

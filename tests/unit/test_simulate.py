@@ -94,3 +94,17 @@ def test_no_option_is_ignored(
     done = sar_lab(*start, *arguments)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
     assert word in done.stderr
+
+
+def test_packets_take_no_less_than_the_hosts_links_and_agree_between_names(tmp_path: Path) -> None:
+    sar_agent("route", *JOBS, "--engine", "sar", "--out", tmp_path)
+    words = ("packets", *JOBS, "--engine", "sar", "--routes", tmp_path, "--bytes", "8192")
+    found = lab_said(*words, "--json")
+    first, again = found["results"]  # type: ignore[misc]
+    assert {**first, "engine": ""} == {**again, "engine": ""}
+    assert first["packet_hops"] > 0
+    times = [each["time"] for each in first["jobs_detail"]]
+    assert min(times) >= 1 and max(times) == first["time_worst"]
+    assert f"sar: mean {first['time_mean']:.2f}, worst" in sar_lab(*words).stdout
+    done = sar_lab("packets", *JOBS, "--engine", "sar", "--pattern", "magic")
+    assert done.returncode == 2 and "unknown pattern 'magic'" in done.stderr

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from shutil import get_terminal_size
+from textwrap import fill
 from typing import Annotated
 
 import typer
@@ -17,11 +19,20 @@ app = typer.Typer(
 
 @app.command("list")
 def list_experiments(as_json: JsonOption = False) -> None:
-    """List the experiments: name, class, place in the paper, and published result."""
-    from sar_lab.research.papers.registry import CLASSES, experiments, peer_studies
+    """List the experiments: name, class and place in the paper; --json has what is published."""
+    from sar_lab.research.papers.registry import (
+        CLASSES,
+        experiments,
+        outside_rows,
+        peer_studies,
+    )
 
     if as_json:
-        kinds = {"experiments": experiments(), "peers": peer_studies()}
+        kinds = {
+            "experiments": experiments(),
+            "peers": peer_studies(),
+            "others": outside_rows(),
+        }
         print_json(
             {
                 kind: [
@@ -32,11 +43,12 @@ def list_experiments(as_json: JsonOption = False) -> None:
             }
         )
         return
-    known = [*experiments().values(), *peer_studies().values()]
+    known = [*experiments().values(), *peer_studies().values(), *outside_rows().values()]
     width = max(len(e.name) for e in known)
-    for e in known:
-        typer.echo(f"{e.name:{width}}  {e.kind}  {e.where}: {e.published}")
-    typer.echo("; ".join(f"{letter}: {meaning}" for letter, meaning in CLASSES.items()))
+    lines = [f"{e.name:{width}}  {e.kind}  {e.where}" for e in known]
+    lines += [f"{letter}: {meaning}" for letter, meaning in CLASSES.items()]
+    for line in lines:
+        typer.echo(fill(line, get_terminal_size().columns, subsequent_indent=" " * (width + 5)))
 
 
 @app.command()
@@ -44,7 +56,8 @@ def run(
     names: Annotated[
         list[str],
         typer.Argument(
-            help="names of experiments (see `sar-lab lab list`), or all: every one in the list"
+            help="names of experiments (see `sar-lab lab list`), or all: every one in the list but "
+            "those of other packages"
         ),
     ],
     out: Annotated[
@@ -64,7 +77,9 @@ def run(
     check: Annotated[
         bool,
         typer.Option(
-            "--check", help="compare every claim with the stored result; exit code 1 if one differs"
+            "--check",
+            help="compare every claim with the stored result; exit code 1 if one differs. With "
+            "--judge, draws that other code made are measured again",
         ),
     ] = False,
     judge: Annotated[
@@ -93,6 +108,7 @@ def run(
         differences,
         run_rows,
         seeds_of,
+        stale_line,
         stored_result,
     )
 
@@ -110,8 +126,10 @@ def run(
         else:
             todo.append((each, drawn))
     began = time.monotonic()
-    for result in run_rows(todo, out, judge, processes):
+    for result in run_rows(todo, out, judge, processes, fresh=check):
         results.append(result)
+        if line := stale_line(result, fresh=check):
+            typer.echo(line, err=True)
         write_page(out)
         if run_all:
             how = f"{len(results)} of {len(chosen)}: {result['name']}, {result['seconds']} s"

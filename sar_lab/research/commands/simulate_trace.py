@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sar_lab.research.trace.adaptive import AdaptiveRouting
     from sar_lab.research.trace.play_trace import KeySource
 
-KEY_KINDS = ("ark", "nrk", "ark-printed", "nrk-printed", "nrk-printed-links")
+KEY_KINDS = ("ark", "nrk", "ark-printed", "ark-printed-drawn", "nrk-printed", "nrk-printed-links")
 
 
 @with_host_options

@@ -14,10 +14,11 @@ The two are counted apart:
     not reproduced        no claim holds
 
 The tolerance of a number is fixed before it is measured: exact for class E, within `NEAR` of the
-published one for class S. An order over seeds is judged by pairs (`paired`): two engines route the
-same seed, and the ratio of their results is bootstrapped. If its interval contains 1, the two are
-*not told apart*, which is neither yes nor no; such a claim does not hold. What a row takes from its
-paper as an input is no claim.
+published one for class S. Where that would let 1, no effect, pass for a ratio, what is compared is
+how far the ratio is from 1. An order over seeds is judged by pairs (`paired`): two engines route
+the same seed, and the ratio of their results is bootstrapped. If its interval contains 1, the two
+are *not told apart*, which is neither yes nor no; such a claim does not hold. What a row takes from
+its paper as an input is no claim.
 """
 
 from __future__ import annotations
@@ -34,9 +35,10 @@ NEAR = 0.2
 """The share of the published value by which a statistical result may differ: mixes, seeds and
 random victims are ours."""
 EXACT = 1e-9
-RULES = 3
-"""The number of these rules; 1 judged orders by medians, 2 counted what no paper prints. A stored
-row keeps the number of the rules by which it was judged."""
+RULES = 4
+"""The number of these rules; 1 judged orders by medians, 2 counted what no paper prints, 3
+compared ratios near 1 as any number. A stored row keeps the number of the rules by which it was
+judged."""
 OURS = "ours"
 """The kind of a claim without a quote."""
 MOST_NAMED = 4
@@ -73,12 +75,15 @@ def value(
     near: float = EXACT,
     digits: int = 2,
     said: Quote | None = None,
+    ratio: bool = False,
 ) -> Claim:
     """A claim about a number, that of a quote or one that follows from it (`said`); `near` is the
-    share by which it may differ."""
+    share by which it may differ. Of a `ratio` that 1 would satisfy, it is the share of its distance
+    from 1."""
     said = published if isinstance(published, Quote) else said
     number = published.number if isinstance(published, Quote) else published
-    holds = bool(abs(ours - number) <= near * abs(number))
+    base = 1.0 if ratio and abs(number - 1) <= near * abs(number) else 0.0
+    holds = bool(abs(ours - number) <= near * abs(number - base))
     return _claim(says, _short(number, digits), _short(ours, digits), holds, False, said)
 
 

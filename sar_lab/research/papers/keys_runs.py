@@ -36,7 +36,7 @@ MIXED = (4 * KILO, 256 * KILO)
 """Bytes of a message: powers of two, each as likely as another; the paper's distribution, after a
 Facebook trace, is not printed."""
 ENGINES = ("conga", "dmodk", "ark", "nrk")
-AS_PRINTED = ("ark-printed", "nrk-printed", "nrk-printed-links")
+AS_PRINTED = ("ark-printed", "ark-printed-drawn", "nrk-printed", "nrk-printed-links")
 CONGA = AdaptiveRouting(flowlet=math.inf, feedback=160e-6)
 """CONGA's own time constant (Alizadeh et al., SIGCOMM 2014). Its flowlets end at gaps of 500 µs,
 which a sender at full speed does not have, so a message is one flowlet."""

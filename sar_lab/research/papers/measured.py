@@ -1,6 +1,9 @@
 """Raw draws: what measuring functions gave, kept beside the result of a row, so that claims, tables
 and pictures are made again without a rerun (`lab run --judge`).
 
+Beside them is what code made them (`draw_code.py`). Draws of other code are *stale*: they are
+named, and measured again if the row asks for `fresh` ones.
+
 A measuring function is decorated, takes what has one `repr` (names, numbers, frozen records), and
 gives what its type says: numbers, text, lists, tuples, mappings and records of these. A number
 keeps ten digits, whether it was measured or read.
@@ -15,23 +18,43 @@ from functools import wraps
 from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
+from sar_agent.errors import InputError
+from sar_lab.research.papers.draw_code import Code, roots_of
+
 Given = TypeVar("Given")
 Key = TypeVar("Key")
 Draws = dict[str, Any]
 """Call → what it gave, as JSON."""
+Stale = dict[str, list[str]]
+"""Root → the modules that are not as they were; none where the draws do not say what made them."""
 SAVED_EVERY = 30.0
 """Seconds."""
 _kept: Draws = {}
+_code: dict[str, Code] = {}
+_stale: Stale = {}
+_fresh = False
 _save: Callable[[], object] = int
 _saved = 0.0
 
 
-def begin(draws: Draws, save: Callable[[], object] = int) -> Draws:
-    """What the row that runs next keeps its draws in; those that are there are not measured again.
-    `save` is called now and then, so that a killed row does not lose what it measured."""
-    global _kept, _save, _saved
-    _kept, _save, _saved = draws, save, time.monotonic()
+def begin(
+    draws: Draws,
+    save: Callable[[], object] = int,
+    code: dict[str, Code] | None = None,
+    fresh: bool = False,
+) -> Draws:
+    """What the row that runs next keeps its draws in; those that are there are not measured again,
+    unless `fresh` ones are asked for and other code made them: `code` is what did, by root. `save`
+    is called now and then, so that a killed row does not lose what it measured."""
+    global _kept, _code, _stale, _fresh, _save, _saved
+    _kept, _code, _stale, _fresh = draws, {} if code is None else code, {}, fresh
+    _save, _saved = save, time.monotonic()
     return draws
+
+
+def stale() -> Stale:
+    """What was found stale since `begin`."""
+    return _stale
 
 
 def measured(function: Callable[..., Given]) -> Callable[..., Given]:
@@ -41,12 +64,41 @@ def measured(function: Callable[..., Given]) -> Callable[..., Given]:
     def once(*args: Any, **named: Any) -> Given:
         words = [*map(repr, args), *(f"{name}={each!r}" for name, each in named.items())]
         call = f"{function.__name__}({', '.join(words)})"
+        for root, code in roots_of(function, call).items():
+            _look(root, code)
         if call not in _kept:
             _keep(call, _plain(function(*args, **named)))
-        found: Given = _typed(_kept[call], get_type_hints(function)["return"])
+        kind = get_type_hints(function)["return"]
+        try:
+            found: Given = _typed(_kept[call], kind)
+        except (TypeError, ValueError, KeyError, IndexError, StopIteration) as error:
+            raise InputError(
+                f"the kept draw {call} is not what the function gives", remedy="run the row again"
+            ) from error
         return found
 
     return once
+
+
+def _look(root: str, code: Code) -> None:
+    """Whether the draws of a root are of this code."""
+    if root in _stale or _code.get(root) == code:
+        return
+    engine = root.removeprefix("engine ")
+    made = [
+        call
+        for call in _kept
+        if (f"'{engine}'" in call if engine != root else call.startswith(f"{root}("))
+    ]
+    if made:
+        before = _code.get(root, code)
+        both = before.keys() | code.keys()
+        _stale[root] = sorted(each for each in both if before.get(each) != code.get(each))
+        if not _fresh:
+            return
+    for call in made:
+        del _kept[call]
+    _code[root] = code
 
 
 def by_key(draws: Iterable[Mapping[Key, Given]]) -> dict[Key, list[Given]]:

@@ -11,7 +11,15 @@ from sar_lab.research.papers import worded_claims as judges
 from sar_lab.research.papers.claims import NEAR, Claim, value
 from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
-from sar_lab.research.papers.pftree_delays import ENGINES, EXT, PLAIN, READINGS, SHORT, network_of
+from sar_lab.research.papers.pftree_delays import (
+    ENGINES,
+    EXT,
+    PLAIN,
+    READINGS,
+    SHORT,
+    network_of,
+    rule_of,
+)
 from sar_lab.research.papers.pftree_trees import TREES, Table3Tree
 from sar_lab.research.papers.pictures import COLOURS, LABELS, bars
 from sar_lab.research.papers.published import quotes
@@ -50,7 +58,7 @@ def bandwidths(tree: Table3Tree, engine: str, seeds: list[int]) -> list[float]:
 def pftree_fig11(seeds: Sequence[int]) -> Outcome:
     """10 draws of victims on nine trees."""
     results = {
-        (engine, tree.nodes): median_of(bandwidths(tree, engine, list(seeds)))
+        (engine, tree.nodes): median_of(bandwidths(tree, rule_of(tree, engine), list(seeds)))
         for tree in TREES
         for engine in ENGINES
     }

@@ -23,8 +23,10 @@ from sar_agent.routing.pftree import PFTreeExt
 from sar_agent.routing.routes import Routes
 from sar_lab.research.papers.pftree_printed import (
     PFTreeAsPrinted,
+    PFTreeExtAsPrinted,
     PFTreeFirstMarked,
     PFTreeOneShort,
+    PFTreeWtAsPrinted,
 )
 
 
@@ -128,6 +130,9 @@ class PFTreeExtNoQuota(PFTreeExt):
 
 @cache
 def _engine(name: str) -> Engine:
-    known = (PFTreeAsPrinted, PFTreeFirstMarked, PFTreeOneShort, PFTreeExtNoQuota)
+    known = (
+        PFTreeAsPrinted, PFTreeFirstMarked, PFTreeOneShort, PFTreeExtAsPrinted, PFTreeWtAsPrinted,
+        PFTreeExtNoQuota,
+    )  # fmt: skip
     ours = {e.name: e for e in known}
     return ours[name]() if name in ours else load_engine(name)

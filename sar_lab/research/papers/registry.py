@@ -3,26 +3,32 @@
 A row is a record (`sar_lab/research/rows.toml`: where it is in a paper, its class, its seeds, the
 words of its page) and a function of its name (`sar_fig2` of `sar-fig2`), which gives claims, tables
 and a picture. What that function measures it asks `measured` functions for, whose draws are kept.
+Other packages bring rows as entry points, each an `Experiment` (docs/extend.md).
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
 from sar_agent.errors import InputError
+from sar_agent.util.extensions import extensions, load_point, package_of
+from sar_lab.research.papers.claims import Claim
 from sar_lab.research.papers.outcome import Outcome
 from sar_lab.research.papers.published import all_quotes
 
 FILE = Path(__file__).parent.with_name("rows.toml")
 PACKAGES = {"papers": "sar_lab.research.papers", "peers": "sar_lab.research.peers"}
+GROUP = "sar_lab.rows"
+"""Entry points of rows of other packages."""
 CLASSES = {
     "E": "the same numbers",
     "S": "over seeds, within the scatter",
@@ -58,9 +64,39 @@ def peer_studies() -> dict[str, Experiment]:
     return _rows_of(PACKAGES["peers"])
 
 
+def outside_rows() -> dict[str, Experiment]:
+    """Rows of other packages, by name. Raises `InputError` for one that cannot be loaded, is no
+    `Experiment`, or has the name of another row."""
+    ours = experiments().keys() | peer_studies().keys()
+    return {point.name: _outside(point, ours) for point in extensions(GROUP)}
+
+
+def _outside(point: EntryPoint, ours: Collection[str]) -> Experiment:
+    row = load_point(point, "row")
+    of = f"the row {point.name!r} of {package_of(point)}"
+    if not isinstance(row, Experiment) or row.kind not in CLASSES or row.seeds < 0:
+        raise InputError(
+            f"{of} is no Experiment of a known class",
+            remedy=f"make one (docs/extend.md) with a class of {', '.join(CLASSES)}",
+        )
+    if row.name != point.name or row.name in ours:
+        raise InputError(f"{of} is called {row.name!r}", remedy="use one name of its own")
+
+    def run(seeds: Sequence[int]) -> Outcome:
+        try:
+            found = row.run(seeds)
+        except ValueError as error:  # as a sentence that cannot be read
+            raise InputError(f"{of}: {error}", remedy="correct the claim") from error
+        if not isinstance(found, Outcome) or not all(isinstance(c, Claim) for c in found.claims):
+            raise InputError(f"{of} gives no Outcome with claims", remedy="see docs/extend.md")
+        return found
+
+    return replace(row, run=run)
+
+
 def experiment(name: str) -> Experiment:
     """The experiment of a name. Raises `InputError` with all names."""
-    known = experiments() | peer_studies()
+    known = experiments() | peer_studies() | outside_rows()
     if name not in known:
         raise InputError(
             f"no experiment is called {name!r}", remedy=f"use one of {', '.join(known)}"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from sar_agent.util.extensions import extensions
 from sar_lab.research.papers.outcome import ResultTable
-from sar_lab.research.papers.registry import CLASSES, FILE, experiments
+from sar_lab.research.papers.registry import CLASSES, FILE, GROUP, experiments
 from sar_lab.research.papers.result_store import StoredResult, stored_result
 from sar_lab.research.statistics import caption
 
@@ -15,10 +16,12 @@ INTRODUCTION = FILE.with_name("introduction.md")
 
 
 def write_page(folder: Path) -> Path:
-    """Writes `folder/reproduction.md` from all rows whose results are in this folder."""
+    """Writes `folder/reproduction.md` from all rows whose results are in this folder, those of
+    other packages last."""
     rows = {name: stored_result(folder, name) for name in experiments()}
+    others = [stored_result(folder, point.name) for point in extensions(GROUP)]
     path = folder / PAGE
-    stored = [row for row in rows.values() if row]
+    stored = [row for row in (*rows.values(), *others) if row]
     path.write_text("\n".join(_lines(stored, [n for n, row in rows.items() if not row])) + "\n")
     return path
 

@@ -15,7 +15,8 @@ from typing import Any
 from sar_agent.errors import InputError
 from sar_lab.replay.pools import workers_alive
 from sar_lab.research.papers.claims import RULES
-from sar_lab.research.papers.measured import Draws, begin
+from sar_lab.research.papers.draw_code import Code
+from sar_lab.research.papers.measured import Draws, Stale, begin, stale
 from sar_lab.research.papers.pictures import save
 from sar_lab.research.papers.registry import Experiment, experiment
 
@@ -27,6 +28,8 @@ DRAWS = "draws"
 """The folder of raw draws."""
 PAGES = Path(str(files("sar_lab.research"))) / "pages"
 """The results of the repository."""
+MOST_MODULES = 4
+"""The most that a line names."""
 QUICK = 2
 """Seeds of a quick run, the fewest that can tell two results apart. From 6 on a median has a 95 %
 confidence interval, so a quick run's numbers are no results."""
@@ -47,23 +50,33 @@ def command(experiment: Experiment, seeds: Sequence[int]) -> str:
 
 
 def run_row(
-    row_of: Experiment, seeds: Sequence[int], folder: Path, judge: bool = False
+    row_of: Experiment,
+    seeds: Sequence[int],
+    folder: Path,
+    judge: bool = False,
+    fresh: bool = False,
 ) -> StoredResult:
     """Runs a row and stores its result in `folder`. To judge it again, its draws are taken that
-    `folder` or else the repository keeps, and only what they do not have is measured. `seconds` of
-    the result are those of processors (which other work does not lengthen)."""
+    `folder` or else the repository keeps, and only what they do not have is measured, and what
+    other code made if they are to be `fresh`. What is stale is in the result that is given, not in
+    the stored one. `seconds` of the result are those of processors (which other work does not
+    lengthen)."""
     began, before = sum(os.times()[:4]), stored_result(folder, row_of.name)
     draws: Draws = {}
+    code: dict[str, Code] = {}
     if judge:
         known = (_read(_file(each, row_of.name, DRAWS)) for each in (folder, PAGES))
-        draws = next((each for each in known if each), draws)
-    had = len(draws)
+        kept = next((each for each in known if each), {})
+        # Until 0.2 a file had the draws alone, and did not say what code made them.
+        draws, code = (kept["draws"], kept["code"]) if "draws" in kept else (kept, code)
+    had = dict(draws)
 
     def keep() -> None:
         if draws:
-            _write(_file(folder, row_of.name, DRAWS), json.dumps(draws, separators=(",", ":")))
+            text = json.dumps({"code": code, "draws": draws}, separators=(",", ":"))
+            _write(_file(folder, row_of.name, DRAWS), text)
 
-    begin(draws, keep)
+    begin(draws, keep, code, fresh)
     try:
         result = row_of.run(seeds)
     finally:
@@ -85,10 +98,10 @@ def run_row(
         "picture": picture.as_posix() if drawn else "",
         "seeds": list(seeds),
         "command": command(row_of, seeds),
-        "seconds": before["seconds"] if before and len(draws) == had > 0 else seconds,
+        "seconds": before["seconds"] if before and had and draws == had else seconds,
     }
     _write(_file(folder, row_of.name), json.dumps(row, indent=1, ensure_ascii=False))
-    return row
+    return row | {"stale": stale()}
 
 
 def stored_result(folder: Path, name: str) -> StoredResult | None:
@@ -97,19 +110,41 @@ def stored_result(folder: Path, name: str) -> StoredResult | None:
 
 
 def run_rows(
-    rows: Sequence[tuple[Experiment, Sequence[int]]], folder: Path, judge: bool, processes: int
+    rows: Sequence[tuple[Experiment, Sequence[int]]],
+    folder: Path,
+    judge: bool,
+    processes: int,
+    fresh: bool = False,
 ) -> Iterator[StoredResult]:
     """Runs rows in so many processes at a time, and gives them in the order in which they end."""
     if processes == 1:
-        yield from (run_row(row_of, seeds, folder, judge) for row_of, seeds in rows)
+        yield from (run_row(row_of, seeds, folder, judge, fresh) for row_of, seeds in rows)
         return
     with workers_alive(), ProcessPoolExecutor(processes, get_context("spawn")) as pool:
-        found = [pool.submit(_run_named, each.name, seeds, folder, judge) for each, seeds in rows]
+        found = [
+            pool.submit(_run_named, each.name, seeds, folder, judge, fresh) for each, seeds in rows
+        ]
         yield from (each.result() for each in as_completed(found))
 
 
-def _run_named(name: str, seeds: Sequence[int], folder: Path, judge: bool) -> StoredResult:
-    return run_row(experiment(name), seeds, folder, judge)
+def _run_named(
+    name: str, seeds: Sequence[int], folder: Path, judge: bool, fresh: bool
+) -> StoredResult:
+    return run_row(experiment(name), seeds, folder, judge, fresh)
+
+
+def stale_line(row: StoredResult, fresh: bool) -> str:
+    """Which code made the row's draws stale; empty where none did."""
+    found: Stale = row.get("stale", {})
+    if not found:
+        return ""
+    modules = sorted({module for each in found.values() for module in each})
+    some = ", ".join(modules[:MOST_MODULES]) + (
+        f" and {len(modules) - MOST_MODULES} more" if len(modules) > MOST_MODULES else ""
+    )
+    why = f"{some} changed since" if modules else "they do not say by which code"
+    now = "measured again" if fresh else f"`sar-lab lab run {row['name']}` measures them again"
+    return f"{row['name']}: stale draws of {', '.join(found)}: {why}; {now}"
 
 
 def differences(row: StoredResult, folder: Path) -> list[str]:

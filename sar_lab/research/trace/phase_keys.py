@@ -35,6 +35,7 @@ KINDS: dict[str, tuple[Callable[[KeyTree, Flows], RoutingKey], Shifter | None]] 
     "ark": (_ours, None),
     "nrk": (_ours, choose_shift),
     "ark-printed": (printed_key, None),
+    "ark-printed-drawn": (partial(printed_key, drawn=True), None),
     "nrk-printed": (printed_key, partial(printed_shift, reading=READINGS[0])),
     "nrk-printed-links": (printed_key, partial(printed_shift, reading=READINGS[1])),
 }
