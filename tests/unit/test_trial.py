@@ -18,7 +18,7 @@ from sar_agent.routing.lanes import routed
 from sar_agent.routing.routes import NO_ROUTE
 from sar_lab.trial import benchmarks, page, samples
 from sar_lab.trial.benchmarks import Benchmark, Reading, read_output
-from sar_lab.trial.samples import summary
+from sar_lab.emulate.statistics import summary
 from sar_lab.trial.site_look import split_nodes
 from sar_lab.trial.way_back import own_tables
 
