@@ -15,7 +15,6 @@ from __future__ import annotations
 import ctypes
 import os
 import resource
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -91,15 +90,9 @@ class Namespace:
     """A network of its own; `links` are the indices of its ports by name."""
 
     def __init__(self) -> None:
-        self._file = _new_network()
+        self._file, self.netlink = _new_network()
         self.path = f"/proc/{os.getpid()}/fd/{self._file}"
         """A file that other processes can open to enter it, while this process lives."""
-        try:
-            # A socket that is made in the thread of the namespace would serve that thread only.
-            self.netlink = _netlink().IPRoute(netns=self.path, flags=0)
-        except BaseException:
-            os.close(self._file)
-            raise
         self.links: dict[str, int] = {}
 
     def join(self, port: str, other: Namespace, other_port: str) -> None:
@@ -144,30 +137,30 @@ class Namespace:
         self.close()
 
 
-def _new_network() -> int:
-    """A file descriptor of a new namespace. Only the thread that makes it is ever in it."""
-    made: list[int] = []
-    failed: list[OSError] = []
+def _new_network() -> tuple[int, Any]:
+    """A file of a new namespace and a netlink socket in it, which serves this thread only.
 
-    def make() -> None:
+    This thread enters the namespace and leaves it again. pyroute2's own way (`netns=`) forks: the
+    child collects garbage, closes event loops that it shares with this process, and a later call
+    here waits forever."""
+    pyroute2, libc = _netlink(), ctypes.CDLL(None, use_errno=True)
+    own = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        if libc.unshare(_NEW_NETWORK):
+            raise SarError(
+                "this kernel or container allows no network namespace (CLONE_NEWNET, "
+                f"CAP_SYS_ADMIN): {os.strerror(ctypes.get_errno())}"
+            )
         try:
-            if ctypes.CDLL(None, use_errno=True).unshare(_NEW_NETWORK):
-                raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
             for name, value in _SETTINGS.items():
                 Path("/proc/sys/net", name).write_text(value)
-            made.append(os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC))
-        except OSError as error:
-            failed.append(error)
-
-    thread = threading.Thread(target=make)
-    thread.start()
-    thread.join()
-    if failed:
-        raise SarError(
-            "this kernel or container allows no network namespace (CLONE_NEWNET, CAP_SYS_ADMIN): "
-            f"{failed[0]}"
-        )
-    return made[0]
+            file = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+            return file, pyroute2.IPRoute()
+        finally:
+            if libc.setns(own, _NEW_NETWORK):
+                os._exit(1)  # what follows would change another network than it means
+    finally:
+        os.close(own)
 
 
 class EmulatedFabric:
