@@ -42,9 +42,7 @@ def emulate(
     ] = 2.0,
     size: Annotated[
         int,
-        typer.Option(
-            "--bytes", min=1000, max=1 << 30, help="through the busiest port of each job"
-        ),
+        typer.Option("--bytes", min=1000, max=1 << 30, help="through the busiest port of each job"),
     ] = 250_000,
     as_json: JsonOption = False,
 ) -> None:

@@ -62,7 +62,9 @@ def require_emulation() -> None:
         raise
     except Exception as error:  # pyroute2 raises what the kernel answered
         text = str(error)[:200]
-        raise SarError(f"emulate needs veth pairs and the queue tbf of the kernel: {text}") from None
+        raise SarError(
+            f"emulate needs veth pairs and the queue tbf of the kernel: {text}"
+        ) from None
 
 
 def require_size(fabric: Fabric) -> None:

@@ -71,11 +71,7 @@ class EmulatedTables:
         new = port_entries(network.fabric, routes)
         changed = np.argwhere((new != self.entries).T)
         for switch, terminal in changed.tolist():
-            space, port = network.switches[switch], int(new[terminal, switch])
-            if port == NO_ROUTE:
-                space.netlink.route("del", dst=f"{network.address(terminal)}/32")
-            else:
-                write_entry(network, switch, terminal, port)
+            write_entry(network, switch, terminal, int(new[terminal, switch]))
         self.entries = new
         return len(changed)
 
@@ -108,10 +104,12 @@ class EmulatedTables:
 
 
 def write_entry(network: EmulatedFabric, switch: int, terminal: int, port: int) -> None:
-    """One route; the port has a cable."""
-    space = network.switches[switch]
-    dst, link = f"{network.address(terminal)}/32", space.links[f"p{port}"]
-    space.netlink.route("replace", dst=dst, oif=link, scope=_LINK)
+    """One route, by a port with a cable, or none (`NO_ROUTE`, where there was one)."""
+    space, dst = network.switches[switch], f"{network.address(terminal)}/32"
+    if port == NO_ROUTE:
+        space.netlink.route("del", dst=dst, scope=_LINK)
+    else:
+        space.netlink.route("replace", dst=dst, oif=space.links[f"p{port}"], scope=_LINK)
 
 
 def _port(port: int) -> str:
