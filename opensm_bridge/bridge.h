@@ -22,6 +22,7 @@
 #include <iba/ib_types.h>
 #include <opensm/osm_opensm.h>
 
+#include "follow.h"
 #include "known.h"
 #include "live.h"
 #include "options.h"
@@ -47,8 +48,7 @@ struct bridge {
 	struct install *in_force; /* what this engine installed last */
 	uint64_t fingerprint;	  /* of the topology at the last routing */
 	bool primed;		  /* the heavy sweep after the start has been requested */
-	unsigned followed;	  /* the last repair that was confirmed */
-	bool was_settled;	  /* the last routing met no entries but those that were sent last */
+	bool was_settled;	  /* at the last routing: see follow.h */
 	bool taken_over;	  /* the sweep that is under way is the first as master */
 	bool engine_is_set_up;
 
@@ -75,7 +75,7 @@ struct bridge {
 	char proved_from[17];	    /* digest of the tables that the load was proved from, or "any" */
 	struct reason load_problem; /* why the last load that was tried was refused */
 	struct reason file_problem; /* why routes.sar was refused */
-	struct reason last_error;   /* why the plugin's routes are not in force */
+	struct reason last_error;   /* why the plugin's routes, or a repair of them, are not in force */
 	/* Numbers of loads: the last one requested; the last one that a routing has seen; the last one built and sent. */
 	uint64_t asked, building, built;
 	uint64_t highest; /* the highest generation that this process has had in force */
@@ -93,7 +93,7 @@ struct bridge {
 	uint64_t generation_in_force;
 	unsigned amendments; /* repairs of the routes in force since they were loaded */
 	uint32_t amended_entries;
-	bool repair_drops; /* packets of some hosts are dropped until the next repair */
+	bool repair_drops; /* packets of a live host are dropped */
 	double repair_milliseconds;
 	unsigned repairs_refused; /* since OpenSM started: repairs that did not hold when they were verified */
 	uint32_t unknown, vanished, switches, hca_ports, lanes;

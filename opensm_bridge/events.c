@@ -38,18 +38,11 @@ static void note_unconfirmed(struct bridge *b)
 			  b->unconfirmed, b->unconfirmed_blocks, b->unconfirmed_ports);
 }
 
-/*
- * All switches have confirmed what was sent: the entries that had to wait for that are set once packets of older tables are gone,
- * too. Where the last routing could have set them and has not, another one would not either.
- */
+/* All switches have confirmed what was sent: the entries that had to wait for that are set once packets of older tables are gone,
+ * too. */
 static void follow_repair(struct bridge *b, const struct install *in_force)
 {
-	const struct amendment *amended = in_force->tables.routes->amended;
-	const unsigned repairs = amended ? amended->repairs : 0;
-	const bool later = in_force->tables.put_off_count || (amended && amended->later && (repairs != b->followed || !b->was_settled));
-
-	b->followed = repairs;
-	if (!later)
+	if (!follow_needed(b->was_settled, &in_force->tables))
 		return;
 	pthread_mutex_lock(&b->tables);
 	pthread_mutex_lock(&b->mutex);
@@ -90,7 +83,7 @@ static void routing_done(struct bridge *b)
 	b->generation_in_force = ours ? b->in_force->tables.routes->generation : 0;
 	b->amendments = amended ? amended->repairs : 0;
 	b->amended_entries = amended ? amended->entries : 0;
-	b->repair_drops = (amended && amended->dropping) || (ours && b->in_force->tables.put_off_count);
+	b->repair_drops = ours && b->in_force->tables.drops;
 	b->repair_milliseconds = amended ? amended->milliseconds : 0;
 	b->lanes = ours ? b->in_force->tables.routes->lanes : 0;
 	b->unknown = ours ? b->in_force->tables.fit.unknown : 0;

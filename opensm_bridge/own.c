@@ -56,14 +56,58 @@ bool own_load(struct tables *to, const struct own_task *task, struct routes *rou
 	REFUSE("no memory to install the routes");
 }
 
+/* Whether packets of hosts at `s` do not reach LID `lid` at switch `end` by these entries. */
+static bool loses(const struct tables *t, const struct live *live, uint32_t s, uint32_t lid, uint32_t end)
+{
+	for (uint32_t hops = 0; s != end; hops++) {
+		const uint8_t port = t->entry[(size_t)s * t->lids + lid];
+
+		if (hops == live->switches || !port || port > live->sw[s].ports ||
+		    live->peer[live->sw[s].first_port + port] == NO_PEER)
+			return true;
+		s = live->peer[live->sw[s].first_port + port];
+	}
+	return false;
+}
+
+/* Follows the entries themselves: a repair may drop less than it was allowed to, and what is put off may drop nothing. All other
+ * tables drop nothing (fit.h), and need no look. */
+static bool drops(const struct tables *t, const struct live *live)
+{
+	const bool all = t->routes->amended && t->routes->amended->dropping;
+
+	for (uint32_t d = 0; (all || t->put_off_count) && d < live_destinations(live); d++) {
+		const struct live_destination to = live_destination(live, d);
+
+		for (uint32_t lid = to.low; lid && lid <= to.high && lid < t->lids; lid++)
+			for (uint32_t s = 0; (all || t->put_off[lid]) && s < live->switches; s++)
+				if (t->fit.hosts[s] && loses(t, live, s, lid, to.leaf))
+					return true;
+	}
+	return false;
+}
+
 static bool load_verified(struct tables *to, const struct own_task *task, struct routes *routes, struct reason *why)
 {
 	if (!own_load(to, task, routes, why))
 		return false;
 	if (task->known && !verify_tables(task, to, why))
 		return own_free(to), false;
+	to->drops = drops(to, task->live);
 	*why = (struct reason){.text = ""};
 	return true;
+}
+
+/* The same routes as before. Where nothing is left to wait for, what they drop would stay dropped: no later repair is better. */
+static bool load_again(struct tables *to, const struct own_task *task, struct routes *routes, struct reason *why)
+{
+	if (!load_verified(to, task, routes, why))
+		return false;
+	if (!to->drops || !task->settled || to->put_off_count)
+		return true;
+	own_free(to);
+	return REASON_OF(why, "stale", "generation %ju drops packets of hosts as it is repaired, and no further repair serves them",
+			 (uintmax_t)routes->generation), false;
 }
 
 bool own_choose(struct tables *to, const struct own_task *task, struct routes *routes, struct reason *unrepaired,
@@ -86,6 +130,7 @@ bool own_choose(struct tables *to, const struct own_task *task, struct routes *r
 		repaired = repair(routes, task->live, task->ours ? task->known : NULL, unrepaired);
 	if (repaired && repaired != routes)
 		good = load_verified(to, task, repaired, unrepaired);
+	to->step = good;
 	routes_drop(repaired);
-	return good || load_verified(to, task, routes, why);
+	return good || load_again(to, task, routes, why);
 }

@@ -52,13 +52,22 @@ struct choice {
 	struct own_task task;
 };
 
-static void log_repair(struct bridge *b, const struct routes *r)
+static void add_to(struct reason *why, const char *more)
 {
+	const size_t length = strlen(why->text);
+	const int left = (int)(sizeof(why->text) - length);
+
+	snprintf(why->text + length, (size_t)left, "%s%.*s", length ? "; " : "", left, more);
+}
+
+static void log_repair(struct bridge *b, const struct tables *t)
+{
+	const struct routes *r = t->routes;
 	const struct amendment *a = r->amended;
 
 	BRIDGE_LOG(b, OSM_LOG_INFO, "generation %ju was repaired: %u entries changed in %.1f ms, repair %u since it was "
 		   "loaded%s\n", (uintmax_t)r->generation, a->entries, a->milliseconds, a->repairs,
-		   a->dropping ? "; packets of some hosts are dropped until the next one, which follows at once" :
+		   t->drops ? "; packets of some hosts are dropped until the next one, which follows at once" :
 		   a->later ? "; another one follows" : "");
 }
 
@@ -66,22 +75,23 @@ static void log_repair(struct bridge *b, const struct routes *r)
 static void try_own(struct bridge *b, struct choice *c, struct routes *routes, bool assumed, struct reason *why)
 {
 	struct tables *tables = &c->install->tables;
-	struct reason unrepaired;
+	struct reason unrepaired, former;
 
 	if (!routes || c->fit)
 		return;
 	c->task.assumed = assumed;
 	c->fit = own_choose(tables, &c->task, routes, &unrepaired, why);
 	if (c->fit && tables->routes != routes)
-		log_repair(b, tables->routes);
+		log_repair(b, tables);
 	if (!*unrepaired.text)
 		return;
 	pthread_mutex_lock(&b->mutex);
 	b->repairs_refused++;
 	pthread_mutex_unlock(&b->mutex);
-	if (!c->fit)
-		REASON_OF(why, "stale", "a repair of generation %ju is not installed: %.400s", (uintmax_t)routes->generation,
-			  unrepaired.text);
+	former = *why;
+	REASON_OF(why, "stale", "a repair of generation %ju is not installed: %.400s", (uintmax_t)routes->generation, unrepaired.text);
+	if (*former.text)
+		add_to(why, former.text);
 }
 
 static void remember_topology(struct bridge *b, const struct live *live)
@@ -185,7 +195,8 @@ static void choose(struct bridge *b, struct choice *c, const struct offer *o, st
 		c->task.lids = b->known.lids;
 	else
 		c->task.known = NULL; /* cannot happen, but for lack of memory */
-	b->was_settled = !c->task.known || known_all_settled(c->task.known);
+	c->task.settled = b->was_settled =
+		follow_settled(c->task.known, c->task.ours && b->in_force ? b->in_force->tables.put_off_count : 0);
 	pthread_mutex_unlock(&b->tables);
 	remember_topology(b, live);
 	if (o->load)
@@ -193,14 +204,6 @@ static void choose(struct bridge *b, struct choice *c, const struct offer *o, st
 	/* The agent keeps in the file what is in force, and no other engine's routes would be proved either. */
 	try_own(b, c, o->file, true, own);
 	try_own(b, c, o->last_good, false, own);
-}
-
-static void add_to(struct reason *why, const char *more)
-{
-	const size_t length = strlen(why->text);
-	const int left = (int)(sizeof(why->text) - length);
-
-	snprintf(why->text + length, (size_t)left, "%s%.*s", length ? "; " : "", left, more);
 }
 
 /* Where no repair of the routes in force serves: waits for the agent's. `own` is why a repair does not serve. */

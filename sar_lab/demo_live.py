@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 import signal
+import tempfile
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from pathlib import Path
 from types import FrameType
 
 from rich.console import Console
@@ -31,14 +33,14 @@ from sar_lab.live.generated import ibsim_for
 from sar_lab.live.ibdmchk import ibdmchk
 from sar_lab.live.ibsim import Ibsim
 from sar_lab.live.opensm import OpenSM
-from sar_lab.live.process import PATIENCE, wait_until
+from sar_lab.live.process import wait_until, waited
 from sar_lab.live.requirements import plugin, require_everything
 from sar_lab.live.slurm import SlurmCluster
 
 HOSTS_PER_LEAF, LEAVES, SPINES = 6, 4, 4
 DUMP_FILES = 0x43  # log flags: errors, information, and the files that ibdmchk reads
-STEP_SECONDS = 20.0 * PATIENCE
-"""The time limit for each step, in seconds; on a quiet machine a step takes about one."""
+STEP_SECONDS = 60.0
+"""The time limit for each step on a quiet machine, where a step takes about one second."""
 PAUSE = 1.5
 """Seconds after each step, for the reader."""
 
@@ -75,6 +77,7 @@ class DemoLog:
         self._console = Console(highlight=False, soft_wrap=True)
         self.agent: AgentProcess | None = None
         self.bridge: PluginClient | None = None
+        self.manager: OpenSM | None = None
         self.interrupted = False
         self._engine = ""
 
@@ -94,20 +97,24 @@ class DemoLog:
 
     def expect(self, what: str, seen: Callable[[Row], bool]) -> Row:
         """Print all actions up to the agent's decision `seen`. Raises `DemoStepFailed`."""
-        end = time.monotonic() + STEP_SECONDS
-        decision = None
-        while decision is None:
-            if time.monotonic() > end:
-                raise DemoStepFailed(f"{what} did not appear within {STEP_SECONDS:g} s")
-            time.sleep(0.05)
+        found: list[Row] = []
+
+        def look() -> bool:
             self._look_at_opensm()
             assert self.agent
             for row in self.agent.news():
                 self.tell(_in_words(row))
-                decision = row if seen(row) else decision
+                found.extend([row] if seen(row) else [])
+            return bool(found)
+
+        if not wait_until(look, STEP_SECONDS):
+            raise DemoStepFailed(
+                f"{what} did not appear within {waited(STEP_SECONDS)}; the logs are in "
+                f"{self._keep_logs()}; if the machine is busy, try SAR_PATIENCE=10 make demo-live"
+            )
         self._look_at_opensm()
         time.sleep(PAUSE)
-        return decision
+        return found[-1]
 
     def quiet(self, what: str, seconds: float) -> None:
         """Raises `DemoStepFailed` if the agent makes a decision within `seconds`."""
@@ -116,6 +123,15 @@ class DemoLog:
         for row in self.agent.news():
             self.tell(_in_words(row))
             raise DemoStepFailed(f"{what} should change nothing")
+
+    def _keep_logs(self) -> Path:
+        """A folder with the logs, which the end of the demo does not remove."""
+        folder = Path(tempfile.mkdtemp(prefix="sar-demo-live-"))
+        if self.agent:
+            (folder / "agent.log").write_text(self.agent.log)
+        if self.manager:
+            (folder / "opensm.log").write_text(self.manager.log())
+        return folder
 
     def _look_at_opensm(self) -> None:
         assert self.bridge
@@ -194,7 +210,7 @@ def _start(story: DemoLog, stack: ExitStack, fabric: Fabric) -> tuple[Ibsim, Ope
         OpenSM(ibsim, host=fabric.terminal_host[0], plugin=plugin(), log_flags=DUMP_FILES)
     )
     manager.wait_up()
-    story.bridge = PluginClient(manager.socket_path)
+    story.manager, story.bridge = manager, PluginClient(manager.socket_path)
     story.tell("a stock OpenSM with our plugin is up, its engines are sar,dfsssp,updn")
     slurm = stack.enter_context(SlurmCluster(f"n[001-{fabric.terminals:03d}]", HOSTS_PER_LEAF))
     story.tell(f"a real Slurm is up: slurmctld and {fabric.terminals} slurmd, all nodes idle")

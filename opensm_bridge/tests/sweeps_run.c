@@ -8,8 +8,8 @@
  *   restart                  OpenSM begins again with PLAN, and knows no table
  *   other SWITCH LID PORT    before this sweep, another engine has sent this entry (to all other switches and LIDs: none)
  *   go LMC
- * The answer: "kept", "repaired ENTRIES LATER DROPPING UNROUTED" or "refused REASON", then "table SWITCH" with the entries by LID
- * for each switch unless it is refused, then ".". Cables that were not there in the last sweep are fresh.
+ * The answer: "kept" or "repaired" with ENTRIES LATER DROPPING UNROUTED FOLLOWS UNCONFIRMED, or "refused REASON"; then "table SWITCH"
+ * with the entries by LID for each switch unless it is refused, then ".". FOLLOWS: the plugin requests another routing (follow.h). Cables that were not there in the last sweep are fresh.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "../certificate.h"
-#include "../own.h"
+#include "../follow.h"
 
 #define MOST 64
 #define HOSTS 512
@@ -42,6 +42,7 @@ struct sweep {
 static struct known known;
 static struct routes *now, *plan;
 static struct sweep sweep, last;
+static uint32_t put_off; /* LIDs in the last sweep */
 static uint8_t other[MOST][LIDS];
 static bool ours = true, begins = true; /* the next sweep is the first of an OpenSM */
 
@@ -141,6 +142,7 @@ static void send(const struct live *live, const struct tables *t)
 static void go(unsigned lmc)
 {
 	struct reason why = {.text = ""}, unrepaired = {.text = ""};
+	uint32_t unconfirmed, blocks;
 	struct tables tables;
 	struct live live;
 	struct own_task task = {.live = &live, .lids = LIDS};
@@ -157,13 +159,15 @@ static void go(unsigned lmc)
 	task.assumed = begins;
 	begins = false;
 	task.ours = ours;
+	task.settled = follow_settled(task.known, ours ? put_off : 0);
 	if (own_choose(&tables, &task, now, &unrepaired, &why)) {
 		const struct amendment *a = tables.routes->amended;
 
-		if (tables.routes == now)
-			printf("kept 0 %u %d %u\n", a ? a->later : 0, a && a->dropping, tables.put_off_count);
-		else
-			printf("repaired %u %u %d %u\n", a->entries, a->later, a->dropping, tables.put_off_count);
+		send(&live, &tables);
+		known_count(&known, &unconfirmed, &blocks);
+		printf("%s %u %u %d %u %d %u\n", tables.routes == now ? "kept" : "repaired",
+		       a && tables.routes != now ? a->entries : 0, a ? a->later : 0, tables.drops, tables.put_off_count,
+		       !unconfirmed && follow_needed(task.settled, &tables), unconfirmed);
 		for (uint32_t s = 0; s < live.switches; s++) {
 			printf("table %" PRIx64, live.sw[s].guid);
 			for (unsigned lid = 1; lid < LIDS; lid++)
@@ -171,7 +175,7 @@ static void go(unsigned lmc)
 					printf(" %u:%u", lid, tables.entry[(size_t)s * LIDS + lid]);
 			printf("\n");
 		}
-		send(&live, &tables);
+		put_off = tables.put_off_count;
 		routes_drop(now);
 		now = routes_hold(tables.routes);
 		ours = true;

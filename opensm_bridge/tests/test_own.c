@@ -90,10 +90,68 @@ static void equal_numbers_prove_nothing(void)
 	known_free(&known);
 }
 
+/* Routes that an earlier step has left: `broken`, an entry of the first switch to the host on the second is gone. NULL if they stay
+ * in force, else why not. `drops`: whether they are said to drop packets. */
+static const char *left_by_a_step(bool broken, bool settled, bool *drops)
+{
+	static struct reason why, unrepaired;
+	struct own_task task = {.live = &fabric.live, .assumed = true, .ours = true, .settled = settled, .lids = LIDS};
+	struct routes *plan = small_numbered(1, 1), *r = small_routes(1, 1); /* without numbers: not repaired again */
+	struct tables tables;
+	bool good;
+
+	small_fabric(&fabric);
+	if (broken)
+		*small_entry(r, 0, 0, 2) = ROUTES_NO_ROUTE;
+	r->amended = calloc(1, sizeof(*r->amended));
+	CHECK(r->amended, "memory");
+	*r->amended = (struct amendment){.plan = plan, .repairs = 1, .later = 1, .dropping = true};
+	good = own_choose(&tables, &task, r, &unrepaired, &why);
+	*drops = good && tables.drops;
+	if (good)
+		own_free(&tables);
+	routes_drop(r);
+	return good ? NULL : why.text;
+}
+
+/* Packets may be dropped while something is waited for, and only then; and it is said only of entries that drop some. */
+static void nothing_stays_dropped(void)
+{
+	const char *told;
+	bool drops;
+
+	told = left_by_a_step(true, false, &drops);
+	CHECK(!told && drops, "%s", told ? told : "not said");
+	told = left_by_a_step(true, true, &drops);
+	CHECK(told && strstr(told, "drops packets of hosts"), "%s", told ? told : "dropped for ever");
+	told = left_by_a_step(false, false, &drops);
+	CHECK(!told && !drops, "%s", told ? told : "said, and nothing is dropped");
+	told = left_by_a_step(false, true, &drops);
+	CHECK(!told && !drops, "%s", told ? told : "said, and nothing is dropped");
+}
+
+/* Routes in several lanes are not repaired: they are refused with a reason, so that the agent is asked (plans.c). */
+static void several_lanes_are_not_repaired(void)
+{
+	struct own_task task = {.live = &fabric.live, .assumed = true, .ours = true, .lids = LIDS};
+	struct routes *r = small_numbered(1, 2);
+	struct reason why, unrepaired;
+	struct tables tables;
+
+	small_fabric(&fabric);
+	CHECK(own_choose(&tables, &task, r, &unrepaired, &why), "%s", why.text);
+	own_free(&tables);
+	fabric.peer[3] = fabric.peer[5 + 4] = NO_PEER; /* cut 0 - 1 */
+	CHECK(!own_choose(&tables, &task, r, &unrepaired, &why) && strstr(why.text, "no live link"), "%s", why.text);
+	routes_drop(r);
+}
+
 int main(void)
 {
 	nothing_known_is_not_proved();
 	nothing_confirmed();
 	equal_numbers_prove_nothing();
+	nothing_stays_dropped();
+	several_lanes_are_not_repaired();
 	return checked("own");
 }

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from sar_agent import __version__
 from sar_agent.agent.commit import Committer
+from sar_agent.agent.first_tables import FirstTables
 from sar_agent.agent.hints import Hints
 from sar_agent.agent.history import DecisionLog, History
 from sar_agent.agent.installed_routes import InstalledRoutes
@@ -149,6 +150,7 @@ def build_agent(
         # One failure is often transient, so the next pass may try again.
         backoff=Backoff(config.agent.interval_seconds, LONGEST_PAUSE, free=1),
         window=window,
+        first_tables=FirstTables(folder),
         baseline=LastBaseline(),
         events=events,
     )

@@ -44,7 +44,8 @@ class Current:
     identity: str = ""
     """Identity of the tables of `plan`."""
     last: Plan | None = None
-    """The last plan, in force or not: the next one starts from it."""
+    """The last plan that was installed or, where nothing is installed, made: the next one starts
+    from it. What is in force may be other tables, by a rollback or a repair."""
     shelter: tuple[bytes, Routes] | None = None
     """The shelter in force, where the manager has amended it, with the digest of its fabric: later
     plans keep it, since subscribers may be on it."""

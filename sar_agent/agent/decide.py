@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from sar_agent.agent.state import SavedHold, State
 from sar_agent.install.subnet_manager import SmStatus
-from sar_agent.jobs.filter import job_change
+from sar_agent.jobs.filter import JobChange, Running, job_change
 from sar_agent.jobs.record import JobRecord
 
 
@@ -37,9 +37,14 @@ REPAIRS = frozenset({Reason.FIRST, Reason.FALLBACK, Reason.GENERATION, Reason.FA
 """Reasons for which traffic is without the routes that it should have: they never wait."""
 
 
+MOST_NAMED = 3
+"""Hosts in a sentence."""
+
+
 @dataclass(frozen=True)
 class ObservedState:
-    """The site as it is now. `records` are the multi-switch jobs; `now`, `min_age` in seconds."""
+    """The site as it is now. `records` are the multi-switch jobs, without the hosts that are
+    `missing` from the fabric, `running` all jobs with all hosts; `now`, `min_age` in seconds."""
 
     records: tuple[JobRecord, ...]
     fabric_digest: bytes
@@ -47,8 +52,12 @@ class ObservedState:
     now: float = 0.0
     min_age: float = 0.0
     topology_edited: bool = False
+    by_rail: bool = False
+    """Whether each rail of a job is planned for by itself."""
     status: SmStatus | None = None
     """None where nothing is to be installed, so that the subnet manager gives no reason."""
+    running: tuple[JobRecord, ...] = ()
+    missing: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -107,14 +116,44 @@ def _change(made: State, observed: ObservedState) -> Decision:
         return Decision(
             Reason.ENGINE, f"engine {observed.engine} is configured, {made.engine} was used"
         )
-    change = job_change(made.jobs, observed.records, observed.now, observed.min_age)
+    running = Running(observed.running, observed.missing, made.installed_at)
+    change = job_change(made.jobs, observed.records, observed.now, observed.min_age, running)
     if change:
-        why = f"{_jobs(len(change.started))} started, {len(change.ended)} ended"
+        why = _changed(change)
+        if made.hold and not made.hold.active(observed.now) and not made.jobs:
+            why = f"the hold is over, and {_jobs(len(observed.records))} run"
         if observed.topology_edited:
             return Decision(Reason.TOPOLOGY, f"topology.conf was edited: {why}")
         return Decision(Reason.JOBS, why)
+    if observed.by_rail != made.by_rail and made.jobs:
+        how = "by rails" if observed.by_rail else "with all their ports together"
+        return Decision(Reason.JOBS, f"jobs are planned for {how} from now on")
     return Decision(None, f"the same {_jobs(len(made.jobs))} on the same fabric")
 
 
 def _jobs(count: int) -> str:
     return f"{count} multi-switch job" + "s" * (count != 1)
+
+
+def _changed(change: JobChange) -> str:
+    said = []
+    if change.started or change.ended or not (change.moved or change.late):
+        said.append(f"{_jobs(len(change.started))} started, {len(change.ended)} ended")
+    of = f"of {_jobs(change.moved)}" if change.moved else ""
+    if change.lost:
+        said.append(f"{_hosts(change.lost)} {of} left the fabric")
+    if change.back:
+        said.append(f"{_hosts(change.back)} {of} came back to the fabric")
+    if change.late:
+        verb = "counts" if change.late == 1 else "count"
+        said.append(f"{_jobs(change.late)} that ran already {verb} from now on")
+    return "; ".join(said)
+
+
+def _hosts(hosts: frozenset[str]) -> str:
+    """Their number, and the names of the first."""
+    names = sorted(hosts)
+    more = ", …" if len(names) > MOST_NAMED else ""
+    return (
+        f"{len(names)} host" + "s" * (len(names) != 1) + f" ({', '.join(names[:MOST_NAMED])}{more})"
+    )

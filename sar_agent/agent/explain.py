@@ -15,17 +15,22 @@ from sar_agent.agent.phased_updates import subscribers_of
 from sar_agent.agent.planner import Planner
 from sar_agent.check.reachability import check_reachability
 from sar_agent.config.model import Config
+from sar_agent.demand.collectives import AT_ONCE, COLLECTIVES, PAIRWISE
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import F64
 from sar_agent.install.transit import transition_to
-from sar_agent.jobs import Job, JobMix
+from sar_agent.jobs import JobMix
 from sar_agent.keys.description import KeyDescription, keys_of
 from sar_agent.keys.leases import Leases
 from sar_agent.quality.channel_traffic import traffic_of
-from sar_agent.quality.worst_links import users_of, worst_channels
+from sar_agent.quality.ring_messages import meeting_of, message_words, ring_messages
+from sar_agent.quality.worst_links import jobs_over, worst_channels
 from sar_agent.routing import load_engine
 from sar_agent.routing.routes import Routes
+
+RING_SHOWN = 4
+"""Messages of rings that are named."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,11 @@ class JobUnderRoutes:
     load: float = 0.0
     """The predicted load of its worst link."""
     phase_contention: float = 1.0
-    """What one message at a time costs (`routing/phase_contention.py`)."""
+    """What one message at a time costs."""
+    contention: dict[str, float] = field(default_factory=dict)
+    """What each collective costs, a key of `COLLECTIVES` (`quality/collective_contention.py`)."""
+    ring: str = ""
+    """Where messages of its ring meet others, and which; empty where they meet none."""
     shared_with: list[str] = field(default_factory=list)
     """Other jobs with routes over its worst link, those with the most first."""
     counted: float | None = None
@@ -111,6 +120,12 @@ class JobExplanation:
                     f"  one message at a time: {under.phase_contention:.2f} times as long as "
                     "without contention"
                 )
+                others = {w: v for w, v in under.contention.items() if w not in (AT_ONCE, PAIRWISE)}
+                lines.append(
+                    "  " + ", ".join(f"{COLLECTIVES[word]} {v:.2f}" for word, v in others.items())
+                )
+                if under.ring:
+                    lines.append(f"  {under.ring}")
             elif self.multi_switch:
                 lines.append(f"{name}: not known")
         if self.counters and self.multi_switch:
@@ -142,24 +157,24 @@ def explain(config: Config, wanted: str, site: Site | None = None) -> JobExplana
             names = leaves.setdefault(fabric.switch_name[fabric.terminal_switch[terminal]], [])
             if host not in names:
                 names.append(host)
-    job = next((job for job in mix.jobs if job.id == wanted), None)
+    parts = mix.parts_of(wanted)
     in_force = planned = transition = None
     routes = observed.in_force.routes if observed.in_force else None
     counters, share = "", None
-    if job:
+    if parts:
         counters, share = _counted(config, observed)
         by_load = config.agent.objective == "load"
         if routes and not check_reachability(fabric, routes).unreachable_pairs:
-            in_force = _under(fabric, mix, job, routes, by_load, share)
+            in_force = _under(fabric, mix, parts, routes, by_load, share)
         engine = load_engine(config.agent.engine)
         plan = Planner(config, engine).plan(1, fabric, mix)
-        planned = _under(fabric, mix, job, plan.routes, by_load)
+        planned = _under(fabric, mix, parts, plan.routes, by_load)
         transition = transition_to(plan, routes).transition
     return JobExplanation(
         job=wanted,
         leaves=leaves,
         unknown_hosts=[host for host in record.hosts if host not in fabric.hosts],
-        multi_switch=job is not None,
+        multi_switch=bool(parts),
         in_force=in_force,
         planned=planned,
         transition=transition.words if transition else "",
@@ -184,24 +199,40 @@ def _counted(config: Config, observed: Observation) -> tuple[str, F64 | None]:
 
 
 def _under(
-    fabric: Fabric, mix: JobMix, job: Job, routes: Routes, by_load: bool, share: F64 | None = None
+    fabric: Fabric,
+    mix: JobMix,
+    parts: tuple[int, ...],
+    routes: Routes,
+    by_load: bool,
+    share: F64 | None = None,
 ) -> JobUnderRoutes:
-    traffic = traffic_of(fabric, mix, routes)
-    j = mix.jobs.index(job)
+    """The job of these parts; of several rails, the one with the worst link is looked at."""
+    traffic, own = traffic_of(fabric, mix, routes), mix.jobs[parts[0]].id
+    value = traffic.job_load if by_load else traffic.job_efi
+    j = max(parts, key=lambda part: (value[part], -part))
     worst = int(worst_channels(traffic, by_load=by_load)[j])
-    users = users_of(traffic, worst)
-    others = sorted((-routes, mix.jobs[i].id) for i, routes in users if i != j)
+    users = jobs_over(traffic, worst) if worst >= 0 else {}
+    rings = ring_messages(fabric, mix, routes)
+    where, meeting = meeting_of(rings, mix, parts)
+    others = sorted((-routes, job) for job, routes in users.items() if job != own)
     counted = None
     if share is not None and worst >= 0 and not np.isnan(share[worst]):
         counted = float(share[worst])
     return JobUnderRoutes(
         engine=routes.engine,
-        links=int(traffic.job_links[j]),
+        links=len(traffic.links_of(parts)),
         efi_max=int(traffic.job_efi[j]) if worst < 0 else int(traffic.efi[worst]),
-        own_routes=dict(users).get(j, 0),
+        own_routes=users.get(own, 0),
         worst_link=fabric.channel_name(worst) if worst >= 0 else "none",
         load=float(traffic.job_load[j]) if worst < 0 else float(traffic.load[worst]),
-        phase_contention=float(traffic.phase_contention[j]),
+        phase_contention=float(traffic.phase_contention[list(parts)].max()),
+        contention={
+            word: float(traffic.contention(word)[list(parts)].max()) for word in COLLECTIVES
+        },
+        ring=""
+        if where < 0
+        else f"its ring waits on {fabric.channel_name(where)}: "
+        + ", ".join(message_words(rings, fabric, mix, m) for m in meeting[:RING_SHOWN]),
         shared_with=[id for _, id in others],
         counted=counted,
     )

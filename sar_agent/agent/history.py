@@ -113,7 +113,7 @@ class History(SqliteTable[Row]):
             return
 
         def update(base: sqlite3.Connection) -> None:
-            base.execute(self.create)
+            self.prepare(base)
             base.execute(
                 f"UPDATE decisions SET {names} WHERE id = (SELECT max(id) FROM decisions "
                 f"WHERE generation = ? AND result = 'installed') AND {empty}",
@@ -183,7 +183,7 @@ class DecisionLog:
             "message": "",
             "engine": entry.engine,
             "generation": plan.generation if plan and changed else 0,
-            "jobs": len(plan.mix.jobs) if plan else 0,
+            "jobs": len(plan.mix.whole_jobs) if plan else 0,
             "seconds": time.monotonic() - entry.began,
             "entries_changed": changed.entries if changed else None,
             "blocks_changed": changed.blocks if changed else None,

@@ -14,6 +14,7 @@ from dataclasses import replace
 from sar_agent.agent.current import Current, PlannedRoutes
 from sar_agent.agent.state import State, StateStore
 from sar_agent.config.model import Config
+from sar_agent.demand.endpoints import mix_of_host_sets
 from sar_agent.errors import InputError, SarError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.same_hosts import same_hosts
@@ -23,7 +24,6 @@ from sar_agent.install.generations import Generations
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.install.subnet_manager import InForce, SmStatus, SubnetManager
 from sar_agent.install.transit import CommitResult
-from sar_agent.jobs.mapping import mix_of_host_sets
 from sar_agent.util.problem_log import ProblemLog
 
 log = logging.getLogger(__name__)

@@ -17,11 +17,12 @@ from sar_agent.agent.amendments import Amendments
 from sar_agent.agent.current import Current
 from sar_agent.agent.decide import Decision, ObservedState, Reason, decide, install_obstacle
 from sar_agent.agent.install_keys import KeyInstaller
-from sar_agent.agent.observe_site import EMPTY_AGAIN, Observation, owners
+from sar_agent.agent.observe_site import Observation, owners
 from sar_agent.agent.observers import make_observers
 from sar_agent.agent.outcome import Report, Result
 from sar_agent.agent.parts import Parts
 from sar_agent.agent.reroute import reroute
+from sar_agent.demand.rails import rails_of
 from sar_agent.errors import SarError
 from sar_agent.install.subnet_manager import SmStatus
 from sar_agent.util.kernel_cache import is_of_cache
@@ -142,14 +143,11 @@ class Agent(Parts):
         if observer.queue.problem:
             return
         queue = observer.queue.value or ()
-        if observer.doubted:
-            self.pacing.again(EMPTY_AGAIN)
-        else:
-            observer.hints.drop_ended(queue)
-            self.pool.release_ended({number for job in queue for number in job.numbers})
-            self.transit.levels.forget_ended(job.start for job in queue)
+        observer.hints.drop_ended(queue)
+        self.pool.release_ended({number for job in queue for number in job.numbers})
+        self.transit.levels.forget_ended(job.start for job in queue)
         with suppress(SarError):  # a full disk is no reason to fail
-            self.updates.queue_read(owners(observer.seen), observer.began)
+            self.updates.queue_read(owners(queue), observer.began)
 
     def _obstacle(self, site: Observation) -> str:
         """Why nothing can be installed now, after what was left behind has been ended; empty where
@@ -174,7 +172,7 @@ class Agent(Parts):
         planned = current.planned.made if current.planned else None
         made = planned if obstacle else current.state
         hold = made.hold if made and not obstacle else None
-        self.metrics.rollback_hold.set(bool(hold and hold.active(time.time())))
+        self.metrics.rollback_hold.set(bool(current.state and current.state.held))
         observed = ObservedState(
             site.records,
             site.fabric.digest,
@@ -182,7 +180,10 @@ class Agent(Parts):
             time.time(),
             self.config.agent.min_job_age_seconds,
             site.topology_edited,
+            rails_of(site.fabric) is not None,
             None if obstacle else site.status,
+            self.observer.running(),
+            site.unknown_hosts,
         )
         decision = decide(made, observed, hold)
         if decision.reason or decision.held or obstacle:

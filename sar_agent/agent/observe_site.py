@@ -18,15 +18,16 @@ from sar_agent.agent.fabric_source import read_fabric
 from sar_agent.agent.hints import Hints
 from sar_agent.agent.state import StateStore
 from sar_agent.config.model import Config
+from sar_agent.demand.endpoints import mix_of_records, rail_note
 from sar_agent.errors import SarError, Unavailable
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.by_host import ByHost
 from sar_agent.install.subnet_manager import InForce, SmStatus, SubnetManager
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.filter import multi_switch
-from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.jobs.record import JobRecord
-from sar_agent.jobs.source import JobSource
+from sar_agent.jobs.source import JobSource, TellsNodes
+from sar_agent.opensm.dump_age import outdated
 from sar_agent.slurm.topology_watch import TopologyWatcher
 from sar_agent.util.pace import Pace
 from sar_agent.util.problem_log import ProblemLog
@@ -35,8 +36,9 @@ from sar_agent.util.unexpected_errors import UnexpectedErrors
 
 log = logging.getLogger(__name__)
 _T = TypeVar("_T")
-EMPTY_AGAIN = 2.0
-"""Seconds after which a queue that has become empty is read again."""
+EMPTY_SECONDS = 300.0
+"""A queue that shows no job any more is not believed for so long, unless none of the jobs' nodes is
+allocated: Slurm may have been asked without the right to see jobs, or have just started."""
 
 
 @dataclass
@@ -94,6 +96,9 @@ class Observation:
     status: SmStatus | None
     """None where the subnet manager did not answer; `status_problem` says why."""
     status_problem: str
+    running: tuple[JobRecord, ...] = ()
+    """All jobs of the poll that `records` and `mix` are from. A later one within the pass may show
+    others: `SiteObserver.running`."""
     records: tuple[JobRecord, ...] = ()
     """The multi-switch jobs as Slurm's records, without hosts that are not known."""
     mix: JobMix = field(default_factory=lambda: JobMix(()))
@@ -135,16 +140,18 @@ class SiteObserver:
         """The status that the observation of this pass saw; None before it did."""
         self.problems = ProblemLog(log)
         self._called = False
-        self.seen: tuple[JobRecord, ...] = ()
-        """The queue as it was read last, whether or not that was believed (`doubted`)."""
         self.planned: tuple[JobRecord, ...] = ()
         """Pending jobs with the nodes that Slurm plans for them, as far as the last look told."""
-        self.doubted = False
-        """Whether the queue was empty at the last look and not at the one before: Slurm may have
-        been asked without the right to see jobs. The jobs of before stay until the next look."""
+        self.dump: SmStatus | None = None
+        """Status of the tables in force where a dump told them."""
+        self.dump_outdated = ""
+        """Why that dump may not tell them any more."""
+        self._changed_after = 0.0
+        """The last time when the fabric was read and was still another one; 0.0 before that."""
         self._pace = Pace()
         self._fabric_version: tuple[int, int, int] | None = None
         self._logged_hosts: set[str] = set()
+        self._logged_rails: tuple[str, ...] = ()
         self._mix: tuple[object, JobMix] = (None, JobMix(()))
         """The last mix, and the fabric and the records that it was made of."""
         self._live: tuple[bytes, ByHost[bool]] = (b"", ByHost())
@@ -178,12 +185,14 @@ class SiteObserver:
         version = site.status.tables_version if site.status else None
         read_from = None if version is None else (version, site.fabric.digest)
         if read_from is not None and read_from == current.read_from:
+            self._look_at_dump(current.in_force)
             return replace(site, in_force=current.in_force, read_from=read_from)
         try:
             found, problem = self.manager.routes_in_force(site.fabric, wait=False), ""
         except SarError as error:
             found, read_from, problem = None, None, f"what is in force is not known: {error}"
         self.problems.problem("tables", problem)
+        self._look_at_dump(found)
         return replace(site, in_force=found, read_from=read_from)
 
     def observe_fabric_again(self, site: Observation) -> Observation | None:
@@ -199,7 +208,8 @@ class SiteObserver:
         """With the multi-switch jobs, decided once: by the leaf switches of its live ports,
         among the jobs that topology.conf, where there is one, does not put on a single leaf switch.
         Hosts that either does not know are left out, and logged once."""
-        records: Collection[JobRecord] = self.running()
+        records: Collection[JobRecord]
+        records = running = self.running()
         if hints := self.config.slurm.partition_hints:
             records = [
                 record if record.traffic else record._replace(traffic=hints.get(record.partition))
@@ -213,6 +223,10 @@ class SiteObserver:
         made_of = site.fabric, tuple(records)
         if self._mix[0] != made_of:
             self._mix = made_of, mix_of_records(site.fabric, records).mix
+            rails = rail_note(site.fabric, self._mix[1])
+            if rails and rails not in self._logged_rails:
+                self._logged_rails = (*self._logged_rails[-8:], rails)
+                log.info("%s", rails)
         mix = self._mix[1]
         ids = {job.id for job in mix.jobs}
         kept = tuple(
@@ -227,7 +241,7 @@ class SiteObserver:
             self._logged_hosts.update(new)
             shown = ", ".join(new[:10]) + (" …" if len(new) > 10 else "")
             log.warning("hosts of jobs that are not in the fabric or topology.conf: %s", shown)
-        return replace(site, records=kept, mix=mix, unknown_hosts=unknown)
+        return replace(site, running=running, records=kept, mix=mix, unknown_hosts=unknown)
 
     def running(self) -> tuple[JobRecord, ...]:
         """All jobs of the last good poll, with the hints of their users."""
@@ -239,7 +253,7 @@ class SiteObserver:
 
     def owners_now(self) -> dict[str, int | None] | None:
         """Owners of the running jobs, from a new poll; None where the queue cannot be read."""
-        return owners(self.seen) if self.poll_queue() else None
+        return owners(self.queue.value or ()) if self.poll_queue() else None
 
     def read_status(self) -> StatusReading:
         """What the subnet manager reports, or why it does not."""
@@ -250,11 +264,25 @@ class SiteObserver:
 
     def refresh_fabric(self) -> bool:
         """Read the fabric now; False if that failed."""
+        before, read_at = self.fabric.value, self.fabric.at
         with stage("fabric"):
             good = self.fabric.read(self._read_fabric, "look at the fabric", self.unexpected)
+        after = self.fabric.value
+        if before is not None and after is not None and before.digest != after.digest:
+            self._changed_after = read_at
         self._pace.put_off("fabric", self.config.fabric.refresh_seconds)
         self.problems.problem("fabric", self.fabric.stale(), "the fabric can be read again")
         return good
+
+    def _look_at_dump(self, found: InForce | None) -> None:
+        """Where a dump told the tables: whether it still can."""
+        status = found.status if found and found.status.dump else None
+        self.dump, self.dump_outdated = status, ""
+        if status:
+            self.dump_outdated = outdated(
+                status.dump, status.built_at, self._changed_after, ours=status.ours
+            )
+        self.problems.problem("dump", self.dump_outdated, "the dump of the tables is new again")
 
     def _read_fabric(self) -> Fabric:
         if self.config.fabric_from_plugin:
@@ -264,23 +292,46 @@ class SiteObserver:
     def _poll(self) -> tuple[JobRecord, ...]:
         self.planned = ()
         poll = self.source.poll()
-        if self.queue.value is None and not poll.records and self._has_planned_for_jobs():
-            time.sleep(EMPTY_AGAIN)
-            poll = self.source.poll()
         skipped = (
             f"{poll.skipped} entries of the queue are no jobs, the first: {poll.first_skipped}"
         )
         self.problems.problem("squeue lines", skipped if poll.skipped else "")
-        self.seen, self.planned = poll.records, poll.planned
-        known = self.queue.value or ()
-        self.doubted = bool(known) and not poll.records and not self.doubted
-        return known if self.doubted else poll.records
+        if not poll.records and (hosts := self._hosts_before()):
+            self._doubt_empty(hosts)
+        self._pace.forget("empty queue")
+        self.planned = poll.planned
+        return poll.records
 
-    def _has_planned_for_jobs(self) -> bool:
+    def _hosts_before(self) -> frozenset[str]:
+        """Nodes of the jobs of the last good poll; before the first, of those that an agent before
+        has planned for."""
+        if self.queue.value is not None:
+            return frozenset(host for record in self.queue.value for host in record.hosts)
         with suppress(SarError):
-            state = self.store.load()
-            return state is not None and bool(state.jobs)
-        return False
+            if state := self.store.load():
+                return frozenset().union(*state.jobs)
+        return frozenset()
+
+    def _doubt_empty(self, hosts: frozenset[str]) -> None:
+        """Raises `Unavailable` where a queue that shows no job any more is not to be believed."""
+        if "empty queue" not in self._pace:
+            self._pace.put_off("empty queue", EMPTY_SECONDS)
+        if not (left := self._pace.left("empty queue")):
+            return
+        why = "its source cannot say whether their nodes are allocated"
+        if isinstance(self.source, TellsNodes):
+            try:
+                found = sorted(self.source.allocated(hosts))
+            except Unavailable as error:
+                why = str(error)
+            else:
+                if not found:
+                    return
+                more = f" and {len(found) - 3} more" * (len(found) > 3)
+                why = f"{', '.join(found[:3])}{more} are allocated"
+        raise Unavailable(
+            f"the queue shows no job any more, but {why}; it is believed after {left:.0f} s more"
+        )
 
     def _fabric_due(self, status: SmStatus | None) -> bool:
         version = status.fabric_version if status else None

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sar_agent.agent.commit import Committer
+from sar_agent.agent.first_tables import FirstTables
 from sar_agent.agent.installed_routes import InstalledRoutes
 from sar_agent.agent.observe_site import SiteObserver
 from sar_agent.agent.planner import Planner
@@ -55,6 +56,8 @@ class Parts:
     """Reroutes that failed are tried again, but ever less often."""
     window: LastWindow
     """The last window of counters."""
+    first_tables: FirstTables
+    """Those that the first install replaced."""
     baseline: LastBaseline
     events: EventIntake
     """What it hears from jobs."""

@@ -23,7 +23,6 @@ from sar_agent.routing import Engine, Options, PreviousRoutes, Rerouting, Routes
 from sar_agent.routing.lanes import with_lanes, with_levels_of
 from sar_agent.routing.lid_offsets import SHELTER, KeyRows, base_of, stack
 from sar_agent.routing.minimise_changes import keep_unchanged_rows
-from sar_agent.routing.repair import same_indices
 from sar_agent.routing.updn import Updn
 from sar_agent.util.stages import stage
 
@@ -45,6 +44,8 @@ class _Frame:
     shelter: Shelter | None
     keys: Mapping[int, KeyRows]
     """The routing keys, by LID offset."""
+    capped_from: Routes | None = None
+    """Tables of which at most `update.max_changed_entries` entries may change."""
 
     @cached_property
     def base(self) -> Routes | None:
@@ -68,16 +69,19 @@ class Planner:
         mix: JobMix,
         last: Plan | None = None,
         shelter: Shelter | None = None,
+        capped_from: Routes | None = None,
     ) -> Plan:
         """A plan with the routing keys or, where it fails its checks with them, without. Its
         routes, check and measures start from the `last` plan, in force or not. `shelter` is kept
-        on its fabric. Raises `CheckFailed`, `Unserved`, or `InputError` for a fabric in several
+        on its fabric. `capped_from` are the tables in force on `fabric`, of which at most
+        `update.max_changed_entries` entries are changed, where that can be; without, all may be.
+        Raises `CheckFailed`, `Unserved`, or `InputError` for a fabric in several
         pieces."""
         with stage("route"):
             require_connected(fabric)  # engines take that for granted
             self._read_partitions(fabric, mix)
         keys = self.pool.rows(fabric) if self.pool else {}
-        frame = _Frame(generation, fabric, mix, last, shelter, keys)
+        frame = _Frame(generation, fabric, mix, last, shelter, keys, capped_from)
         try:
             plan = self._plan(frame)
         except CheckFailed as error:
@@ -163,12 +167,13 @@ class Planner:
 
     def _capped(self, frame: _Frame, routes: Routes) -> Routes:
         """Routes that change at most `update.max_changed_entries` entries, where there are any."""
-        most, last, base = self.config.update.max_changed_entries, frame.last, frame.base
-        if not (most and last and base) or not same_indices(last.fabric, frame.fabric):
+        most = self.config.update.max_changed_entries
+        if not most or frame.capped_from is None:
             return routes
+        base = base_of(frame.capped_from)
         if base.egress.shape != routes.egress.shape or routes.entries_changed(base) <= most:
             return routes
-        before = PreviousRoutes(last.fabric, last.mix, base)
+        before = PreviousRoutes(frame.fabric, frame.mix, base)
         return keep_unchanged_rows(before, frame.fabric, frame.mix, routes, self.options, most)
 
     def _shelter_for(self, frame: _Frame, base: Routes) -> Routes | None:

@@ -76,11 +76,13 @@ class Publisher:
         self.metrics.slurm_reachable.set(not observer.queue.problem)
         self.metrics.slurm_read_timestamp_seconds.set(observer.queue.at)
         self.metrics.fabric_read_timestamp_seconds.set(observer.fabric.at)
+        self.metrics.dump_timestamp_seconds.set(observer.dump.built_at if observer.dump else 0)
+        self.metrics.dump_outdated.set(bool(observer.dump_outdated))
 
     def observation(self, site: Observation) -> None:
         """Status, sizes and the map of jobs."""
         self.status(site.status)
-        self.metrics.multi_switch_jobs.set(len(site.mix.jobs))
+        self.metrics.multi_switch_jobs.set(len(site.mix.whole_jobs))
         self.metrics.unknown_hosts.set(len(site.unknown_hosts))
         self.metrics.fabric_switches.set(site.fabric.switches)
         self.metrics.fabric_terminals.set(site.fabric.terminals)

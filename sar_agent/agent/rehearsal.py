@@ -16,6 +16,7 @@ from sar_agent.agent.planner import Planner
 from sar_agent.agent.publish import measured
 from sar_agent.check.transition import examine
 from sar_agent.config.model import Config
+from sar_agent.demand.endpoints import mix_of_host_sets
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
@@ -26,7 +27,6 @@ from sar_agent.install.plan import Plan
 from sar_agent.install.recent import longest_way
 from sar_agent.install.transit import transition_to
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.mapping import mix_of_host_sets
 from sar_agent.keys.make_key import warm
 from sar_agent.quality import Measures
 from sar_agent.routing import Routes, load_engine

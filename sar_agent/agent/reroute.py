@@ -45,7 +45,10 @@ def reroute(
             current, outcome = _install(parts, entry, site, current)
         else:
             current = parts.publisher.planned(current, site.fabric, site.mix)
-            plan = parts.planner.plan(1, site.fabric, site.mix, current.last, current.shelter)
+            capped = None if reason in REPAIRS else _replaced(current, site)
+            plan = parts.planner.plan(
+                1, site.fabric, site.mix, current.last, current.shelter, capped
+            )
             # A plan counts where it would have been installed over the one before.
             before = _planned_before(current, site)
             if stays := parts.pacing.held_back(reason, site, before, plan):
@@ -61,7 +64,10 @@ def reroute(
     parts.metrics.reroutes.labels(reason.value, result.value).inc()
     if result is not Result.INSTALLED:
         made = State.before_install(plan, engine, host_sets(site.records))
-        current = current.planned_as(plan, made)
+        # What waits is shown, but the next plan does not start from it: it would drift away from
+        # the tables in force.
+        last = current.last if result is Result.LATER else plan
+        current = replace(current.planned_as(plan, made), last=last)
     if result is not Result.LATER:
         parts.pacing.acted()
     if result is Result.PLANNED:
@@ -69,7 +75,7 @@ def reroute(
         parts.committer.decisions.add(entry, result, plan, entries_changed=entries)
     return current, Report(
         result,
-        f"{why}; {outcome.words} ({plan.routes.engine}, {len(plan.mix.jobs)} jobs, {seconds:.2f} s;"
+        f"{why}; {outcome.words} ({plan.routes.engine}, {plan.mix.words()}, {seconds:.2f} s;"
         f" dark fiber {plan.measures.dark_fiber_ratio:.1%}, effective EFI max "
         f"{plan.measures.effective_efi_max}, largest load {plan.measures.load_max:.2f})",
         reason,
@@ -103,7 +109,9 @@ def _steps(
     heard = parts.manager.status().highest_generation
     number = 1 + max(heard, state.generation if state else 0)
     shelter = None if reason is Reason.AMENDED else current.shelter
-    plan = parts.planner.plan(number, site.fabric, site.mix, last, shelter)
+    in_force = current.in_force.routes if current.in_force else None
+    capped = None if reason in REPAIRS else in_force
+    plan = parts.planner.plan(number, site.fabric, site.mix, last, shelter, capped)
     if why := parts.pacing.held_back(reason, site, entry.before, plan):
         return current, Outcome(Result.LATER, _judged(plan, current), why)
     # Examine the transition from what is in force.
@@ -117,6 +125,7 @@ def _steps(
     if choice.how is UpdateMethod.WAIT:
         return current, Outcome(Result.LATER, examined, choice.why)
     # Bring it into force, and record what was read back.
+    parts.first_tables.keep(current, before, plan.fabric)
     with updates.under_way(choice, examined.generation):
         result = transit.bring(examined, before, whole=choice.whole)
     after = State.before_install(plan, parts.config.agent.engine, host_sets(site.records))

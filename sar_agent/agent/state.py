@@ -14,6 +14,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, field_serializer
 
+from sar_agent.demand.rails import rails_of
 from sar_agent.install.plan import Plan
 from sar_agent.jobs.filter import HostSets
 from sar_agent.util.store import JsonStore
@@ -42,6 +43,11 @@ class SavedHold(BaseModel):
             return self.until
         return time.time() + self.ends[0] - time.clock_gettime(time.CLOCK_BOOTTIME)
 
+    def ended(self) -> SavedHold:
+        """The hold, over whatever the clock says. It stays in the state until the next install, as
+        the reason for that."""
+        return SavedHold(until=0.0)
+
     def active(self, now: float) -> bool:
         """Whether the routes are still to be kept."""
         end = self.over_at
@@ -59,10 +65,18 @@ class State(BaseModel):
     fabric_digest: str
     """Hexadecimal."""
     installed_at: float
-    """Unix seconds."""
+    """Unix seconds; of a plan that is not installed, when it was made."""
     hold: SavedHold | None = None
+    """Of a person's rollback; `held` says whether it is over."""
+    by_rail: bool = False
+    """Whether the jobs were planned for by rails (`demand/endpoints.py`)."""
     identity: str
     """Identity of the tables, as the subnet manager reported it."""
+
+    @property
+    def held(self) -> bool:
+        """Whether a person's wish keeps these routes now."""
+        return self.hold is not None and self.hold.active(time.time())
 
     @classmethod
     def before_install(
@@ -74,7 +88,8 @@ class State(BaseModel):
             engine=engine,
             jobs=jobs,
             fabric_digest=plan.fabric.digest.hex(),
-            installed_at=0.0,
+            by_rail=rails_of(plan.fabric) is not None,
+            installed_at=time.time(),
             hold=hold,
             identity="",
         )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from sar_agent.agent.history import History
 from sar_agent.agent.state import State, StateStore
 from sar_agent.config.model import Config
 from sar_agent.errors import SarError
@@ -14,7 +16,12 @@ from sar_agent.fabric.lmc import LmcPlan, lmc_plan_of
 from sar_agent.install.generations import Generations
 from sar_agent.install.subnet_manager import SmStatus, SubnetManager, load_subnet_manager
 from sar_agent.keys.leases import Lease, Leases, words_of
+from sar_agent.opensm.dump_age import of_date, outdated, written_at
 from sar_agent.util.lock_file import holder
+from sar_agent.util.set_aside import files_set_aside
+
+DECISIONS = 100
+"""Decisions that are read, to see whether they can be."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +44,16 @@ class AgentStatus:
     """Why `wanted` is not known."""
     manager: str = "OpenSM"
     """The subnet manager's name."""
+    dump: str = ""
+    """The file that tells the tables in force; empty where the manager itself does."""
+    dump_written_at: float = 0.0
+    """Unix seconds; 0.0 where there is no such file."""
+    dump_outdated: str = ""
+    """Why it may not tell them any more."""
+    set_aside: list[str] = field(default_factory=list)
+    """Damaged files that were renamed, in the state folder."""
+    history_damage: str = ""
+    """What of the last decisions cannot be read."""
 
     @property
     def ours(self) -> bool:
@@ -63,7 +80,7 @@ class AgentStatus:
             "mode": self.mode,
             "running": self.running,
             "ours": self.ours,
-            "wanted": self.wanted and self.wanted.model_dump(mode="json"),
+            "wanted": self.wanted and _shown(self.wanted),
             "in_force": self.in_force and dict(self.in_force.details),
             "problem": "; ".join(filter(None, (self.unread, self.problem))),
             "generations": self.generations,
@@ -73,6 +90,11 @@ class AgentStatus:
                 lease.model_dump(mode="json", exclude={"pairs", "hosts"}) for lease in self.leases
             ],
             "events": self.events,
+            "dump": self.dump,
+            "dump_written_at": self.dump_written_at,
+            "dump_outdated": self.dump_outdated,
+            "set_aside": self.set_aside,
+            "history_damage": self.history_damage,
         }
 
     def words(self) -> str:
@@ -84,8 +106,8 @@ class AgentStatus:
                 f"wanted     generation {self.wanted.generation} of engine {self.wanted.engine} "
                 f"for {len(self.wanted.jobs)} multi-switch jobs, installed {when}"
             )
-            if hold := self.wanted.hold:
-                end = hold.over_at
+            if self.wanted.hold and self.wanted.held:
+                end = self.wanted.hold.over_at
                 left = end and f"{max(0.0, end - time.time()) / 60:.0f} min"
                 lines.append(f"held       {left or 'until `sar-agent resume`'}")
         else:
@@ -106,6 +128,10 @@ class AgentStatus:
                 lines.append(f"           {status.last_error}")
         else:
             lines.append(f"in force   not known: {self.problem}")
+        if self.dump and self.dump_written_at:
+            lines.append(f"dump       {self.dump}: the tables are {of_date(self.dump_written_at)}")
+            if self.dump_outdated:
+                lines[-1] = f"dump       {self.dump_outdated}"
         if lids := self.lids:
             lines.append(f"LIDs       {lids.words()}")
             lines.append(f"keys       {words_of(self.leases)}")
@@ -113,6 +139,11 @@ class AgentStatus:
             lines.append(f"events     {_counted(self.events)}")
             if update := self.events.get("update"):
                 lines.append(f"updates    {_phase(self.update_mode, update)}")
+        if self.history_damage:
+            lines.append(f"history    {self.history_damage}")
+        if self.set_aside:
+            files = ", ".join(self.set_aside)
+            lines.append(f"damaged    {files}: renamed and not used; remove when looked at")
         kept = ", ".join(map(str, self.generations)) or "none"
         return "\n".join([*lines, f"kept       generations {kept}"])
 
@@ -123,16 +154,20 @@ def read_agent_status(config: Config, manager: SubnetManager | None = None) -> A
     folder = config.agent.state_dir
     manager = manager or load_subnet_manager(config)
     status, problem, wanted, unread = None, "", None, ""
+    observes = config.agent.mode == "observe"
     try:
         status = manager.status()
     except SarError as error:
         problem = str(error)
-        if config.agent.mode == "observe" and config.opensm.lfts_dump:
+        if observes and config.opensm.lfts_dump:
             problem += f"; in observe mode the agent reads {config.opensm.lfts_dump} instead"
     try:
         wanted = StateStore(folder).load()
     except SarError as error:
         unread = str(error)
+    dump = status.dump if status else config.opensm.lfts_dump if observes else ""
+    at = status.built_at if status else written_at(Path(dump)) if dump else 0.0
+    old = outdated(dump, at, ours=bool(status and status.ours)) if dump and at else ""
     return AgentStatus(
         config.agent.mode,
         holder(folder, "agent.lock"),
@@ -145,6 +180,27 @@ def read_agent_status(config: Config, manager: SubnetManager | None = None) -> A
         read_counters(config.events.socket_path(config.agent.run_dir)),
         unread,
         manager.name,
+        dump,
+        at,
+        old,
+        files_set_aside(folder),
+        _history_damage(folder),
+    )
+
+
+def _history_damage(folder: Path) -> str:
+    history = History(folder)
+    try:
+        history.last(DECISIONS)
+    except SarError as error:
+        return str(error)
+    return history.damage
+
+
+def _shown(state: State) -> dict[str, Any]:
+    """As on disk, without a hold that is over."""
+    return (state if state.held else state.model_copy(update={"hold": None})).model_dump(
+        mode="json"
     )
 
 

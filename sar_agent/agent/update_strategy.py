@@ -93,7 +93,9 @@ def _unsafe(transition: Transition | None) -> UpdateChoice:
 
 
 def _capped(config: UpdateConfig, site: UpdateContext) -> UpdateChoice | None:
-    if not (config.max_changed_entries and site.jobs and site.entries > config.max_changed_entries):
+    """A refusal of what may wait, if it changes too much under jobs."""
+    most = config.max_changed_entries
+    if site.urgent or not (most and site.jobs and site.entries > most):
         return None
     return UpdateChoice(
         UpdateMethod.REFUSE,
@@ -114,7 +116,7 @@ def _window(
         if proved or (transition and transition.way is Way.UNSAFE):
             return proved or UpdateChoice(UpdateMethod.DIRECT, why, whole=True)
         return _unsafe(transition)  # the tables that would be mixed are not known well enough
-    if site.urgent and proved and not _capped(config, site):
+    if site.urgent and proved:
         return proved
     opens = f"a window opens ({', '.join(config.windows)})" if config.windows else ""
     until = " or ".join(filter(None, ["no multi-switch job runs", opens]))
@@ -143,6 +145,6 @@ def _five_phase(config: UpdateConfig, proved: UpdateChoice, site: UpdateContext)
         if site.uncovered:
             why += f", packets of {site.uncovered} other multi-switch jobs may overtake each other"
         return UpdateChoice(UpdateMethod.FIVE_PHASE, why)
-    if site.urgent and plain is proved:
-        return plain
+    if site.urgent:
+        return proved
     return UpdateChoice(UpdateMethod.REFUSE, f"no five-phase update: {site.obstacle}")

@@ -153,12 +153,15 @@ def _gain(before: dict[str, Any] | None, after: dict[str, Any] | None) -> str:
         now = format(after[name], form)
         return f"{format(before[name], form)} → {now}" if before else now
 
-    return (
-        f", dark fiber {change('dark_fiber_ratio', '.1%')}, "
-        f"effective EFI max {change('effective_efi_max', 'd')}, "
-        f"largest load {change('load_max', '.2f')}, "
-        f"one message at a time {change('phase_contention_mean', '.2f')} times as long"
-    )
+    try:
+        return (
+            f", dark fiber {change('dark_fiber_ratio', '.1%')}, "
+            f"effective EFI max {change('effective_efi_max', 'd')}, "
+            f"largest load {change('load_max', '.2f')}, "
+            f"one message at a time {change('phase_contention_mean', '.2f')} times as long"
+        )
+    except (KeyError, TypeError, ValueError):
+        return ", measures that cannot be read"
 
 
 def counters(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> None:

@@ -11,7 +11,6 @@ from sar_agent.commands.dump_inputs import (
     CountersOption,
     OptionalJobs,
     TodayOption,
-    note_assumed,
     read_dumps,
 )
 from sar_agent.commands.host_options import with_host_options
@@ -31,7 +30,7 @@ def cables(
     fabric: FabricOption,
     jobs: OptionalJobs = None,
     routes: TodayOption = None,
-    engine: AssumedOption = "minhop",
+    engine: AssumedOption = None,
     counters: CountersOption = None,
     before: Annotated[
         str | None,
@@ -53,7 +52,6 @@ def cables(
     report = cable_report(dumps, changes)
     shown = len(report.findings) + len(changes or ()) if every else SHOWN_FINDINGS
     print_answer(report.json(), report.words(shown), as_json=as_json)
-    note_assumed(dumps)
 
 
 @with_host_options
@@ -74,7 +72,7 @@ def link(
         bool, typer.Option("--line", help="with --job: one sentence for an epilog, no names")
     ] = False,
     routes: TodayOption = None,
-    engine: AssumedOption = "minhop",
+    engine: AssumedOption = None,
     counters: CountersOption = None,
     every: Annotated[bool, typer.Option("--all", help="print all cables of a switch")] = False,
     as_json: JsonOption = False,
@@ -98,4 +96,3 @@ def link(
         lines.append(f"and {len(found) - len(lines)} more cables (--all)")
     answer = {"links": [each.json() for each in found], "assumed": dumps.assumed}
     print_answer(answer, "\n".join(lines), as_json=as_json)
-    note_assumed(dumps)

@@ -70,6 +70,7 @@ def show(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> Non
 
 def _problems(settings: Config) -> list[str]:
     """What the model cannot know: names of engines and subnet managers, and files."""
+    from sar_agent.config.model import BEFORE
     from sar_agent.errors import SarError
     from sar_agent.install.subnet_manager import load_subnet_manager
     from sar_agent.routing import load_engine
@@ -78,7 +79,7 @@ def _problems(settings: Config) -> list[str]:
     agent = settings.agent
     for key, engine in (("agent.engine", agent.engine), ("agent.baseline", agent.baseline)):
         try:
-            load_engine(engine or "minhop")
+            load_engine(engine if engine not in ("", BEFORE) else "minhop")
         except SarError as error:
             problems.append(f"{key}: {error}")
     try:

@@ -25,7 +25,12 @@ TodayOption = Annotated[
     ),
 ]
 AssumedOption = Annotated[
-    str, typer.Option("--engine", help="without --routes: the engine whose routes are assumed")
+    str | None,
+    typer.Option(
+        "--engine",
+        help="without --routes: the engine whose routes are assumed; by default those that OpenSM "
+        "would make: opensm-ftree where OpenSM's ftree serves the fabric, else minhop",
+    ),
 ]
 CountersOption = Annotated[
     list[str] | None,
@@ -43,22 +48,27 @@ def read_dumps(
     fabric: str,
     jobs: str | None,
     routes: Path | None,
-    engine: str,
+    engine: str | None,
     counters: Sequence[str] | None = None,
 ) -> SiteDumps:
     """The dumps of a site. Raises `InputError` for a file that cannot be used."""
     from sar_agent.jobs import JobMix
     from sar_agent.reports.site_dumps import SiteDumps
     from sar_agent.routing import Options, load_engine
+    from sar_agent.routing.before import assumed_engine
     from sar_agent.routing.lanes import routed
 
-    chosen = load_engine(engine)  # reports an unknown name before the files are read
+    if engine:
+        load_engine(engine)  # reports an unknown name before the files are read
     network = read_fabric(fabric)
     records, mix = read_jobs(jobs, network) if jobs else ((), JobMix.of([]))
     if routes:
         tables, assumed = read_routes(routes, network), ""
     else:
-        tables, assumed = routed(chosen, network, mix, Options()), engine
+        assumed, why = (engine, "") if engine else assumed_engine(network)
+        tables = routed(load_engine(assumed), network, mix, Options())
+        if mix.jobs:
+            note_assumed(assumed, why)
     dumps = SiteDumps(network, records, mix, tables, assumed)
     return _with_counters(dumps, counters) if counters else dumps
 
@@ -107,7 +117,7 @@ def _with_counters(dumps: SiteDumps, sources: Sequence[str]) -> SiteDumps:
     return dumps
 
 
-def note_assumed(dumps: SiteDumps) -> None:
-    """Says so on stderr where no tables were given."""
-    if dumps.assumed and dumps.mix.jobs:
-        note(f"note: no tables were given (--routes); those of {dumps.assumed} are assumed")
+def note_assumed(engine: str, why: str) -> None:
+    """Says on stderr whose tables are assumed, as none were given."""
+    reason = f" ({why})" if why else ""
+    note(f"note: no tables were given (--routes); those of {engine} are assumed{reason}")

@@ -1,4 +1,5 @@
-"""Options of all offline commands that read a fabric: which node is which host.
+"""Options of all offline commands that read a fabric: which node is which host, and of those that
+read jobs, whom each port of a job sends to.
 
 They mean what the keys of section `[fabric]` mean to the agent. They hold for every fabric that the
 command reads, so they are not handed from function to function.
@@ -55,10 +56,21 @@ class HostOptions:
             help="whether n001.cluster.org is the host n001 (default) or n001.cluster.org",
         ),
     ] = None
+    traffic: Annotated[
+        str | None,
+        typer.Option(
+            "--traffic",
+            metavar="rail|alltoall",
+            help="where hosts have several ports: rail, each port of a job's hosts sends to the "
+            "same port of the others, as NCCL does, and each rail of a job is a part of its own; "
+            "alltoall, to all ports; without it, rail if the fabric is rail-optimised (each port "
+            "of a host ends on leaf switches of its own)",
+        ),
+    ] = None
     config: Annotated[
         Path | None,
         typer.Option(
-            "--config", help="configuration file of the agent, for the host names of its [fabric]"
+            "--config", help="configuration file of the agent, for what its [fabric] says of hosts"
         ),
     ] = None
 
@@ -74,6 +86,8 @@ class HostOptions:
         return replace(mapper, **chosen)
 
 
+JOBS_ONLY_NAMED = ("anonymize", "rank_order")
+"""Commands that read jobs, and neither plan for them nor measure them."""
 _HINTS = get_type_hints(HostOptions, include_extras=True)
 _CHOSEN = ContextVar("_CHOSEN", default=HostOptions())  # noqa: B039 - it is frozen
 
@@ -82,6 +96,8 @@ def with_host_options(command: Callable[..., None]) -> Callable[..., None]:
     """Gives `command` the options that it does not have itself; `load_given` heeds them."""
     own = inspect.signature(command).parameters
     offered = [field.name for field in fields(HostOptions) if field.name not in own]
+    if not {"jobs", "history"} & own.keys() or command.__name__ in JOBS_ONLY_NAMED:
+        offered.remove("traffic")
 
     @wraps(command)
     def call(*positional: Any, **named: Any) -> None:

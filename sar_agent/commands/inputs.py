@@ -55,17 +55,6 @@ FabricOption = Annotated[
         "hyperx:8x12,hosts=7 or slimfly:5,hosts=4",
     ),
 ]
-TrafficOption = Annotated[
-    str | None,
-    typer.Option(
-        "--traffic",
-        metavar="rail|alltoall",
-        help="where hosts have several ports: rail, each port of a job's hosts sends to the same "
-        "port of the others, as NCCL does, and each rail of a job counts as a job; alltoall, to "
-        "all ports; without it, assess takes rail if the fabric is rail-optimised (each port of a "
-        "host ends on leaf switches of its own)",
-    ),
-]
 JobsOption = Annotated[
     str,
     typer.Option(
@@ -123,12 +112,12 @@ def read_mix(spec: str, fabric: Fabric) -> JobMix:
 
 def read_jobs(spec: str, fabric: Fabric) -> tuple[tuple[JobRecord, ...], JobMix]:
     """All jobs of `--jobs` (none for synthetic ones), and the multi-switch jobs as `read_mix`."""
-    from sar_agent.jobs.mapping import mix_of_records
-    from sar_agent.jobs.synthetic import FORMS, mix_of_spec
+    from sar_agent.demand.endpoints import mix_of_records, mix_of_spec
+    from sar_agent.jobs.synthetic import FORMS
     from sar_agent.slurm.job_files import read_jobs_file
 
     if spec.startswith(FORMS):
-        return (), mix_of_spec(spec, fabric)
+        return (), _noted(fabric, mix_of_spec(spec, fabric))
     records = read_jobs_file(Path(spec))
     mapped = mix_of_records(fabric, records)
     if not records:
@@ -147,7 +136,16 @@ def read_jobs(spec: str, fabric: Fabric) -> tuple[tuple[JobRecord, ...], JobMix]
             f"{len(mapped.unknown_hosts)} hosts of jobs are not in the fabric and are "
             f"left out: {listed}{dots}"
         )
-    return records, mapped.mix
+    return records, _noted(fabric, mapped.mix)
+
+
+def _noted(fabric: Fabric, mix: JobMix) -> JobMix:
+    """The mix, after a note on its rails where it has any."""
+    from sar_agent.demand.endpoints import rail_note
+
+    if said := rail_note(fabric, mix):
+        note(f"note: {said}")
+    return mix
 
 
 def read_partitions(path: Path | None, fabric: Fabric, mix: JobMix) -> Partitions | None:

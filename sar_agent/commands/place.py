@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sar_agent.commands.announce import note
-from sar_agent.commands.dump_inputs import AssumedOption, TodayOption, note_assumed, read_dumps
+from sar_agent.commands.dump_inputs import AssumedOption, TodayOption, read_dumps
 from sar_agent.commands.host_options import with_host_options
 from sar_agent.commands.inputs import FabricOption, JsonOption, present, print_json
 from sar_agent.commands.times import seconds_of
@@ -62,7 +62,7 @@ def place(
         str | None, typer.Option("--partition", help="nodes of this partition alone")
     ] = None,
     routes: TodayOption = None,
-    engine: AssumedOption = "minhop",
+    engine: AssumedOption = None,
     every: Annotated[bool, typer.Option("--all", help="print all jobs and links")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -103,7 +103,6 @@ def place(
             lines.append(f"pending, with nodes planned for them: {len(later)}")
             lines += [f"  {job.words(len(job.shared) if every else SHOWN_LINKS)}" for job in later]
             typer.echo("\n".join(lines))
-    note_assumed(dumps)
 
 
 def _queue(to: Path) -> str:

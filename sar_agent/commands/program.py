@@ -143,7 +143,8 @@ def run_program(app: typer.Typer) -> None:
             print(message, file=sys.stderr)
         elif message:
             context = getattr(error, "ctx", None)  # of the command that was understood
-            note(f"{message} See {context.command_path if context else name} --help")
+            command = context.command_path if context else name
+            note(f"{_sentence(message)} See {command} --help")
         sys.exit(error.exit_code)
     except typer.Abort:
         sys.exit(130)  # Ctrl-C
@@ -159,6 +160,15 @@ def run_program(app: typer.Typer) -> None:
             raise
         note(f"{error.filename}: {error.strerror}{_REMEDIES.get(type(error), '')}")
         sys.exit(2)
+
+
+def _sentence(message: str) -> str:
+    """A usage error in plain words, with a stop at its end."""
+    for bound, words in (("greater", "at least"), ("less", "at most")):
+        message = re.sub(
+            rf"Input should be {bound} than or equal to (\S+)", rf"give {words} \1", message
+        )
+    return message if message.endswith((".", "!", "?")) else f"{message}."
 
 
 def _try_again(error: Exception) -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sar_agent.commands.announce import note
 from sar_agent.commands.engine_options import with_engine_options
 from sar_agent.commands.host_options import with_host_options
 from sar_agent.commands.inputs import (
@@ -18,7 +17,6 @@ from sar_agent.commands.inputs import (
     JobsOption,
     JsonOption,
     PartitionsOption,
-    TrafficOption,
     peak_rss_mb,
     present,
     print_answer,
@@ -118,7 +116,8 @@ def route(
                 "deadlock_free": verdict.deadlock_free,
                 "deadlock_free_everyone": verdict.deadlock_free_everyone,
                 "problems": list(verdict.problems),
-                "jobs": len(mix.jobs),
+                "jobs": len(mix.whole_jobs),
+                "parts": len(mix.jobs),
                 "digest": routes.digest.hex(),
                 "written": str(out) if out is not None and verdict.passed and not dry_run else None,
             }
@@ -139,7 +138,6 @@ def measure(
     fabric: FabricOption,
     jobs: JobsOption,
     routes: RoutesOption,
-    traffic: TrafficOption = None,
     adaptive: Annotated[
         list[Path] | None,
         typer.Option(
@@ -153,17 +151,12 @@ def measure(
 ) -> None:
     """Measure routes under jobs: dark fiber, effective EFI, load, throughput, phase contention."""
     from sar_agent.check.reachability import check_reachability
-    from sar_agent.demand.rails import rails_for
+    from sar_agent.demand.collectives import AT_ONCE, COLLECTIVES
     from sar_agent.errors import CheckFailed
     from sar_agent.quality import measure as measure_routes
 
     network = read_fabric(fabric)
     mix = read_mix(jobs, network)
-    if rails := rails_for(network, traffic):
-        if traffic:
-            mix = rails.split(mix)
-        else:
-            note(f"note: {rails.seen}; --traffic rail counts only what these send to their like")
     tables = read_routes(routes, network)
     reach = check_reachability(network, tables, between_hosts=True)
     if reach.unreachable_pairs:
@@ -179,20 +172,24 @@ def measure(
         report = adaptive_report(measures.traffic, [*map(read_adaptive_dump, adaptive)])
     bounds = measures.lower_bounds
     words = (
-        f"{measures.jobs} multi-switch jobs on {measures.terminals} terminals, "
+        f"{mix.words('multi-switch jobs')} on {measures.terminals} terminals, "
         f"{measures.switches} switches, {measures.channels} channels\n"
-        f"dark fiber             {measures.dark_fiber_ratio:.1%} "
+        f"dark fiber                 {measures.dark_fiber_ratio:.1%} "
         f"(bound {measures.least_dark_fiber:.1%})\n"
-        f"effective EFI          max {measures.effective_efi_max} "
+        f"effective EFI              max {measures.effective_efi_max} "
         f"(bound {bounds.efi_max}: {bounds.efi_by}), "
         f"mean {measures.effective_efi_mean:.1f}\n"
-        f"load                   max {measures.load_max:.2f} "
+        f"load                       max {measures.load_max:.2f} "
         f"(bound {bounds.load_max:.2f}: {bounds.load_by})\n"
-        f"all messages at once   mean {measures.load_time_mean:.2f}, "
+        f"all messages at once       mean {measures.load_time_mean:.2f}, "
         f"worst job {1 / measures.throughput_min:.2f} times as long as without contention\n"
-        f"one message at a time  mean {measures.phase_contention_mean:.2f}, "
-        f"worst job {measures.phase_contention_max:.2f} times as long\n"
-        "bounds: no routes over shortest paths can be lower"
+        + "".join(
+            f"{COLLECTIVES[word]:26} mean {each.mean:.2f}, worst job {each.worst:.2f}; messages of "
+            f"{each.meet} jobs meet\n"
+            for word, each in measures.collectives.items()
+            if word != AT_ONCE
+        )
+        + "bounds: no routes over shortest paths can be lower"
         + (f"\n{report.words()}" if report else "")
     )
     answer = measures.json() | ({"adaptive": report.json()} if report else {})

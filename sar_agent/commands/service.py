@@ -65,7 +65,9 @@ def rollback(
     config: ConfigOption = CONFIG_PATH,
     to: Annotated[
         int | None,
-        typer.Option("--to", help="generation to install; without it, the one before the last"),
+        typer.Option(
+            "--to", help="generation to install; without it, the one before the tables in force"
+        ),
     ] = None,
     hold: Annotated[
         str | None,
@@ -131,9 +133,10 @@ def fetch_state(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False)
     settings = for_writing(config, "fetch-state")
     from sar_agent.agent.restore import restore_routes
     from sar_agent.errors import Unavailable
-    from sar_agent.standby.report import fetch
 
     if settings.standby.enabled:
+        from sar_agent.standby.report import fetch
+
         try:
             sentence = fetch(settings)
         except Unavailable as error:

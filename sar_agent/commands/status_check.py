@@ -28,6 +28,8 @@ def judge_status(status: AgentStatus) -> tuple[MonitoringCode, str]:
     if not status.running:
         code = MonitoringCode.CRITICAL if status.mode == "install" else MonitoringCode.WARNING
         return code, f"the agent is not running ({status.mode} mode)"
+    if status.dump_outdated:
+        return MonitoringCode.WARNING, status.dump_outdated
     if status.mode != "install":
         return MonitoringCode.OK, f"the agent runs ({status.running}) and observes"
     return _judge_installed(status)
@@ -50,5 +52,5 @@ def _judge_installed(status: AgentStatus) -> tuple[MonitoringCode, str]:
             MonitoringCode.WARNING,
             f"generation {now.generation} is in force, not {wanted.generation}",
         )
-    held = ", held by a rollback" if wanted.hold else ""
+    held = ", held by a rollback" if wanted.held else ""
     return MonitoringCode.OK, f"generation {now.generation} is in force{held}"

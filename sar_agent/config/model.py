@@ -46,6 +46,10 @@ from sar_agent.util.extensions import extension_names
 DEFAULT_PATH = Path("/etc/sar-agent/sar-agent.toml")
 
 
+BEFORE = "before"
+"""`agent.baseline`: the tables that the first install replaced."""
+
+
 class AgentConfig(Section, EngineSettings, frozen=True):
     """The agent: how it routes, and when it looks and acts."""
 
@@ -58,9 +62,10 @@ class AgentConfig(Section, EngineSettings, frozen=True):
         default="sar-plus", description="routing engine; `sar-agent engines` lists them"
     )
     baseline: str = Field(
-        default="ftree",
-        description="engine whose tables are measured beside those in force, so that the gain "
-        'stays visible: the one that OpenSM would use without sar-agent. "" measures none',
+        default=BEFORE,
+        description="whose tables are measured beside those in force, so that the gain stays "
+        "visible: before means those that the first install replaced, or minhop where these are "
+        'not known or of another fabric; else the name of an engine. "" measures none',
     )
     explain_names_users: bool = Field(
         default=False,
@@ -204,6 +209,13 @@ class FabricConfig(Section, frozen=True):
         default=[],
         description="glob patterns of the HCAs (mlx5_[0-3]) or HCA ports (mlx5_0/1) that jobs use, "
         "where hosts have several; all if empty",
+    )
+    traffic: Literal["", "rail", "alltoall"] = Field(
+        default="",
+        description="rail: each port of a job's hosts sends to the same port of the others, as "
+        "NCCL does, and each rail of a job is planned for as a part of its own; alltoall: to all "
+        "ports; empty: rail where the fabric is rail-optimised (each port of a host ends on leaf "
+        "switches of its own)",
     )
 
     @field_validator("host_pattern")

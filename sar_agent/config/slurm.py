@@ -19,7 +19,10 @@ class SlurmConfig(Section, frozen=True):
         "`pip install 'sar-agent[pyslurm]'` in your Slurm's major.minor version",
     )
     squeue: Command = Field(
-        default=["squeue"], description="command line of squeue, to which the agent adds options"
+        default=["squeue"],
+        description="command line of squeue, to which the agent adds options. What it writes on "
+        "stderr makes it a failed poll. Where it shows no job any more, sinfo is asked whether the "
+        "jobs' nodes are allocated: the same command line with sinfo in place of squeue",
     )
     deadline_seconds: Deadline = Field(
         default=10.0, description="time for one reading of the queue, including retries"

@@ -94,7 +94,8 @@ class UpdateConfig(Section, frozen=True):
     max_changed_entries: Annotated[int, Field(ge=0)] = Field(
         default=0,
         description="largest number of forwarding-table entries that may change under running "
-        "jobs. 0 is no limit",
+        "jobs, compared with the tables in force. It does not limit the first install, repairs and "
+        "returns from another engine. 0 is no limit",
     )
     trace: str = Field(
         default="",

@@ -196,9 +196,8 @@ def compare_jobs(
     weights = job_shares(traffic.mix, window) if window else {}
     all_waits = float(np.nansum(waits))
     found = []
-    offset = traffic.lists.offset
-    for j, job in enumerate(traffic.mix.jobs):
-        links = traffic.lists.channel[offset[j] : offset[j + 1]].astype(np.int64)
+    for job in traffic.mix.whole_jobs:
+        links = traffic.links_of(traffic.mix.parts_of(job.id))
         if not len(links):
             continue
         worst = int(links[np.argmax(predicted[links])])
@@ -226,7 +225,7 @@ def job_shares(mix: JobMix, window: CounterWindow) -> dict[str, float]:
     """What each job's ports sent in the window, as the mean share of their speed; without jobs of
     which no port is known."""
     found = {}
-    for job in mix.jobs:
+    for job in mix.whole_jobs:
         share = window.terminal_share[job.terminals]
         if not np.isnan(share).all():
             found[job.id] = float(np.nanmean(share))

@@ -7,14 +7,18 @@ the first error.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import lru_cache
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
-from sar_agent.jobs.traffic import is_traffic
+from sar_agent.jobs.traffic import LONGEST, is_traffic
+
+log = logging.getLogger(__name__)
 
 LONGEST_PAYLOAD = 65536
 """Bytes of the longest message, a request for a routing key with pairs of ranks. `Message.longest`
@@ -84,7 +88,19 @@ class Event(Message):
     def known_traffic(self) -> str | None:
         """The traffic pattern, if it is one that the agent knows; the SPANK plugin may be newer."""
         text = self.traffic
-        return text if text and text != "none" and is_traffic(text) else None
+        if not text or text == "none":
+            return None
+        if is_traffic(text):
+            return text
+        _say_unknown(text[:LONGEST])
+        return None
+
+
+@lru_cache(maxsize=64)
+def _say_unknown(word: str) -> None:
+    """Once for a word, unless users make up many."""
+    log.warning("traffic %r is not known here and counts as not given; is the SPANK plugin newer?",
+                word)  # fmt: skip
 
 
 MODELS: Mapping[str, type[Message]] = {"start": Event, "end": Event, "hint": Event}

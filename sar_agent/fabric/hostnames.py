@@ -60,7 +60,7 @@ class HostMapper:
     """The configured mapping from a node description to host, HCA and kind.
 
     Raises `InputError`, naming the key, where `host_pattern` is not a regular expression or has no
-    group `host`.
+    group `host`, and where `traffic` is another word.
     """
 
     host_pattern: str = HOST_PATTERN
@@ -75,11 +75,19 @@ class HostMapper:
     """Cut `n001.cluster.org` to `n001`, as Slurm's NodeName usually is."""
     job_hcas: tuple[str, ...] = ()
     """Globs of the HCAs (`mlx5_[0-3]`) or HCA ports (`mlx5_0/1`) that jobs use; all where empty."""
+    traffic: str = ""
+    """Whom a job's port sends to: `rail`, to the same port of the other hosts; `alltoall`, to all
+    ports; empty: as the cabling shows (`demand/rails.py`)."""
 
     def __post_init__(self) -> None:
         # Configuration files give lists; a frozen, hashable object needs tuples.
         for key in ("vendor_names", "storage_hosts", "other_hosts", "job_hcas"):
             object.__setattr__(self, key, tuple(getattr(self, key)))
+        if self.traffic not in ("", "rail", "alltoall"):
+            raise InputError(
+                f"traffic: {self.traffic!r} is neither rail nor alltoall",
+                remedy="leave it out: then it is as the cabling shows",
+            )
         _ = self._regex
 
     @cached_property

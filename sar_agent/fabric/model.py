@@ -103,6 +103,8 @@ class Fabric:
     switches_down: tuple[int, ...] = ()
     """Ascending indices of switches that died: none of their cables is up, and no check requires
     routes to them."""
+    traffic: str = ""
+    """Whom a job's port sends to, where the user chose it (`HostMapper.traffic`)."""
 
     @property
     def switches(self) -> int:

@@ -11,7 +11,7 @@ import struct
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -99,7 +99,8 @@ def decode_opensm_fabric(
     image: bytes, mapper: HostMapper | None = None, *, name: str = "OpenSM's fabric"
 ) -> OpensmFabric:
     """The fabric of a file's bytes; `name` is for messages. Raises `InputError`."""
-    fabric = _fabric(_file_arrays(image, name), mapper or HostMapper(), name)
+    mapper = mapper or HostMapper()
+    fabric = replace(_fabric(_file_arrays(image, name), mapper, name), traffic=mapper.traffic)
     return OpensmFabric(fabric, image[55:47:-1].hex())
 
 

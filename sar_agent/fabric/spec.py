@@ -75,7 +75,7 @@ def load_fabric(spec_or_path: str | Path, mapper: HostMapper | None = None) -> F
     text = str(spec_or_path)
     if match := _SPEC.fullmatch(text):
         if match[1] in GENERATORS:
-            return GENERATORS[match[1]](text)
+            return _chosen(GENERATORS[match[1]](text), mapper)
         if not os.path.isfile(text):  # noqa: PTH113 - Path's raises on odd names
             known = ", ".join(f"{name}:" for name in GENERATORS)
             raise InputError(f"{text!r}: no such kind of fabric", remedy=f"known are {known}")
@@ -114,7 +114,7 @@ def parse_fabric(text: str, name: str, mapper: HostMapper | None = None) -> Fabr
             broken.append(f"; {error}")
             continue
         if fabric_format.recognises(text):
-            return fabric_format.read(text, name, mapper)
+            return _chosen(fabric_format.read(text, name, mapper), mapper)
     if what := other_file(text):
         raise InputError(
             f"this is {what}, not a fabric", file=name, remedy=_REMEDIES.get(what, _REMEDY)
@@ -125,3 +125,7 @@ def parse_fabric(text: str, name: str, mapper: HostMapper | None = None) -> Fabr
         remedy=f"save what ibnetdiscover prints; known formats are "
         f"{', '.join(extension_names(FORMATS))}",
     )
+
+
+def _chosen(fabric: Fabric, mapper: HostMapper | None) -> Fabric:
+    return replace(fabric, traffic=mapper.traffic) if mapper and mapper.traffic else fabric

@@ -15,20 +15,24 @@ import json
 import logging
 import os
 import threading
+import zlib
 from collections.abc import Collection, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from sar_agent.five_phase.messages import Phase
 from sar_agent.five_phase.protocol import CoordinatorState, Member
 from sar_agent.util.owned_files import PRIVATE
+from sar_agent.util.set_aside import set_aside
 from sar_agent.util.store import JsonStore
 from sar_agent.util.text_files import CHECK_DISK, disk_errors, write_text
 
 log = logging.getLogger(__name__)
+WITHOUT_SUBSCRIBERS = "the agent starts without known subscribers, and waits for their leases"
+_BEGIN = b'{"name": "'
 FORMER_LINES = 4096
 """Lines of former subscribers, at least, before the file is rewritten."""
 
@@ -47,11 +51,19 @@ class SavedRun(_Saved):
 
 
 class SavedMember(_Saved):
-    """A `Member` that came; without a job, one that went."""
+    """A `Member` that came; without a job, one that went. `sum` is a checksum of the rest: a
+    subscriber of another name would not be waited for. Lines of older releases have none."""
 
     name: str
     job: str | None = None
     uid: int | None = None
+    sum: int | None = None
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> SavedMember:
+        if self.sum not in (None, _sum(self.name, self.job, self.uid)):
+            raise ValueError("the checksum differs")
+        return self
 
 
 class CoordinatorStorage:
@@ -70,19 +82,23 @@ class CoordinatorStorage:
 
     def load(self) -> CoordinatorState | None:
         """The saved state; None if nothing usable was saved: then the subscribers are unknown."""
-        if (run := self.run.load()) is None:
-            return None
+        run = self.run.load()
         try:
             members = _read(self.members.read_bytes())
         except FileNotFoundError:
             return None
-        except (OSError, ValidationError) as error:
-            problem = error.strerror if isinstance(error, OSError) else "it has another format"
+        except OSError as error:
             log.warning(
-                "%s: cannot be used (%s); the agent starts without known subscribers",
-                self.members,
-                problem,
+                "%s: cannot be read (%s); %s", self.members, error.strerror, WITHOUT_SUBSCRIBERS
             )
+            return None
+        except ValueError:
+            kept = ""
+            with suppress(OSError):
+                kept = f"it was moved to {set_aside(self.members)}; "
+            log.warning("%s: is damaged; %s%s", self.members, kept, WITHOUT_SUBSCRIBERS)
+            return None
+        if run is None:
             return None
         state = CoordinatorState(run.phase, run.update, run.generation, run.why)
         return replace(state, members=members)
@@ -155,8 +171,12 @@ class CoordinatorStorage:
 
 
 def _read(data: bytes) -> dict[str, Member]:
-    """The members. A partial last line is ignored: its subscriber was not answered."""
+    """The members. A partial last line is ignored: its subscriber was not answered. Raises
+    `ValueError` where the file is damaged; it has a line end at least, since it was written."""
     members: dict[str, Member] = {}
+    partial = data[data.rfind(b"\n") + 1 :].rstrip(b"\0")[: len(_BEGIN)]
+    if b"\n" not in data or not _BEGIN.startswith(partial):
+        raise ValueError
     for line in data[: data.rfind(b"\n") + 1].splitlines():
         if not line:
             continue
@@ -176,11 +196,16 @@ def _changes(
         if member and name not in before.members:
             yield _came(name, member)
         elif not member and name in before.members:
-            yield json.dumps({"name": name}) + "\n"
+            yield json.dumps({"name": name, "sum": _sum(name, None, None)}) + "\n"
 
 
 def _came(name: str, member: Member) -> str:
-    return json.dumps({"name": name, "job": member.job, "uid": member.uid}) + "\n"
+    saved = {"name": name, "job": member.job, "uid": member.uid}
+    return json.dumps(saved | {"sum": _sum(name, member.job, member.uid)}) + "\n"
+
+
+def _sum(name: str, job: str | None, uid: int | None) -> int:
+    return zlib.crc32(f"{name} {job} {uid}".encode())
 
 
 def _run(state: CoordinatorState) -> SavedRun:

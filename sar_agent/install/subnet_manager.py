@@ -87,6 +87,9 @@ class SmStatus:
     """Longest wait of a packet at the head of a queue; -1: without limit."""
     built_at: float = 0.0
     """Unix seconds of the last routing."""
+    dump: str = ""
+    """The file that told the tables, which was written at `built_at`; empty where the manager or
+    the switches told them."""
     details: Mapping[str, Any] = field(default_factory=dict)
     """What else the manager reports, for `sar-agent status --json`."""
 

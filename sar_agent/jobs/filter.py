@@ -2,7 +2,8 @@
 
 This is section 3.2.1 of the SAR paper (Domke & Hoefler, SC16): only jobs on at least two leaf
 switches gain from routes of their own, and two lists of such jobs are the same if they differ in
-job ids alone. The original tool ignored jobs that end; here the whole list is compared.
+job ids alone. The original tool ignored jobs that end; here the whole list is compared, and a job
+that lost hosts with a dead switch is told from one that ended.
 """
 
 from __future__ import annotations
@@ -72,25 +73,93 @@ def young(records: Iterable[JobRecord], now: float, min_age: float) -> tuple[Job
 
 @dataclass(frozen=True)
 class JobChange:
-    """Host sets that `started` and `ended` since the routes in force; false if no set did."""
+    """How the jobs differ from those that the routes in force were made for; false if they do not.
+
+    A job that runs on, but lost hosts with a dead switch or got them back, neither started nor
+    ended."""
 
     started: HostSets
     ended: HostSets
+    moved: int = 0
+    """Jobs that run on, with other hosts in the fabric than before."""
+    lost: frozenset[str] = frozenset()
+    """Their hosts that have left the fabric."""
+    back: frozenset[str] = frozenset()
+    """Their hosts that have come back."""
+    late: int = 0
+    """Jobs that ran already when the routes were made, and were not multi-switch jobs then."""
 
     def __bool__(self) -> bool:
-        return bool(self.started or self.ended)
+        return bool(self.started or self.ended or self.moved or self.late)
+
+
+@dataclass(frozen=True)
+class Running:
+    """What tells a job that started from one that ran on with other hosts."""
+
+    records: Collection[JobRecord] = ()
+    """All running jobs, with all hosts that Slurm gave them."""
+    missing: frozenset[str] = frozenset()
+    """Hosts among them that are not in the fabric."""
+    since: float = 0.0
+    """When the routes in force were made, Unix seconds."""
+
+    def ran_before(self, record: JobRecord) -> bool:
+        """Whether the job is known to have run when the jobs were read for these routes."""
+        return record.start is not None and record.start + READ_BEFORE < self.since
+
+
+READ_BEFORE = 60.0
+"""Seconds from the last look at the queue to the install of routes for it, at most."""
 
 
 def job_change(
-    before: HostSets, records: Collection[JobRecord], now: float = 0.0, min_age: float = 0.0
+    before: HostSets,
+    records: Collection[JobRecord],
+    now: float = 0.0,
+    min_age: float = 0.0,
+    running: Running | None = None,
 ) -> JobChange:
     """How the multi-switch jobs `records` differ from `before`, those the routes in force know.
 
     Young jobs (see `young`) do not trigger: they are not in `started`. But once something else
     triggers, the caller routes for *all* `records` and remembers `host_sets(records)`, young ones
     included: they run and they send, and to leave them out would only make the next reroute sure.
-    A young job that ends again before it was ever routed for is no change at all.
+    A young job that ends again before it was ever routed for is no change at all. Without
+    `running`, each other set of hosts is a job that started or ended.
     """
     current = host_sets(records)
     old_enough = host_sets(record for record in records if not is_young(record, now, min_age))
-    return JobChange(started=old_enough - before, ended=before - current)
+    change = JobChange(started=old_enough - before, ended=before - current)
+    return _with_moved(change, running) if change and running else change
+
+
+def _with_moved(change: JobChange, running: Running) -> JobChange:
+    """Jobs that run on are taken from those that started and ended."""
+    started, ended = set(change.started), set(change.ended)
+    lost, back = set[str](), set[str]()
+    moved = late = 0
+    ended_at: dict[str, list[frozenset[str]]] = {}
+    for hosts in ended:
+        for host in hosts:
+            ended_at.setdefault(host, []).append(hosts)
+    for record in running.records:
+        given, ran = frozenset(record.hosts), running.ran_before(record)
+        known = given - running.missing
+        found = {hosts for host in given for hosts in ended_at.get(host, ()) if hosts <= given}
+        # Without a start, a job on more hosts than one that ended may be another one.
+        found = {hosts for hosts in found if hosts != known and (ran or hosts - known)}
+        if found:
+            moved += 1
+            ended -= found
+            lost |= frozenset().union(*found) - known
+            if known in started:
+                back |= known - frozenset().union(*found)
+        elif ran and known in started:
+            late += 1
+        else:
+            continue
+        started.discard(known)
+    return JobChange(
+        frozenset(started), frozenset(ended), moved, frozenset(lost), frozenset(back), late
+    )

@@ -14,7 +14,7 @@ from pathlib import Path
 from sar_agent.errors import InputError
 from sar_agent.jobs.record import JobRecord
 from sar_agent.jobs.source import jobs_of_file
-from sar_agent.util.owned_files import READABLE
+from sar_agent.util.owned_files import PRIVATE
 from sar_agent.util.text_files import write_text
 
 _HOST = re.compile(r"[A-Za-z0-9_.\-]+")
@@ -83,4 +83,4 @@ def write_jobmap(path: str | Path, records: Iterable[JobRecord]) -> None:
     Raises `InputError` if the file cannot be written (disk full, no such directory); the old map
     then stays as it was.
     """
-    write_text(Path(path), format_jobmap(records), READABLE)  # OpenSM may run as another user
+    write_text(Path(path), format_jobmap(records), PRIVATE)

@@ -10,11 +10,15 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32
+
+Value = TypeVar("Value", np.int64, np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +31,15 @@ class Job:
     """The user's hint of the traffic (`ring`, `stencil2d:4x4`, …), None without one."""
     weight: float = 1.0
     """How much its terminals send compared with full speed (a hint, a counter, a priority)."""
+    rail: int = -1
+    """Of a part (`demand/endpoints.py`): the rail whose ports these are; -1 for a whole job."""
+    part_of: Job | None = None
+    """Of a part: the job, with all its terminals."""
+
+    @property
+    def whole(self) -> Job:
+        """The job that this is a part of, or this one."""
+        return self.part_of or self
 
     @cached_property
     def declared(self) -> str:
@@ -64,6 +77,34 @@ class JobMix:
         """Jobs in a canonical order (largest first, then by terminals) so results do not depend
         on the order in which a source lists them."""
         return cls(tuple(sorted(jobs, key=lambda j: (-len(j.terminals), j.terminals.tolist()))))
+
+    @cached_property
+    def whole_jobs(self) -> tuple[Job, ...]:
+        """The jobs that Slurm knows, in the order of their first parts."""
+        return tuple({id(job.whole): job.whole for job in self.jobs}.values())
+
+    @cached_property
+    def whole_of(self) -> I32:
+        """int32[J]: the place of each part's job in `whole_jobs`."""
+        place = {id(job): j for j, job in enumerate(self.whole_jobs)}
+        return np.array([place[id(job.whole)] for job in self.jobs], np.int32)
+
+    def parts_of(self, job: str) -> tuple[int, ...]:
+        """The indices of the parts of the job of this id; none where it is not in the mix."""
+        return tuple(j for j, part in enumerate(self.jobs) if part.id == job)
+
+    def largest(self, values: NDArray[Value]) -> NDArray[Value]:
+        """[W]: of each whole job the largest of its parts' `values` [J]: a job goes on when all of
+        its rails are done."""
+        result = np.full(len(self.whole_jobs), values.dtype.type(0), values.dtype)
+        np.maximum.at(result, self.whole_of, values)
+        return result
+
+    def words(self, what: str = "jobs") -> str:
+        """`5 jobs`, or `5 jobs; on 4 rails 20 parts`."""
+        said = f"{len(self.whole_jobs)} {what}"
+        rails = {job.rail for job in self.jobs} - {-1}
+        return said + (f"; on {len(rails)} rails {len(self.jobs)} parts" if rails else "")
 
     @cached_property
     def key(self) -> frozenset[bytes]:
@@ -119,24 +160,3 @@ class JobMix:
         job, leaf = np.divmod(pair, fabric.switches)
         offset = np.searchsorted(job, np.arange(len(self.jobs) + 1)).astype(np.int32)
         return offset, leaf.astype(np.int32), count.astype(np.int32)
-
-
-def multi_switch_mix(fabric: Fabric, jobs: Iterable[Job]) -> JobMix:
-    """The jobs whose live terminals sit on at least two hosts and two leaf switches.
-
-    A job on one host sends nothing into the fabric even where the host's rails end on several
-    leaf switches; terminals whose link is down take no part.
-    """
-    return JobMix.of(kept for job in jobs if (kept := live_part(fabric, job)))
-
-
-def live_part(fabric: Fabric, job: Job) -> Job | None:
-    """The job's live terminals; None where they are not on several hosts and leaf switches."""
-    live = job.terminals[fabric.terminal_up[job.terminals]]
-    leaf, host = fabric.terminal_switch[live], fabric.terminal_host
-    # Nearly always the second terminal is on another host.
-    if (leaf != leaf[:1]).any() and any(host[t] != host[live[0]] for t in live[1:].tolist()):
-        if len(live) == len(job.terminals):
-            return job
-        return Job(job.id, live, job.traffic, job.weight)
-    return None

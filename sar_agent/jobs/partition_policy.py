@@ -76,7 +76,7 @@ def read_partitions(path: Path, fabric: Fabric, mix: JobMix) -> tuple[Partitions
     else:
         parts, notes = [], []
     if given.jobs:
-        parts += [Partition(job.id, 0, job.terminals) for job in mix.jobs]
+        parts += [Partition(job.id, 0, job.terminals) for job in mix.whole_jobs]
     by_name = {part.name: part for part in parts}
     for name, policy in given.partition.items():
         if policy.hosts:

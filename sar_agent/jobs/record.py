@@ -1,6 +1,6 @@
 """One job as a source reports it, at the level of host names.
 
-This module does not know the fabric: `jobs/mapping.py` maps hosts to terminals.
+This module does not know the fabric: `demand/endpoints.py` maps hosts to terminals.
 """
 
 from __future__ import annotations

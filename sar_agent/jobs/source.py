@@ -7,9 +7,9 @@ others in packages of their own. All give the same records.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from sar_agent.errors import InputError, Unavailable
 from sar_agent.jobs.record import PENDING, JobRecord, merge_components
@@ -85,6 +85,17 @@ class JobSource(Protocol):
 
     def poll(self) -> Poll:
         """The running jobs now. Raises Unavailable, in one sentence, within its deadline."""
+
+
+@runtime_checkable
+class TellsNodes(Protocol):
+    """A source that also knows nodes. Where a source shows no job any more after a poll with jobs,
+    that is believed at once if none of their nodes has one; from any other source after
+    `observe_site.EMPTY_SECONDS`."""
+
+    def allocated(self, hosts: Collection[str]) -> frozenset[str]:
+        """Those of `hosts` that have a job now. Raises Unavailable, in one sentence, within its
+        deadline, where that is not known of each of them."""
 
 
 class SourceSettings(Protocol):

@@ -17,16 +17,11 @@ import numpy as np
 
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric, Kind
-from sar_agent.jobs.model import Job, JobMix, make_job, multi_switch_mix
+from sar_agent.jobs.model import Job, make_job
 from sar_agent.jobs.tree_placement import hosts_by_leaf, queue_on_tree
 
 FORMS = ("mix:", "blocks:")
 PLACED = "placed=tree"
-
-
-def mix_of_spec(spec: str, fabric: Fabric) -> JobMix:
-    """The multi-switch jobs of a spec that begins with one of `FORMS`."""
-    return multi_switch_mix(fabric, jobs_of_spec(spec, fabric))
 
 
 def jobs_of_spec(spec: str, fabric: Fabric) -> tuple[Job, ...]:
@@ -88,8 +83,3 @@ def synthetic_jobs(
         jobs.append(make_job(str(len(jobs) + 1), terminals))
         start += size
     return tuple(jobs)
-
-
-def synthetic_mix(fabric: Fabric, seed: int) -> JobMix:
-    """The multi-switch jobs of `synthetic_jobs`."""
-    return multi_switch_mix(fabric, synthetic_jobs(fabric, seed))

@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 
 from sar_agent.counters.compare import compare_jobs
+from sar_agent.demand.collectives import COLLECTIVES, PAIRWISE
+from sar_agent.fabric.model import F64
 from sar_agent.live_page.cells import HeatCells, thousandths
 from sar_agent.live_page.snapshot import PageSnapshot
 from sar_agent.quality.channel_traffic import Traffic
-from sar_agent.quality.worst_links import users_of
+from sar_agent.quality.ring_messages import ring_sentence
+from sar_agent.quality.worst_links import jobs_over
 from sar_agent.reports.spread import planned_jobs
 
 MEASURES = ("load_max", "lower_bound_load_max", "dark_fiber_ratio", "throughput_min", "switches",
@@ -30,13 +33,19 @@ def state_answer(page: PageSnapshot, traffic: Traffic | None) -> dict[str, Any]:
     measures = _fields(page.measures, MEASURES)
     if page.fabric is not None and page.load is not None and traffic is not None:
         compared = compare_jobs(page.fabric, page.window, page.load, traffic)
-        sizes = {job.id: len(job.terminals) for job in traffic.mix.jobs}
-        leaves = dict(zip(sizes, traffic.job_switches.tolist(), strict=True))
-        phases = dict(zip(sizes, traffic.phase_contention.tolist(), strict=True))
+        whole = {job.id: job for job in traffic.mix.whole_jobs}
+        slow = {
+            word: dict(zip(whole, _times(traffic, word).tolist(), strict=True))
+            for word in COLLECTIVES
+        }
         measures |= _phases(traffic)
         for job in compared:
-            more = {"ports": sizes[job.job], "switches": leaves[job.job]}
-            jobs.append(asdict(job) | more | {"phase_contention": phases[job.job]})
+            ports = whole[job.job].terminals
+            leaves = len(np.unique(traffic.fabric.terminal_switch[ports]))
+            more: dict[str, Any] = {"ports": len(ports), "switches": leaves}
+            contention = {word: each[job.job] for word, each in slow.items()}
+            more |= {"phase_contention": contention[PAIRWISE], "contention": contention}
+            jobs.append(asdict(job) | more)
         jobs.sort(key=lambda job: (-job["predicted"], job["job"]))
     names = ("at", "interval", "version", "mode", "engine", "result", "sentence", "in_force")
     return _fields(page, names) | {
@@ -45,12 +54,13 @@ def state_answer(page: PageSnapshot, traffic: Traffic | None) -> dict[str, Any]:
         "fabric": page.fabric.digest.hex()[:16] if page.fabric else None,
         "measures": measures,
         "planned": _planned(page),
+        "rings": _rings(page),
         "saved": page.saved(),
         "counters": _counters(page),
         "jobs": jobs[:MOST_JOBS],
         "pending": _pending(page, traffic),
         "pending_total": len(page.pending),
-        "jobs_total": len(page.mix.jobs) if page.mix else 0,
+        "jobs_total": len(page.mix.whole_jobs) if page.mix else 0,
         "decisions": list(page.decisions),
     }
 
@@ -60,11 +70,22 @@ def _fields(values: object, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _phases(traffic: Traffic) -> dict[str, float]:
-    each = traffic.phase_contention
+    each = _times(traffic, PAIRWISE)
     return {
         "phase_contention_mean": float(each.mean()) if len(each) else 1.0,
         "phase_contention_max": float(each.max(initial=1.0)),
     }
+
+
+def _times(traffic: Traffic, collective: str) -> F64:
+    return traffic.mix.largest(traffic.contention(collective))
+
+
+def _rings(page: PageSnapshot) -> str:
+    """What rings take by the tables in force, and by those planned; empty where not known."""
+    if page.measures is None:
+        return ""
+    return ring_sentence(page.measures, page.planned[0] if page.planned else None)
 
 
 def _pending(page: PageSnapshot, traffic: Traffic | None) -> list[dict[str, Any]]:
@@ -101,13 +122,13 @@ def loads_answer(page: PageSnapshot, cells: HeatCells) -> dict[str, Any]:
 
 def job_answer(job: str, cells: HeatCells, traffic: Traffic) -> dict[str, Any] | None:
     """The cells that a job uses; None where there is no such multi-switch job."""
-    for j, candidate in enumerate(traffic.mix.jobs):
-        if candidate.id == job:
-            part = slice(int(traffic.lists.offset[j]), int(traffic.lists.offset[j + 1]))
-            used = cells.cell[traffic.lists.channel[part].astype(np.int64)]
-            hosts = {traffic.fabric.terminal_host[t] for t in candidate.terminals.tolist()}
-            return {"job": job, "cells": np.sort(used[used >= 0]).tolist(), "hosts": sorted(hosts)}
-    return None
+    parts = traffic.mix.parts_of(job)
+    if not parts:
+        return None
+    used = cells.cell[traffic.links_of(parts)]
+    terminals = traffic.mix.jobs[parts[0]].whole.terminals.tolist()
+    hosts = {traffic.fabric.terminal_host[t] for t in terminals}
+    return {"job": job, "cells": np.sort(used[used >= 0]).tolist(), "hosts": sorted(hosts)}
 
 
 def link_answer(
@@ -120,12 +141,8 @@ def link_answer(
     users: list[dict[str, Any]] = []
     if traffic is not None:
         users = [
-            {
-                "job": (job := traffic.mix.jobs[j].id),
-                "routes": routes,
-                "since": page.starts.get(job),
-            }
-            for j, routes in users_of(traffic, c)
+            {"job": job, "routes": routes, "since": page.starts.get(job)}
+            for job, routes in jobs_over(traffic, c).items()
         ]
     known = window is not None and bool(window.known[c])
     waits = float(window.waits[c]) if window is not None and known else float("nan")

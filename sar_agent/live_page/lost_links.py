@@ -1,7 +1,9 @@
 """Links and hosts that this process has seen up and that are not up any more.
 
 A fabric as OpenSM discovered it does not list a dead cable, so the fabrics of two passes are
-compared. What is lost is forgotten once its port is up again, with whatever cable.
+compared. OpenSM may list the switches in another order each time, so a link is known by the ports
+at both of its ends, in no order. It is down while neither of the two is up: a cable that was moved
+to another port is not lost.
 """
 
 from __future__ import annotations
@@ -28,8 +30,8 @@ class LostLinks:
         self._last: Fabric | None = None
         self._switches: dict[int, tuple[str, float]] = {}
         """GUID of a switch that is gone: its name, and since when."""
-        self._links: dict[int, tuple[str, float]] = {}
-        """The place of a port that is down: the name of its link, and since when."""
+        self._links: dict[tuple[int, int], tuple[str, float]] = {}
+        """The ports at both ends of a link that is down: its name, and since when."""
 
     def see(self, fabric: Fabric) -> None:
         """The fabric of a pass; where it is that of the pass before, nothing is done."""
@@ -39,18 +41,19 @@ class LostLinks:
         self._last = fabric
         if last is None:
             return
-        now, (places, _, _) = time.time(), _places(fabric)
+        now, up = time.time(), np.concatenate(_ends(fabric)[:2])
         alive = fabric.switch_guid[fabric.switch_up]
         dead = last.switch_up & ~np.isin(last.switch_guid, alive)
         for s in np.flatnonzero(dead).tolist():
             self._switches[int(last.switch_guid[s])] = last.switch_name[s], now
-        before, index, is_host = _places(last)
-        for i in np.flatnonzero(~np.isin(before, places)).tolist():
+        one, other, index, is_host = _ends(last)
+        for i in np.flatnonzero(~np.isin(one, up) & ~np.isin(other, up)).tolist():
             name = _lost_name(last, int(index[i]), bool(is_host[i]), dead)
             if name and len(self._links) < MOST_LOST:
-                self._links[int(before[i])] = name, now
-        up = set(np.intersect1d(np.array([*self._links], np.uint64), places).tolist())
-        self._links = {place: what for place, what in self._links.items() if place not in up}
+                self._links[int(one[i]), int(other[i])] = name, now
+        known = np.array([port for ends in self._links for port in ends], np.uint64)
+        lit = set(np.intersect1d(known, up).tolist())
+        self._links = {ends: what for ends, what in self._links.items() if lit.isdisjoint(ends)}
         back = set(alive.tolist())
         self._switches = {g: what for g, what in self._switches.items() if g not in back}
 
@@ -72,18 +75,22 @@ class LostLinks:
         return tuple(found)
 
 
-def _places(fabric: Fabric) -> tuple[U64, NDArray[np.intp], Bool]:
-    """Of all live links: uint64[N], a number that names the switch's GUID and its port; the index
-    of the channel (the lower one of a cable's two) or terminal; whether it is a terminal."""
+def _ends(fabric: Fabric) -> tuple[U64, U64, NDArray[np.intp], Bool]:
+    """Of all N live links: uint64[N] twice, numbers that name the port at one end and at the other;
+    the index of the channel (one of a cable's two) or terminal; whether it is a terminal."""
     channels = np.flatnonzero(
         fabric.channel_up & (fabric.channel_reverse > np.arange(fabric.channels))
     )
-    hosts = np.flatnonzero(fabric.is_host_port)
+    hosts, back = np.flatnonzero(fabric.is_host_port), fabric.channel_reverse[channels]
+    guid = fabric.switch_guid
     switch = np.concatenate([fabric.channel_source[channels], fabric.terminal_switch[hosts]])
     port = np.concatenate([fabric.channel_port[channels], fabric.terminal_switch_port[hosts]])
-    place = place_key(fabric.switch_guid[switch], port)
-    is_host = np.arange(len(place)) >= len(channels)
-    return place, np.concatenate([channels, hosts]), is_host
+    other = np.concatenate([guid[fabric.channel_source[back]], fabric.terminal_guid[hosts]])
+    # The GUID of a terminal is that of its port.
+    other_port = np.concatenate([fabric.channel_port[back], np.zeros(len(hosts), np.int32)])
+    is_host = np.arange(len(port)) >= len(channels)
+    ends = place_key(guid[switch], port), place_key(other, other_port)
+    return *ends, np.concatenate([channels, hosts]), is_host
 
 
 def _lost_name(fabric: Fabric, index: int, is_host: bool, dead: Bool) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
 from collections.abc import Iterable
 from functools import cache
@@ -27,6 +28,8 @@ HEADERS = [
     ("Cross-Origin-Resource-Policy", "same-origin"),
     ("Cache-Control", "no-cache"),
 ]
+_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::[0-9]{0,5})?")
+"""A Host header (RFC 9112, 3.2): an address or a name, with a port or without, and nothing else."""
 PARAMETERS = {"/api/job.json": "job", "/api/link.json": "link"}
 
 
@@ -102,8 +105,10 @@ def _is_called_by_own_name(host: str, access: Access) -> bool:
     this site can give: one without a dot, or this machine's whole name. The name of another site
     that was made to lead here (DNS rebinding) is refused: a page of that site could read this
     one."""
-    name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
-    name = name.lower().rstrip(".")
+    found = _HOST.fullmatch(host)
+    if found is None:
+        return False
+    name = (found[1] or found[2]).lower().rstrip(".")
     try:
         ipaddress.ip_address(name)
     except ValueError:

@@ -203,6 +203,7 @@ class FileManager(SubnetManager):
             tables_version=None if self.reader.asks_switches else (pid, *reading.version),
             head_of_queue_seconds=self.head_of_queue,
             built_at=reading.written_at,
+            dump="" if self.reader.asks_switches else self.reader.name,
             details={
                 "method": "file",
                 "lfts_file": str(self.path),

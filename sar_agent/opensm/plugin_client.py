@@ -61,7 +61,7 @@ class PluginStatus(_Answer):
     # The plugin's own repairs of the routes in force, since they were loaded:
     amendments: int = 0
     amended_entries: int = 0  # changed by the last one
-    repair_drops: bool = False  # packets of some hosts are dropped until the next one
+    repair_drops: bool = False  # packets of a live host are dropped
     repair_ms: float = 0  # that the last one took to compute
     repairs_refused: int = 0  # since OpenSM started: repairs that are not installed
     listening: int = 0  # clients that wait to be asked for routes within a routing

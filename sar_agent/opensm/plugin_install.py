@@ -36,7 +36,10 @@ OUR_ENGINE = "sar"
 SENDING_SECONDS = 5.0
 """Seconds to wait for an OpenSM that is sending tables."""
 ASK_AGAIN_SECONDS = 0.05
-DROPS = "packets to some hosts are dropped until the next repair, which the plugin makes by itself"
+DROPS = (
+    "packets to some hosts are dropped; the plugin repairs the routes again once older packets are "
+    "gone; if no repair serves, it asks the agent, then the next engine routes (see the last error)"
+)
 
 
 class ReadBackDiffers(SarError):

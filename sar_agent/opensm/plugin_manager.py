@@ -112,7 +112,12 @@ class PluginManager(SubnetManager):
         if self._dumped is None or self._dumped[0] != version:
             routes = read_lfts_dump(self.lfts_dump, fabric)
             at = stat[3] if stat else 0.0
-            status = SmStatus(engine="unknown", unsettled="the plugin does not answer", built_at=at)
+            status = SmStatus(
+                engine="unknown",
+                unsettled="the plugin does not answer",
+                built_at=at,
+                dump=str(self.lfts_dump),
+            )
             file, digest = routes_to_file(fabric, routes, 0), routes.digest.hex()
             self._dumped = version, InForce(routes, None, digest, file, status, confirmed=False)
         return self._dumped[1]

@@ -7,7 +7,7 @@ numbers: how many routes of a job each channel that it uses carries.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -15,14 +15,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sar_agent.demand.collectives import AT_ONCE, PAIRWISE
 from sar_agent.demand.rates import route_demand
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8, U32
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import Job
+from sar_agent.quality.collective_contention import collective_contention
 from sar_agent.routing.demand_items import DemandItems, demand_items_of
 from sar_agent.routing.graph.next_hops import NextHops, next_hops_of
-from sar_agent.routing.phase_contention import phase_contention
 from sar_agent.routing.routes import Routes
 from sar_agent.util.kernels import kernel, kernel_part
 
@@ -65,11 +66,33 @@ class Traffic:
     mix: JobMix
     routes: Routes
 
+    def links_of(self, jobs: Iterable[int]) -> I64:
+        """int64[·], ascending: the channels that these jobs or parts of jobs use."""
+        offset = self.lists.offset
+        used = [self.lists.channel[offset[j] : offset[j + 1]] for j in jobs]
+        return np.unique(np.concatenate([np.empty(0, np.uint32), *used])).astype(np.int64)
+
+    def contention(self, collective: str) -> NDArray[np.float64]:
+        """float64[J], what a key of `COLLECTIVES` costs each job, at least 1: computed when first
+        asked for, since a pass that changes no routes does not need it."""
+        known = self._contention.get(collective)
+        if known is None:
+            if collective == AT_ONCE:
+                known = np.maximum(1.0, self.job_load)
+            else:
+                tables = self.routes.egress[0]
+                known = collective_contention(self.fabric, self.mix, tables, collective)
+            self._contention[collective] = known
+        return known
+
     @cached_property
+    def _contention(self) -> dict[str, NDArray[np.float64]]:
+        return {}
+
+    @property
     def phase_contention(self) -> NDArray[np.float64]:
-        """float64[J], what one message at a time costs each job: computed when first asked for,
-        since a pass that changes no routes does not need it."""
-        return phase_contention(self.fabric, self.mix, self.routes.egress[0])
+        """float64[J], what one message at a time costs each job: that of a pairwise exchange."""
+        return self.contention(PAIRWISE)
 
 
 def traffic_of(fabric: Fabric, mix: JobMix, routes: Routes) -> Traffic:
@@ -99,7 +122,7 @@ def _route_items(fabric: Fabric, jobs: tuple[Job, ...]) -> DemandItems:
 def load_besides(traffic: Traffic, terminals: Collection[int]) -> NDArray[np.float64]:
     """float64[C]: the `load` of the jobs that have none of these terminals."""
     away = np.array(sorted(terminals), np.int32)
-    others = [job for job in traffic.mix.jobs if not np.isin(job.terminals, away).any()]
+    others = [job for job in traffic.mix.jobs if not np.isin(job.whole.terminals, away).any()]
     return traffic_of(traffic.fabric, JobMix.of(others), traffic.routes).load
 
 

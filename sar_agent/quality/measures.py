@@ -5,22 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sar_agent.demand.collectives import AT_ONCE, COLLECTIVES
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
 from sar_agent.quality.bounds import Bounds, bounds_of
 from sar_agent.quality.channel_traffic import Traffic, traffic_of
+from sar_agent.quality.collective_contention import contention_bounds
 from sar_agent.quality.dark_fiber import least_dark_fiber
 from sar_agent.routing.routes import Routes
 
 
 @dataclass(frozen=True)
 class JobMeasure:
-    """The measures of one multi-switch job."""
+    """The measures of one multi-switch job: of all its rails, where it is planned for by rails."""
 
     job: str
     terminals: int
@@ -35,6 +37,28 @@ class JobMeasure:
     all-to-all at once."""
 
 
+class CollectiveMeasure(NamedTuple):
+    """A collective that all multi-switch jobs run at the same time."""
+
+    mean: float
+    """How many times as long as without contention, mean over the jobs; 1.0 without any."""
+    worst: float
+    meet: int
+    """The number of jobs whose messages meet others on a link, so that they take longer."""
+
+    @classmethod
+    def of(cls, contention: NDArray[np.float64]) -> CollectiveMeasure:
+        """From that of each job."""
+        if not len(contention):
+            return cls(1.0, 1.0, 0)
+        slow = np.count_nonzero(contention > MEETS)
+        return cls(float(contention.mean()), float(contention.max()), int(slow))
+
+
+MEETS = 1.0 + 1e-6
+"""From this contention on, messages of a job meet others."""
+
+
 @dataclass(frozen=True)
 class Measures:
     """The contract of `sar-agent measure --json`, plus the per-channel arrays for pictures."""
@@ -44,6 +68,8 @@ class Measures:
     channels: int
     """The number of live directed channels between switches (the paper's C*)."""
     jobs: int
+    parts: int
+    """The parts of these jobs that send among themselves: rails, or the jobs."""
     dark_fiber_ratio: float
     """The share of `channels` that no route of a job uses (sar-2016, Definition 8)."""
     effective_efi_max: int
@@ -77,25 +103,59 @@ class Measures:
         """The mean over multi-switch jobs of 1 / throughput; 1.0 without any."""
         return float(np.mean([1 / job.throughput for job in self.jobs_detail] or [1.0]))
 
+    @cached_property
+    def phase_contention(self) -> NDArray[np.float64]:
+        """float64[·], of each of `jobs_detail`."""
+        return self.traffic.mix.largest(self.traffic.phase_contention)
+
+    @cached_property
+    def contention(self) -> dict[str, NDArray[np.float64]]:
+        """By collective, a key of `COLLECTIVES`: float64[·], of each of `jobs_detail`."""
+        return {
+            word: self.traffic.mix.largest(self.traffic.contention(word)) for word in COLLECTIVES
+        }
+
+    @cached_property
+    def collectives(self) -> dict[str, CollectiveMeasure]:
+        """By collective: over all multi-switch jobs."""
+        return {word: CollectiveMeasure.of(each) for word, each in self.contention.items()}
+
     @property
     def phase_contention_mean(self) -> float:
         """The mean over multi-switch jobs; 1.0 without any (`phase_contention.py`)."""
-        return float(self.traffic.phase_contention.mean()) if self.jobs else 1.0
+        return float(self.phase_contention.mean()) if self.jobs else 1.0
 
     @property
     def phase_contention_max(self) -> float:
-        return float(self.traffic.phase_contention.max(initial=1.0))
+        return float(self.phase_contention.max(initial=1.0))
 
     def json(self) -> dict[str, Any]:
         """All fields but the arrays, for `json.dumps`."""
         fields = {**vars(self), "lower_bounds": vars(self.lower_bounds)}  # `asdict` copies arrays
-        del fields["channel_efi"], fields["channel_load"], fields["traffic"]
+        for arrays in ("channel_efi", "channel_load", "traffic", "phase_contention", "contention"):
+            fields.pop(arrays, None)
         fields["least_dark_fiber"] = self.least_dark_fiber
         fields["phase_contention_mean"] = self.phase_contention_mean
         fields["phase_contention_max"] = self.phase_contention_max
-        phases = zip(self.jobs_detail, self.traffic.phase_contention.tolist(), strict=True)
-        fields["jobs_detail"] = [vars(job) | {"phase_contention": each} for job, each in phases]
+        fields["jobs_detail"] = [
+            vars(job)
+            | {
+                "phase_contention": float(self.phase_contention[j]),
+                "contention": {word: float(each[j]) for word, each in self.contention.items()},
+            }
+            for j, job in enumerate(self.jobs_detail)
+        ]
+        fields["collectives"] = {
+            word: each._asdict() | ({} if word == AT_ONCE else {"bound": self._bound(word)})
+            for word, each in self.collectives.items()
+        }
         return fields
+
+    def _bound(self, collective: str) -> float:
+        """The mean over jobs of what the cabling forces."""
+        traffic = self.traffic
+        bounds = traffic.mix.largest(contention_bounds(traffic.fabric, traffic.mix, collective))
+        return float(bounds.mean()) if len(bounds) else 1.0
 
 
 def measure(
@@ -116,24 +176,27 @@ def measure(
     traffic = traffic or traffic_of(fabric, mix, routes)
     live = fabric.channel_up
     efi = traffic.efi[live]
-    throughput = 1.0 / np.maximum(1.0, traffic.job_load)
+    throughput = 1.0 / np.maximum(1.0, mix.largest(traffic.job_load))
+    efi_of = mix.largest(traffic.job_efi)
+    sizes, links_of, leaves_of = _of_whole_jobs(traffic)
     bounds = bounds or bounds_of(fabric, mix, rounds=price_rounds, seconds=price_seconds)
     detail = tuple(
         JobMeasure(
             job=job.id,
-            terminals=len(job.terminals),
-            switches=int(traffic.job_switches[j]),
-            efi_max=int(traffic.job_efi[j]),
-            links=int(traffic.job_links[j]),
+            terminals=int(size),
+            switches=int(leaves_of[j]),
+            efi_max=int(efi_of[j]),
+            links=int(links_of[j]),
             throughput=float(throughput[j]),
         )
-        for j, job in enumerate(mix.jobs)
+        for j, (job, size) in enumerate(zip(mix.whole_jobs, sizes, strict=True))
     )
     return Measures(
         switches=fabric.switches,
         terminals=fabric.terminals,
         channels=int(live.sum()),
-        jobs=len(mix.jobs),
+        jobs=len(mix.whole_jobs),
+        parts=len(mix.jobs),
         dark_fiber_ratio=float((efi == 0).mean()) if len(efi) else 0.0,
         effective_efi_max=int(efi.max(initial=0)),
         effective_efi_mean=float(efi.mean()) if len(efi) else 0.0,
@@ -149,3 +212,23 @@ def measure(
         channel_load=traffic.load,
         traffic=traffic,
     )
+
+
+def _of_whole_jobs(traffic: Traffic) -> tuple[NDArray[np.int64], ...]:
+    """Of each whole job: terminals, channels, leaf switches, int64[·] each."""
+    mix, fabric = traffic.mix, traffic.fabric
+    sizes = np.diff(mix.offset).astype(np.int64)
+    if len(mix.whole_jobs) == len(mix.jobs):
+        return sizes, traffic.job_links, traffic.job_switches
+    rows: list[list[int]] = [[] for _ in mix.whole_jobs]
+    for j, of in enumerate(mix.whole_of.tolist()):
+        rows[of].append(j)
+    found = [
+        (
+            sizes[parts].sum(),
+            len(traffic.links_of(parts)),
+            len({*fabric.terminal_switch[np.concatenate([mix.jobs[j].terminals for j in parts])]}),
+        )
+        for parts in rows
+    ]
+    return tuple(np.array(found, np.int64).T)

@@ -25,9 +25,19 @@ def worst_channels(traffic: Traffic, *, by_load: bool) -> I64:
 
 
 def users_of(traffic: Traffic, channel: int) -> list[tuple[int, int]]:
-    """(a job's index in the mix, its routes over the channel), those with most routes first."""
+    """(the index of a job or part in the mix, its routes over the channel), those with most routes
+    first."""
     at = np.flatnonzero(traffic.lists.channel[: traffic.lists.offset[-1]] == channel)
     owner = np.searchsorted(traffic.lists.offset, at, side="right") - 1
     routes = traffic.lists.routes[at].astype(np.int64)
     order = np.argsort(-routes, kind="stable")
     return [(int(owner[i]), int(routes[i])) for i in order]
+
+
+def jobs_over(traffic: Traffic, channel: int) -> dict[str, int]:
+    """The ids of the jobs with routes over the channel, and how many, those with most first."""
+    found: dict[str, int] = {}
+    for j, routes in users_of(traffic, channel):
+        job = traffic.mix.jobs[j].id
+        found[job] = found.get(job, 0) + routes
+    return dict(sorted(found.items(), key=lambda each: -each[1]))

@@ -15,6 +15,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import Bool
 from sar_agent.formats.adaptive_dumps import ALL_LEVELS, TRANSPORTS, AdaptiveDump, mask_of
 from sar_agent.formats.fdbs import lids_of
+from sar_agent.jobs import Job
 from sar_agent.quality.channel_traffic import Traffic
 from sar_agent.reports.wording import some
 
@@ -83,9 +84,9 @@ def adaptive_report(traffic: Traffic, dumps: Sequence[AdaptiveDump]) -> Adaptive
         adaptive = of_entries & adaptive if switches else of_entries
     follow = None
     if switches or far:
-        follow = tuple(traffic.mix.jobs[j].id for j in _by_tables(traffic, adaptive))
+        follow = tuple(job.id for job in _by_tables(traffic, adaptive))
     notes = tuple(note for dump in dumps for note in dump.notes)
-    return AdaptiveReport(tuple(said), tuple(wrong), follow, len(traffic.mix.jobs), notes)
+    return AdaptiveReport(tuple(said), tuple(wrong), follow, len(traffic.mix.whole_jobs), notes)
 
 
 def _options(options: dict[str, str], said: list[str], wrong: list[str]) -> None:
@@ -178,15 +179,14 @@ def _entries(
     return found
 
 
-def _by_tables(traffic: Traffic, adaptive: Bool) -> list[int]:
+def _by_tables(traffic: Traffic, adaptive: Bool) -> list[Job]:
     """Jobs of whose terminals no switch that sends their traffic on has an adaptive entry."""
-    lists, found = traffic.lists, []
-    for j, job in enumerate(traffic.mix.jobs):
-        channels = lists.channel[lists.offset[j] : lists.offset[j + 1]]
-        switches = np.unique(traffic.fabric.channel_source[channels])
-        if not adaptive[np.ix_(job.terminals, switches)].any():
-            found.append(j)
-    return found
+    others: dict[int, Job] = {}
+    for j, part in enumerate(traffic.mix.jobs):
+        switches = np.unique(traffic.fabric.channel_source[traffic.links_of([j])])
+        if adaptive[np.ix_(part.terminals, switches)].any():
+            others[id(part.whole)] = part.whole
+    return [job for job in traffic.mix.whole_jobs if id(job) not in others]
 
 
 def _levels(mask: int) -> str:

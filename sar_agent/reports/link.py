@@ -33,6 +33,8 @@ class Direction:
     errors: Mapping[str, int]
     """Counts above 0 of the port at its begin."""
     jobs: tuple[JobOnLink, ...]
+    rings: tuple[str, ...] = ()
+    """Messages of rings that meet here, `n003 → n004 (job 4711)`; empty where fewer than two."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,8 @@ class Link:
             if way.errors:
                 parts.append(error_words(way.errors))
             lines.append(f"  {way.name}: " + (", ".join(parts) or "nothing known"))
+            if way.rings:
+                lines.append(f"    ring messages meet: {', '.join(way.rings[:JOBS_SHOWN])}")
             lines += [f"    {_job(job)}" for job in way.jobs[:JOBS_SHOWN]]
             if not way.jobs:
                 lines.append("    no job")
@@ -94,11 +98,9 @@ def links(dumps: SiteDumps, places: Places) -> tuple[Link, ...]:
 def links_of_job(dumps: SiteDumps, job: str) -> list[int]:
     """The channels that a job uses, the fullest first; none where it is on one switch. Raises
     `InputError` where no such job runs."""
-    lists = dumps.traffic.lists
-    for j, each in enumerate(dumps.mix.jobs):
-        if each.id == job:
-            used = lists.channel[lists.offset[j] : lists.offset[j + 1]].tolist()
-            return sorted(used, key=lambda c: (-dumps.traffic.load[c], c))
+    if parts := dumps.mix.parts_of(job):
+        used = dumps.traffic.links_of(parts).tolist()
+        return sorted(used, key=lambda c: (-dumps.traffic.load[c], c))
     if job not in {record.id for record in dumps.records}:
         raise InputError(f"no job {job} is in the queue", remedy="list the jobs with squeue")
     return []
@@ -128,6 +130,7 @@ def _channel(dumps: SiteDumps, c: int) -> Direction:
         waits,
         dumps.channel_errors(c),
         dumps.jobs_over(c),
+        dumps.rings_on(c),
     )
 
 

@@ -20,14 +20,16 @@ from typing import Any
 
 import numpy as np
 
+from sar_agent.demand.endpoints import multi_switch_mix
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.hostnames import hca_order
 from sar_agent.fabric.model import F64, I64, U32
-from sar_agent.jobs.model import Job, JobMix, live_part, make_job
+from sar_agent.jobs.model import Job, JobMix, make_job
 from sar_agent.jobs.tree_placement import TreePlacement
 from sar_agent.quality.channel_traffic import Traffic, traffic_of
+from sar_agent.quality.collective_contention import collective_contention
 from sar_agent.reports.site_dumps import SiteDumps
-from sar_agent.routing.phase_contention import phase_contention
+from sar_agent.reports.spread import LeafSwitches, leaf_switches
 from sar_agent.slurm.conf_lists import write_list
 
 MOST_CHANGES_TRIED = 600
@@ -63,6 +65,8 @@ class Candidate:
     """Nodes that stand idle: of this job, and more than before of all others."""
     slowed: tuple[Slowed, ...]
     """The worst first."""
+    rails: int = 1
+    """As in `LeafSwitches`."""
 
     @property
     def cost(self) -> float:
@@ -80,7 +84,7 @@ class Candidate:
         """For people."""
         lines = [
             (f"{self.rule}: " if self.rule else "") + write_list(self.hosts),
-            f"    on {self.switches} switch{'es' * (self.switches > 1)}; all messages at once "
+            f"    on {LeafSwitches(self.switches, self.rails).words()}; all messages at once "
             f"{self.at_once:.2f}, one at a time {self.one_at_a_time:.2f} times as long as without "
             "contention",
         ]
@@ -113,7 +117,8 @@ class Placer:
         names = {self.fabric.hosts.name_of(host) for host in free}
         self.free = {leaf: [h for h in hosts if h in names] for leaf, hosts in tree.free.items()}
         self._leaf = {host: leaf for leaf, hosts in self.free.items() for host in hosts}
-        self._sizes = np.array([len(_hosts(self.fabric, job)) for job in self.mix.jobs], np.float64)
+        hosts = (len(_hosts(self.fabric, job)) for job in self.mix.whole_jobs)
+        self._sizes = np.array([*hosts], np.float64)
 
     @property
     def count(self) -> int:
@@ -145,22 +150,24 @@ class Placer:
         idle = self._idle(after)
         slowed = [
             Slowed(job.id, float(self._before[j]), float(after[j]))
-            for j, job in enumerate(self.mix.jobs)
+            for j, job in enumerate(self.mix.whole_jobs)
             if after[j] > self._before[j] + 0.005
         ]
-        job, phases = self._job(hosts), 1.0
-        if job:
-            all_jobs = JobMix((*self.mix.jobs, job))
-            phases = float(phase_contention(self.fabric, all_jobs, self.routes.egress[0])[-1])
+        new, phases, leaves = self._job(hosts), 1.0, leaf_switches(self.fabric, hosts)
+        if new.jobs:
+            all_jobs = JobMix((*self.mix.jobs, *new.jobs))
+            times = collective_contention(self.fabric, all_jobs, self.routes.egress[0])
+            phases = float(times[-len(new.jobs) :].max())
         return Candidate(
             rule,
             tuple(sorted(hosts, key=hca_order)),
-            len({self._leaf[host] for host in hosts}),
+            leaves.total,
             own,
             max(1.0, phases),
             len(hosts) * (1 - 1 / own),
             idle,
             tuple(sorted(slowed, key=lambda each: each.before - each.after)),
+            leaves.rails,
         )
 
     def cost(self, hosts: Sequence[str]) -> float:
@@ -173,25 +180,25 @@ class Placer:
 
     @cached_property
     def _before(self) -> F64:
-        return np.maximum(1.0, self._traffic.job_load)
+        return np.maximum(1.0, self.mix.largest(self._traffic.job_load))
 
     @cached_property
     def _used(self) -> tuple[U32, I64]:
-        """Channels of all jobs, one after the other, and the job of each."""
+        """Channels of all parts of jobs, one after the other, and the job of each."""
         lists = self._traffic.lists
-        job = np.repeat(np.arange(len(self.mix.jobs)), np.diff(lists.offset))
+        job = np.repeat(self.mix.whole_of, np.diff(lists.offset)).astype(np.int64)
         return lists.channel[: lists.offset[-1]], job
 
-    def _job(self, hosts: Sequence[str]) -> Job | None:
+    def _job(self, hosts: Sequence[str]) -> JobMix:
         ports = (t for host in hosts for t in self.fabric.job_ports[host])
-        return live_part(self.fabric, make_job("", ports))
+        return multi_switch_mix(self.fabric, [make_job("", ports)])
 
     def _loads(self, hosts: Sequence[str]) -> tuple[float, F64]:
         """(this job's, float64[J] the others'): times as long as without contention."""
-        job = self._job(hosts)
-        if job is None:
+        new = self._job(hosts)
+        if not new.jobs:
             return 1.0, self._before
-        own = traffic_of(self.fabric, JobMix((job,)), self.routes)
+        own = traffic_of(self.fabric, new, self.routes)
         total = self._traffic.load + own.load
         channel, of = self._used
         after = self._before.copy()

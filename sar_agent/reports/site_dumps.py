@@ -15,7 +15,8 @@ from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.record import JobRecord
 from sar_agent.quality.channel_traffic import Traffic, traffic_of
-from sar_agent.quality.worst_links import users_of
+from sar_agent.quality.ring_messages import RingMessages, message_words, ring_messages
+from sar_agent.quality.worst_links import jobs_over
 from sar_agent.routing.routes import Routes
 
 
@@ -50,6 +51,17 @@ class SiteDumps:
         """The predicted traffic of the jobs."""
         return traffic_of(self.fabric, self.mix, self.routes)
 
+    def rings_on(self, channel: int) -> tuple[str, ...]:
+        """The messages of rings over a channel, in words, where they meet there."""
+        found = self._rings.on(channel)
+        if len(found) < 2:
+            return ()
+        return tuple(message_words(self._rings, self.fabric, self.mix, m) for m in found)
+
+    @cached_property
+    def _rings(self) -> RingMessages:
+        return ring_messages(self.fabric, self.mix, self.routes)
+
     @cached_property
     def _by_id(self) -> dict[str, JobRecord]:
         return {record.id: record for record in self.records}
@@ -66,8 +78,7 @@ class SiteDumps:
     def jobs_over(self, channel: int) -> tuple[JobOnLink, ...]:
         """The jobs with routes over a channel, those with the most first."""
         found = []
-        for j, routes in users_of(self.traffic, channel):
-            job = self.mix.jobs[j].id
+        for job, routes in jobs_over(self.traffic, channel).items():
             known = self._by_id.get(job)  # generated jobs have no record
             user, start = (known.user, known.start) if known else ("", None)
             found.append(JobOnLink(job, user, start, routes))

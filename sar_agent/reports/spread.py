@@ -1,22 +1,41 @@
-"""Running jobs on more leaf switches than would do, and pending jobs where Slurm plans them."""
+"""Running jobs on more leaf switches than would do, and pending jobs where Slurm plans them.
+
+The leaf switches of a job are those of all ports that it uses, as everywhere in the project: where
+hosts have two rails, 14 leaf switches on each are 28.
+"""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from sar_agent.demand.endpoints import mix_of_records
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.jobs.record import JobRecord
 from sar_agent.quality.channel_traffic import Traffic, traffic_of
 from sar_agent.reports.wording import job_words, moment, some
 
 NAMES_SHOWN = 5
+
+
+class LeafSwitches(NamedTuple):
+    """How many leaf switches the ports of some hosts end on."""
+
+    total: int
+    rails: int
+    """Where each port of a host has leaf switches of its own, as many as each other port: how many
+    ports these are. Else 1."""
+
+    def words(self) -> str:
+        """Such as `2 switches`, `28 switches (14 on each of 2 rails)`."""
+        count = f"{self.total} switch{'es' * (self.total != 1)}"
+        each = f" ({self.total // self.rails} on each of {self.rails} rails)"
+        return count + each * (self.rails > 1)
 
 
 @dataclass(frozen=True)
@@ -28,10 +47,12 @@ class SpreadJob:
     nodes: int
     switches: int
     fewest: int
+    rails: int = 1
+    """As in `LeafSwitches`."""
 
     def words(self) -> str:
         """A line."""
-        where = f"{self.nodes} nodes on {self.switches} switches"
+        where = f"{self.nodes} nodes on {LeafSwitches(self.switches, self.rails).words()}"
         return f"{job_words(self.job, self.user)}: {where}, {self.fewest} would do"
 
 
@@ -50,13 +71,15 @@ class PlannedJob:
     links_shared: int
     shared: tuple[tuple[str, float, tuple[str, ...]], ...]
     """Links that it will share: name, predicted load, the other jobs on it; the fullest first."""
+    rails: int = 1
+    """As in `LeafSwitches`."""
 
     def words(self, shown: int) -> str:
         """For people; at most `shown` links."""
         when = f", from {moment(self.start)}" if self.start else ""
         lines = [
             f"{job_words(self.job, self.user)}{when}: "
-            f"{self.nodes} nodes on {self.switches} switch{'es' * (self.switches != 1)}, all "
+            f"{self.nodes} nodes on {LeafSwitches(self.switches, self.rails).words()}, all "
             f"messages at once {self.at_once:.2f} times as long as without contention; "
             + (f"{self.links_shared} links will be shared" if self.shared else "shares no link")
         ]
@@ -70,15 +93,27 @@ def spread_jobs(
 ) -> list[SpreadJob]:
     """The jobs that are on more leaf switches than needed, the worst first. Hosts that the fabric
     does not have are left out."""
+    behind: dict[int, set[int]] = {}
+    """The first leaf switch of hosts to all leaf switches of theirs."""
+    for ports in fabric.job_ports.values():
+        leaves_of = fabric.terminal_switch[list(ports)].tolist()
+        behind.setdefault(leaves_of[0], set()).update(leaves_of)
     room = np.zeros(fabric.switches, np.int64)
-    np.add.at(room, _leaves(fabric, free), 1)
+    np.add.at(room, _first_leaves(fabric, free), 1)
     found = []
     for record in records:
         own = np.zeros_like(room)
-        np.add.at(own, leaves := _leaves(fabric, record.hosts), 1)
+        np.add.at(own, leaves := _first_leaves(fabric, record.hosts), 1)
         fewest = fewest_switches(len(leaves), own + room)
-        if (switches := int((own > 0).sum())) > fewest:
-            found.append(SpreadJob(record.id, record.user, len(leaves), switches, fewest))
+        if int((own > 0).sum()) <= fewest:
+            continue
+        now = leaf_switches(fabric, record.hosts)
+        chosen = np.argsort(-(own + room), kind="stable")[:fewest].tolist()
+        would_do = len(set().union(*(behind[leaf] for leaf in chosen)))
+        if would_do < now.total:
+            found.append(
+                SpreadJob(record.id, record.user, len(leaves), now.total, would_do, now.rails)
+            )
     return sorted(found, key=lambda job: (job.fewest - job.switches, job.job))
 
 
@@ -100,9 +135,9 @@ def planned_jobs(
     channel = lists.channel[: lists.offset[-1]]
     user = np.repeat(np.arange(len(traffic.mix.jobs)), np.diff(lists.offset))
     for record in sorted(planned, key=lambda r: (r.start or np.inf, r.id))[:most]:
-        leaves = _leaves(fabric, record.hosts)
+        hosts = [host for host in record.hosts if fabric.job_ports.get(host)]
         taken = {t for host in record.hosts for t in fabric.job_ports.get(host, ())}
-        ends = [not taken.isdisjoint(job.terminals.tolist()) for job in traffic.mix.jobs]
+        ends = [not taken.isdisjoint(job.whole.terminals.tolist()) for job in traffic.mix.jobs]
         ending = JobMix(tuple(itertools.compress(traffic.mix.jobs, ends)))
         own, gone = (
             traffic_of(fabric, mix, traffic.routes)
@@ -116,15 +151,15 @@ def planned_jobs(
             (
                 fabric.channel_name(c),
                 float(load[c]),
-                tuple(sorted(traffic.mix.jobs[j].id for j in user[(channel == c) & stays])),
+                tuple(sorted({traffic.mix.jobs[j].id for j in user[(channel == c) & stays]})),
             )
             for c in shared[:links].tolist()
         )
         at_once = max(1.0, float(load[mine].max(initial=0.0)))
-        switches = len(np.unique(leaves))
+        leaves = leaf_switches(fabric, hosts)
         found.append(
-            PlannedJob(record.id, record.user, record.start, len(leaves), switches, at_once,
-                       len(shared), named)
+            PlannedJob(record.id, record.user, record.start, len(hosts), leaves.total, at_once,
+                       len(shared), named, leaves.rails)
         )  # fmt: skip
     return found
 
@@ -134,7 +169,20 @@ def spread_json(spread: Iterable[SpreadJob], planned: Iterable[PlannedJob]) -> d
     return {"spread": [asdict(job) for job in spread], "planned": [asdict(job) for job in planned]}
 
 
-def _leaves(fabric: Fabric, hosts: Iterable[str]) -> np.ndarray[Any, np.dtype[np.int32]]:
+def leaf_switches(fabric: Fabric, hosts: Iterable[str]) -> LeafSwitches:
+    """Of all ports that jobs on these hosts use. Hosts that the fabric does not have are left
+    out."""
+    of_port: dict[int, set[int]] = {}
+    for host in hosts:
+        for port, terminal in enumerate(fabric.job_ports.get(host, ())):
+            of_port.setdefault(port, set()).add(int(fabric.terminal_switch[terminal]))
+    total = len(set().union(*of_port.values()))
+    apart = len({len(leaves) for leaves in of_port.values()}) == 1
+    apart &= sum(map(len, of_port.values())) == total
+    return LeafSwitches(total, len(of_port) if apart else 1)
+
+
+def _first_leaves(fabric: Fabric, hosts: Iterable[str]) -> np.ndarray[Any, np.dtype[np.int32]]:
     """int32[·]: the leaf switch of each host's first port."""
     ports = (fabric.job_ports.get(host) for host in hosts)
     return fabric.terminal_switch[[each[0] for each in ports if each]]

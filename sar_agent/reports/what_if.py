@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from sar_agent.check import check_routes
+from sar_agent.demand.endpoints import multi_switch_mix
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.components import connected_components
 from sar_agent.fabric.odd_cables import cable_name, host_cable_name, switch_words
-from sar_agent.jobs.model import multi_switch_mix
+from sar_agent.jobs import Job
 from sar_agent.quality.channel_traffic import Traffic, traffic_of
 from sar_agent.reports.places import Places
 from sar_agent.reports.site_dumps import SiteDumps
@@ -37,6 +38,8 @@ class JobAfter:
     job: str
     user: str
     lost_hosts: tuple[str, ...]
+    fewer_ports: tuple[str, ...]
+    """Hosts that lose a port and keep another."""
     at_once: tuple[float, float | None]
     """All messages at once, before and after: times as long as without contention; None where the
     job has no two leaf switches left."""
@@ -97,6 +100,8 @@ class WhatIf:
         ]
         for job in self.jobs[:JOBS_SHOWN]:
             lost = f", loses {some(job.lost_hosts, HOSTS_SHOWN)}" if job.lost_hosts else ""
+            if job.fewer_ports:
+                lost += f", a port fewer at {some(job.fewer_ports, HOSTS_SHOWN)}"
             lines.append(
                 f"{job_words(job.job, job.user)}: all messages at once {_change(job.at_once)}, "
                 f"one at a time {_change(job.one_at_a_time)} times as long as without contention"
@@ -133,8 +138,17 @@ def pulled(dumps: SiteDumps, engine: Engine, places: Places) -> WhatIf:
     ways = sorted({*cables.channels, *back})
     if places.switches and not places.channels:  # a route enters a switch once at most
         ways = [w for w in ways if fabric.channel_target[w] in places.switches]
-    over = int(dumps.traffic.efi[ways].sum())
+    over = int(dumps.traffic.efi[ways].sum()) + _over_host_cables(dumps, places)
     return what_if(dumps, engine, without(fabric, places), names_of(fabric, places), over)
+
+
+def _over_host_cables(dumps: SiteDumps, places: Places) -> int:
+    """The routes of jobs, to or from a host, over the cables of hosts that are pulled by name."""
+    pulled_too, over = set(places.terminals), 0
+    for job in dumps.mix.jobs:
+        size, of_job = len(job.terminals), len(pulled_too.intersection(job.terminals))
+        over += size * (size - 1) - (size - of_job) * (size - of_job - 1)
+    return over
 
 
 def what_if(
@@ -172,7 +186,7 @@ def what_if(
         entries,
         then is not None and not problem,
         problem,
-        _jobs(dumps, then, lost),
+        _jobs(dumps, then, lost, after),
         notes,
     )
 
@@ -188,33 +202,48 @@ def _routes(dumps: SiteDumps, engine: Engine, after: Fabric) -> Routes:
     return with_lanes(routes, after, mix, options)
 
 
-def _jobs(dumps: SiteDumps, then: Traffic | None, lost: set[str]) -> tuple[JobAfter, ...]:
-    """Jobs of which a measure changes by a hundredth, or that lose hosts."""
-    later = {job.id: j for j, job in enumerate(then.mix.jobs)} if then else {}
+def _jobs(
+    dumps: SiteDumps, then: Traffic | None, lost: set[str], after: Fabric
+) -> tuple[JobAfter, ...]:
+    """Jobs of which a measure changes by a hundredth, or that lose hosts or ports of hosts."""
+    gone = _ports_gone(dumps.fabric, after)
     users = {record.id: record.user for record in dumps.records}
     found = []
-    for j, job in enumerate(dumps.mix.jobs):
-        k = later.get(job.id)
+    for job in dumps.mix.whole_jobs:
         hosts = {dumps.fabric.terminal_host[t] for t in job.terminals} & lost
-        at_once = max(1.0, float(dumps.traffic.job_load[j])), _at(then and then.job_load, k)
-        phases = float(dumps.traffic.phase_contention[j]), _at(then and then.phase_contention, k)
-        if hosts or any(_differ(*each) for each in (at_once, phases)):
-            each = JobAfter(job.id, users.get(job.id, ""), tuple(sorted(hosts)), at_once, phases)
-            found.append(each)
+        fewer = {dumps.fabric.terminal_host[t] for t in gone.intersection(job.terminals)} - lost
+        (load, phase), (load_then, phase_then) = _times(dumps.traffic, job), _times(then, job)
+        at_once, phases = (load or 1.0, load_then), (phase or 1.0, phase_then)
+        if hosts or fewer or any(_differ(*each) for each in (at_once, phases)):
+            names = tuple(sorted(hosts)), tuple(sorted(fewer))
+            found.append(JobAfter(job.id, users.get(job.id, ""), *names, at_once, phases))
     return tuple(sorted(found, key=_hurt, reverse=True))
 
 
-def _at(values: Any, j: int | None) -> float | None:
-    return None if values is None or j is None else max(1.0, float(values[j]))
+def _ports_gone(before: Fabric, after: Fabric) -> set[int]:
+    """Terminals of `before` that are down in `after`; none where the fabric was enlarged, which
+    takes no port."""
+    if before.terminals != after.terminals or before.switches != after.switches:
+        return set()
+    return set(np.flatnonzero(before.terminal_up & ~after.terminal_up).tolist())
+
+
+def _times(traffic: Traffic | None, job: Job) -> tuple[float | None, float | None]:
+    """All messages at once, one at a time: of the job's slowest rail; None where it has none."""
+    parts = list(traffic.mix.parts_of(job.id)) if traffic else []
+    if traffic is None or not parts:
+        return None, None
+    at_once = max(1.0, float(traffic.job_load[parts].max()))
+    return at_once, max(1.0, float(traffic.phase_contention[parts].max()))
 
 
 def _differ(before: float, after: float | None) -> bool:
     return after is None or abs(after - before) >= 0.01 * before
 
 
-def _hurt(job: JobAfter) -> tuple[int, float]:
+def _hurt(job: JobAfter) -> tuple[int, int, float]:
     before, after = job.at_once
-    return len(job.lost_hosts), np.inf if after is None else after / before
+    return len(job.lost_hosts), len(job.fewer_ports), np.inf if after is None else after / before
 
 
 def _change(values: tuple[float, float | None]) -> str:

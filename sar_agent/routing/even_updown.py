@@ -27,9 +27,9 @@ from sar_agent.fabric.model import I64, U8, U32
 from sar_agent.jobs import JobMix
 from sar_agent.routing.dfsssp import dfsssp_order
 from sar_agent.routing.graph.csr import Graph
+from sar_agent.routing.graph.destination_order import leaf_by_leaf
 from sar_agent.routing.graph.hop_counts import all_hops
 from sar_agent.routing.graph.shortest_path_dag import new_cache
-from sar_agent.routing.minhop import leaf_by_leaf
 from sar_agent.routing.root_sets import joining_order
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.routing.turn_order import TurnOrder

@@ -1,8 +1,14 @@
-"""Min-hop: every switch takes, for each LID, its least used port on a shortest path.
+"""Min-hop, as OpenSM's default engine: every switch takes, for each LID, its least used port on a
+shortest path, the lowest of those used equally.
 
-After OpenSM's default engine, for comparison: each switch counts the LIDs that it has given to each
-port. One rule differs: among ports used equally OpenSM takes the lowest, ours looks one switch
-further (`_spread`), which balances better from three levels on. O(S + C) for each destination.
+After `osm_ucast_mgr.c` and `osm_switch_recommend_path` of OpenSM 3.3.23: each switch counts for
+itself the LIDs of hosts that it has given to each port; a switch's own LID does not count. With the
+same order of destinations its tables are OpenSM's own, entry by entry
+(`tests/live/test_minhop_live.py`). O(S + C) for each destination.
+
+Weak spot: OpenSM keeps an entry that is still on a shortest path when it routes again after a
+change of the fabric. This is the table of an OpenSM that starts on the fabric as it is.
+With LIDs of several offsets (LMC) OpenSM also spreads those of one port; ours are alike.
 """
 
 from __future__ import annotations
@@ -14,6 +20,7 @@ from sar_agent.fabric.model import I32, U8, U32
 from sar_agent.jobs import JobMix
 from sar_agent.routing.engine import Options
 from sar_agent.routing.graph.csr import Graph, graph_of
+from sar_agent.routing.graph.destination_order import opensm_order
 from sar_agent.routing.graph.shortest_path_dag import DagCache, dag_row, new_cache
 from sar_agent.routing.routes import NO_ROUTE, Routes
 from sar_agent.util.kernels import kernel
@@ -23,7 +30,7 @@ class MinHop:
     """Oblivious; each switch counts for itself."""
 
     name = "minhop"
-    summary = "each switch spreads LIDs over its shortest ports (OpenSM's default, but for ties)"
+    summary = "each switch spreads LIDs over its shortest ports (OpenSM's default)"
 
     def route(self, fabric: Fabric, mix: JobMix, options: Options) -> Routes:
         """Routes for every fabric; the check decides whether one virtual lane is enough."""
@@ -33,21 +40,12 @@ class MinHop:
             new_cache(fabric),
             fabric.destination_switch.astype(np.uint32),
             fabric.destination_port,
-            leaf_by_leaf(fabric),
-            fabric.terminals,
+            opensm_order(fabric),
+            int(fabric.terminal_up.sum()),
             np.zeros(max(1, fabric.channels), np.int32),
             egress,
         )
         return Routes(self.name, fabric.digest, egress[None])
-
-
-def leaf_by_leaf(fabric: Fabric) -> U32:
-    """uint32[D]: terminals in the order of their switches' GUIDs and ports, then the switches' own
-    LIDs: neighbours take turns, and the order in a file changes no route."""
-    guid = fabric.switch_guid[fabric.terminal_switch]
-    terminals = np.lexsort((fabric.terminal_switch_port, guid))
-    switches = fabric.terminals + np.argsort(fabric.switch_guid)
-    return np.concatenate([terminals, switches]).astype(np.uint32)
 
 
 @kernel
@@ -57,28 +55,22 @@ def _spread(
     root_of: U32,
     last_port: U8,
     dests: U32,
-    terminals: int,
+    counted: int,
     used: I32,
     egress: U8,
 ) -> None:  # pragma: no cover
-    """OpenSM counts LIDs of hosts only: a route to a switch's own LID does not count. Among ports
-    used equally it takes the lowest, so that all traffic that comes up one way goes on by one port.
-    This takes the port to the switch that fewest routes pass."""
-    through = np.zeros(egress.shape[1], np.int32)
-    for d in dests:
+    """The first `counted` destinations count. A switch's channels are in the order of its ports, so
+    the first of those used least is the lowest. Switches count each for itself."""
+    for n in range(len(dests)):
+        d = dests[n]
         row = dag_row(graph, cache, root_of[d])
         order, start, edge = cache.order[row], cache.start[row], cache.edge[row]
         for i in range(1, cache.size[row]):
-            v = order[i]
             best = edge[start[i]]
             for e in range(start[i] + 1, start[i + 1]):
-                c = edge[e]
-                if used[c] < used[best] or (
-                    used[c] == used[best] and through[graph.target[c]] < through[graph.target[best]]
-                ):
-                    best = c
-            if d < terminals:
+                if used[edge[e]] < used[best]:
+                    best = edge[e]
+            if n < counted:
                 used[best] += 1
-                through[graph.target[best]] += 1
-            egress[d, v] = graph.port[best]
+            egress[d, order[i]] = graph.port[best]
         egress[d, root_of[d]] = last_port[d]

@@ -1,7 +1,8 @@
 """Up*/Down* and fat-tree routing: legal paths (`updown_paths.py`), two rules for the port.
 
 `updn`: every switch takes the port that fewest destinations have, as OpenSM's engine of that name.
-Ties are broken as in `minhop.py`, not to the lowest port as in OpenSM, and the levels are our own.
+Among ports used equally it takes the one to the switch that fewest routes pass, not the lowest as
+OpenSM does, and the levels are our own.
 Where some leaf switches of what resembles a tree share no root, `even_updown.py` makes the tables;
 on tori and Dragonflies levels are hops from the switch that is nearest to all leaf switches.
 
@@ -26,8 +27,8 @@ from sar_agent.jobs import JobMix
 from sar_agent.routing.engine import Options
 from sar_agent.routing.even_updown import around, even_tables
 from sar_agent.routing.graph.csr import Graph, graph_of
+from sar_agent.routing.graph.destination_order import leaf_by_leaf
 from sar_agent.routing.loop_free_fill import fill_loop_free
-from sar_agent.routing.minhop import leaf_by_leaf
 from sar_agent.routing.routes import NO_ROUTE, Routes
 from sar_agent.routing.turn_order import orders_by_height
 from sar_agent.routing.updown_paths import (
@@ -168,7 +169,7 @@ def _spread(
             for e in range(row.start[i], row.start[i + one]):
                 c = row.edge[e]
                 w = graph.target[c]
-                # Joins the main way, then used least; among ports used alike as in `minhop.py`.
+                # Joins the main way, then used least; then to the switch that fewest routes pass.
                 # One number, since no processor guesses the outcome of three comparisons.
                 turn = np.uint64(main and not on_main[w]) << np.uint64(63)
                 turn |= np.uint64(used[c]) << np.uint64(32) | np.uint64(through[w])

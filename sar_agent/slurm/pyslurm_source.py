@@ -18,6 +18,7 @@ from sar_agent.jobs.record import PENDING, JobRecord, traffic_hint
 from sar_agent.jobs.source import Poll, kept_of_queue
 from sar_agent.slurm.hostlist import expand
 from sar_agent.slurm.settings import SlurmSettings
+from sar_agent.slurm.sinfo import allocated_nodes
 from sar_agent.slurm.states import RUNNING_STATES
 
 IMPORT_DEADLINE = 60.0
@@ -66,6 +67,11 @@ class PyslurmSource:
                 records += [record] if record else []
         what = "pyslurm gave {} entries that are not jobs"
         return kept_of_queue(records, skipped, len(jobs), what)
+
+    def allocated(self, hosts: Collection[str]) -> frozenset[str]:
+        """Those of `hosts` that the command sinfo shows with a job. Raises `Unavailable` where it
+        does not say that of each of them."""
+        return allocated_nodes(hosts)
 
 
 def _import_in_a_child() -> None:

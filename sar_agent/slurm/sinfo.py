@@ -1,4 +1,4 @@
-"""Which nodes are free: what `sinfo` prints, in three forms.
+"""Which nodes are free, and which have a job: what `sinfo` prints, in three forms.
 
 - lines `n001|idle|batch*` of `sinfo -h -N -o '%N|%T|%P'`, the layout of our own call;
 - any other text with a header that names NODELIST and STATE (`sinfo`, `sinfo -N`, `sinfo -N -l`);
@@ -11,12 +11,13 @@ runs a job is not (on a cluster that shares nodes, a part of it may be: **Weak s
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sar_agent.errors import InputError
+from sar_agent.errors import InputError, Unavailable
 from sar_agent.slurm.hostlist import expand
 from sar_agent.util.programs import run_program
 from sar_agent.util.text_files import json_part, read_text
@@ -24,6 +25,9 @@ from sar_agent.util.text_files import json_part, read_text
 FORMAT = "%N|%T|%P"
 COMMAND = f"sinfo -h -N -o '{FORMAT}'"
 _FREE, _PLANNED = ("idle", "planned", "plnd"), ("planned", "plnd")
+_ALLOCATED = ("allocated", "alloc", "mixed", "mix", "draining", "drng", "failing", "failg")
+"""A node that drains or fails and has a job has a word of its own in text."""
+_OPTIONS = ("--noheader", "--Node", "--all", "--local", "-o", FORMAT)
 _WAITS = "~#-"
 """Marks of a state in text that leave the node free: powered down, powering up, planned."""
 _FREE_FLAGS = {"POWERED_DOWN", "POWERING_UP", "POWER_UP", "PLANNED", "CLOUD", "DYNAMIC_NORM"}
@@ -41,6 +45,8 @@ class FreeNodes(NamedTuple):
     """Those of them that Slurm keeps for a pending job."""
     nodes: frozenset[str]
     """All nodes that are listed."""
+    allocated: frozenset[str]
+    """Nodes with a job. One whose job has ended and is being cleaned up is none."""
     left_out: tuple[str, ...]
     """Lines and entries that could not be read."""
 
@@ -49,12 +55,34 @@ def free_nodes(file: Path | None, partition: str | None = None) -> FreeNodes:
     """The nodes of a file, or those that sinfo prints now; of all partitions, or of one. Raises
     `InputError`, and `Unavailable` where sinfo does not answer."""
     if file is None:
-        command = ("sinfo", "--noheader", "--Node", "--all", "--local", "-o", FORMAT)
+        command = ("sinfo", *_OPTIONS)
         remedy = f"install Slurm's commands, or give the output of {COMMAND} as --nodes"
         text = run_program(command, deadline=_SECONDS, most=_MOST, remedy=remedy)
     else:
         text = read_text(file)
     return parse_sinfo(text, file, partition)
+
+
+def allocated_nodes(
+    hosts: Collection[str], command: Sequence[str] = ("sinfo",), deadline: float = _SECONDS
+) -> frozenset[str]:
+    """Those of `hosts` that `command`, within `deadline` seconds, shows with a job now. Raises
+    `Unavailable` where it does not say that of each of them."""
+    try:
+        text = run_program(
+            (*command, *_OPTIONS),
+            deadline=deadline,
+            most=_MOST,
+            remedy="install Slurm's client commands",
+            environment={k: v for k, v in os.environ.items() if not k.startswith("SINFO_")},
+            quiet=True,
+        )
+        found = parse_sinfo(text, None)
+    except InputError as error:
+        raise Unavailable(f"{command[0]}: {error}") from error
+    if missing := sorted({*hosts} - found.nodes - found.allocated):
+        raise Unavailable(f"{command[0]} does not show {', '.join(missing[:5])}")
+    return found.allocated.intersection(hosts)
 
 
 def parse_sinfo(text: str, source: Path | None, partition: str | None = None) -> FreeNodes:
@@ -76,11 +104,12 @@ def parse_sinfo(text: str, source: Path | None, partition: str | None = None) ->
     def nodes(kind: str) -> frozenset[str]:
         return frozenset(name for hosts, kinds, _ in chosen if kind in kinds for name in hosts)
 
-    return FreeNodes(nodes("free"), nodes("planned"), nodes("node"), tuple(bad))
+    free, planned, allocated = nodes("free"), nodes("planned"), nodes("allocated")
+    return FreeNodes(free, planned, nodes("node"), allocated, tuple(bad))
 
 
 _Row = tuple[tuple[str, ...], tuple[str, ...], str]
-"""Names of nodes, what they are (`node`, `free`, `planned`), partition."""
+"""Names of nodes, what they are (`node`, `free`, `planned`, `allocated`), partition."""
 
 
 def _of_lines(text: str, bad: list[str]) -> Iterator[_Row]:
@@ -111,7 +140,7 @@ def _of_lines(text: str, bad: list[str]) -> Iterator[_Row]:
         word, *flags = words.lower().split("+")
         free = word in _FREE and marks <= {*_WAITS} and {f.upper() for f in flags} <= _FREE_FLAGS
         planned = word in _PLANNED or "planned" in flags or "-" in marks
-        yield names, _kinds(free, planned), partition.rstrip("*")
+        yield names, _kinds(free, planned, word in _ALLOCATED), partition.rstrip("*")
 
 
 def _columns(line: str) -> list[str]:
@@ -132,12 +161,14 @@ def _of_json(text: str, bad: list[str]) -> Iterator[_Row]:
             bad.append(f"entry {place}")
             continue
         free = states[:1] == ["IDLE"] and {*states[1:]} <= _FREE_FLAGS
+        allocated = states[:1] in (["ALLOCATED"], ["MIXED"])
         for partition in partitions:
-            yield names, _kinds(free, "PLANNED" in states), partition
+            yield names, _kinds(free, "PLANNED" in states, allocated), partition
 
 
-def _kinds(free: bool, planned: bool) -> tuple[str, ...]:
-    return ("node", *("free",) * free, *("planned",) * (free and planned))
+def _kinds(free: bool, planned: bool, allocated: bool) -> tuple[str, ...]:
+    planned = free and planned
+    return ("node", *("free",) * free, *("planned",) * planned, *("allocated",) * allocated)
 
 
 def _entry(entry: dict[str, Any]) -> tuple[tuple[str, ...], list[str], list[str]]:

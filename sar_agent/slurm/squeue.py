@@ -21,6 +21,7 @@ from sar_agent.errors import InputError, Unavailable
 from sar_agent.jobs.record import PENDING
 from sar_agent.jobs.source import Poll, PollFailed, kept_of_queue, retrying
 from sar_agent.slurm.settings import SlurmSettings
+from sar_agent.slurm.sinfo import allocated_nodes
 from sar_agent.slurm.squeue_text import LIVE, LIVE_FORMAT, parse_line
 from sar_agent.slurm.states import RUNNING_STATES
 from sar_agent.util.programs import ProgramFailed, ProgramTimedOut, run_program
@@ -74,6 +75,11 @@ class SqueueSource:
             raise Unavailable(str(failures[0])) from error
         return parse_poll(text, mark, self.states)
 
+    def allocated(self, hosts: Collection[str]) -> frozenset[str]:
+        """Those of `hosts` that sinfo shows with a job. Raises `Unavailable` where it does not say
+        that of each of them."""
+        return allocated_nodes(hosts, _sinfo_beside(self.command), self.deadline)
+
     def _call(self, mark: str, timeout: float) -> str:
         # --all: hidden partitions too; --local: not the other clusters of a federation.
         states = f"--states={','.join(sorted({*self.states, PENDING}))}"
@@ -86,6 +92,7 @@ class SqueueSource:
                 remedy="install Slurm's client commands or name squeue in the configuration",
                 # Everybody can read a program's arguments, and nobody else its environment.
                 environment=_environment() | {"SQUEUE_FORMAT": f"{mark}|{LIVE_FORMAT}"},
+                quiet=True,  # what is printed beside an error may be less than the queue
             )
         except ProgramTimedOut as error:
             raise PollFailed(
@@ -113,6 +120,18 @@ def parse_poll(text: str, mark: str, states: Collection[str] = RUNNING_STATES) -
         else:
             records += [record] if record else []
     return kept_of_queue(records, skipped, lines, "squeue printed {} lines that are not jobs")
+
+
+def _sinfo_beside(squeue: Sequence[str]) -> tuple[str, ...]:
+    """The command line `squeue` for sinfo: the last word with `squeue` in the name of a file has
+    `sinfo` instead. Raises `Unavailable` where there is no such word."""
+    words = list(squeue)
+    for place in reversed(range(len(words))):
+        folder, slash, name = words[place].rpartition("/")
+        if "squeue" in name:
+            words[place] = folder + slash + name.replace("squeue", "sinfo")
+            return tuple(words)
+    raise Unavailable(f"how to call sinfo is not known from the command line {words}")
 
 
 def _environment() -> dict[str, str]:

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Literal
 
 from prometheus_client import Gauge, Info, ProcessCollector, disable_created_metrics
 
+from sar_agent.demand.collectives import COLLECTIVES
 from sar_agent.errors import Unavailable
 from sar_agent.events.message import RefusalReason
 from sar_agent.five_phase.messages import Phase
 from sar_agent.opensm.plugin_install import OUR_ENGINE
-from sar_agent.quality.measures import Measures
+from sar_agent.quality.measures import CollectiveMeasure, Measures
 from sar_agent.telemetry.counter_metrics import CounterMetrics
 from sar_agent.telemetry.declare import JobDistribution, MetricGroup, counter, gauge, seconds
 from sar_agent.telemetry.http_server import serve_http
@@ -86,6 +87,25 @@ class RouteMetrics(MetricGroup):
     phase_contention_max = gauge(
         "The same of the slowest job.", routes=(), name="job_phase_contention_max"
     )
+    collective_mean = gauge(
+        "Time that a collective takes while all jobs run it, in multiples of the time without "
+        "contention; mean over the jobs.",
+        routes=(),
+        collective=(),
+        name="collective_contention_mean",
+    )
+    collective_worst = gauge(
+        "The same of the slowest job.",
+        routes=(),
+        collective=(),
+        name="collective_contention_max",
+    )
+    collective_meet = gauge(
+        "Running multi-switch jobs whose messages meet others on a link in a collective.",
+        routes=(),
+        collective=(),
+        name="collective_meeting_jobs",
+    )
     lower_bound_effective_efi_max = gauge(
         "Lower bound of the largest effective EFI of the running jobs under any forwarding tables."
     )
@@ -110,6 +130,14 @@ class SiteMetrics(MetricGroup):
     slurm_reachable = gauge("1 if the queue could be read last time, else 0.")
     slurm_read_timestamp_seconds = gauge("Unix time at which the queue was last read.")
     fabric_read_timestamp_seconds = gauge("Unix time at which the fabric was last read.")
+    dump_timestamp_seconds = gauge(
+        "Unix time at which the dump (opensm.lfts_dump) was written that tells the tables in "
+        "force; 0 where no dump does."
+    )
+    dump_outdated = gauge(
+        "1 if that dump may not tell the tables any more: OpenSM has started since, the fabric has "
+        "changed since, or it is older than a week; else 0."
+    )
     sm_reachable = gauge("1 if OpenSM's plugin answered last time, else 0.")
     engine_in_force = gauge("1 for the routing engine that OpenSM uses.", engine=(OUR_ENGINE,))
     generation_in_force = gauge(
@@ -252,12 +280,26 @@ class Metrics(
                 metric.labels(which).set_function(partial(getattr, measures, name))
             else:
                 metric.labels(which).set(getattr(measures, name))
+        self._show_collectives(which, measures)
         detail = None if measures is None else measures.jobs_detail
         self._job_efi.set(which, None if detail is None else [job.efi_max for job in detail])
         self._job_links.set(which, None if detail is None else [job.links for job in detail])
         if measures is not None:
             self.lower_bound_effective_efi_max.set(measures.lower_bound_efi_max)
             self.lower_bound_channel_load_max.set(measures.lower_bound_load_max)
+
+    def _show_collectives(self, which: Which, measures: Measures | None) -> None:
+        """Values are computed when they are asked for."""
+        for field in CollectiveMeasure._fields:
+            metric: Gauge = getattr(self, f"collective_{field}")
+            for word in COLLECTIVES:
+                if measures is None:
+                    with suppress(KeyError):
+                        metric.remove(which, word)
+                else:
+                    metric.labels(which, word).set_function(
+                        partial(_collective_value, measures, word, field)
+                    )
 
     def show_sm(self, engine: str | None, generation: int = 0, unknown_terminals: int = 0) -> None:
         """Sets what OpenSM's plugin answered; `engine` is None if it did not answer."""
@@ -328,3 +370,7 @@ class Metrics(
                 f"cannot serve metrics on {host}:{port} ({error.strerror}); "
                 "set agent.metrics_address to a free address"
             ) from error
+
+
+def _collective_value(measures: Measures, collective: str, field: str) -> float:
+    return float(getattr(measures.collectives[collective], field))

@@ -38,7 +38,7 @@ class OutputTooLong(Unavailable):
 
 
 class ProgramFailed(Unavailable):
-    """The program ended with another exit code than 0."""
+    """The program ended with another exit code than 0, or wrote on stderr where it must not."""
 
 
 def run_program(
@@ -49,13 +49,14 @@ def run_program(
     remedy: str,
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
+    quiet: bool = False,
 ) -> str:
     """The output of `command` on stdout, as UTF-8 (broken bytes are replaced).
 
     The program runs in a session of its own in `folder`, without a shell and without stdin. After
     `deadline` seconds or `most` bytes it is killed with its children. Raises `Unavailable` where
     it cannot be started (the sentence ends with `remedy`), `ProgramTimedOut`, `OutputTooLong`,
-    `ProgramFailed`.
+    `ProgramFailed`; that is also for a program that must be `quiet` and wrote on stderr.
     """
     name, end = command[0], time.monotonic() + deadline
     try:
@@ -79,11 +80,13 @@ def run_program(
             raise ProgramTimedOut(_late(name, deadline)) from error
     finally:
         _end(process)
+    message = _one_line(complaint.decode(errors="replace"))
     if code:
-        message = _one_line(complaint.decode(errors="replace"))
         raise ProgramFailed(
             f"{name} failed with exit code {code}: {message or 'nothing on stderr'}"
         )
+    if quiet and message:
+        raise ProgramFailed(f"{name} ended with exit code 0, but wrote on stderr: {message}")
     return out.decode(errors="replace")
 
 

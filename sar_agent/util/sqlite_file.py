@@ -1,6 +1,12 @@
 """An SQLite file of the agent: a damaged one is moved aside and said, and a new one begins.
 
-Nothing is decided from such a file, so losing one costs explanations only.
+A file of an older release has fewer columns. They are added when the next row is written; until
+then their fields have their defaults, and in old rows for good. A column of a newer release stays.
+
+Nothing is decided from such a file, so losing one costs explanations only. Where the file is sound
+and a row is not, such as one with a value of another type, that row is left out and said.
+
+**Weak spot:** a flipped bit that makes another letter or number of a value is not seen.
 """
 
 from __future__ import annotations
@@ -9,7 +15,6 @@ import json
 import logging
 import os
 import sqlite3
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import MISSING, fields
@@ -19,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from sar_agent.errors import SarError
 from sar_agent.util.owned_files import open_owned
+from sar_agent.util.set_aside import set_aside
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -66,23 +72,36 @@ class SqliteFile:
         where = f"{self.path.absolute().as_uri()}?mode={'rw' if write else 'ro'}"
         try:
             with closing(sqlite3.connect(where, timeout=5, uri=True)) as base, base:
+                base.text_factory = _text
                 yield base
         except sqlite3.Error as error:
             raise SarError(f"{self.path}: {error}") from error
 
     def _move_aside(self, damage: str) -> None:
-        aside = f".broken-{time.strftime('%Y%m%d-%H%M%S')}"
-        for end in ("-journal", ""):  # a journal would be applied to the new file
-            path = Path(f"{self.path}{end}")
-            with suppress(FileNotFoundError):
-                path.rename(f"{path}{aside}")
+        aside = set_aside(self.path, "-journal")  # which would be applied to the new file
         log.warning(
-            "%s is damaged (%s); it was moved to %s%s, and a new history begins",
+            "%s is damaged (%s); it was moved to %s, and a new history begins",
             self.path,
             damage,
-            self.path.name,
             aside,
         )
+
+
+def _text(data: bytes) -> str | bytes:
+    """The bytes themselves where they are no text: no value of a column."""
+    with suppress(UnicodeDecodeError):
+        return data.decode()
+    return data
+
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "float": (float, int),
+    "int": (int,),
+    "str": (str,),
+    "bool": (int,),
+}
+_SAID = set[tuple[Path, str]]()
+"""Files and tables of which damaged rows were logged."""
 
 
 Row = TypeVar("Row", bound="DataclassInstance")
@@ -90,7 +109,8 @@ Row = TypeVar("Row", bound="DataclassInstance")
 
 class SqliteTable(SqliteFile, Generic[Row]):
     """The table `table`, a column for each field of the dataclass `kind`; fields of lists and
-    dictionaries are JSON. `form` is SQL behind the table's name, `%s` stands for the columns."""
+    dictionaries are JSON. `form` is SQL behind the table's name, `%s` stands for the columns. A
+    field that a release adds must have a default."""
 
     def __init__(self, path: Path, table: str, kind: type[Row], form: str) -> None:
         super().__init__(path)
@@ -98,11 +118,26 @@ class SqliteTable(SqliteFile, Generic[Row]):
         self._fields = {column.name: column for column in fields(kind)}
         self._json = {name for name, column in self._fields.items() if "[" in str(column.type)}
         self._columns = ", ".join(self._fields)
+        self.damaged = 0
+        """Rows that the last `select` has left out."""
         self.create = f"CREATE TABLE IF NOT EXISTS {table} {form % self._columns}"
+
+    def prepare(self, base: sqlite3.Connection) -> None:
+        """The table is there afterwards, with a column for each field."""
+        base.execute(self.create)
+        if self._fields.keys() <= self._columns_of(base):
+            return
+        base.execute("BEGIN IMMEDIATE")  # a rollback by hand may do the same now
+        for name in self._fields.keys() - self._columns_of(base):
+            base.execute(f"ALTER TABLE {self.table} ADD COLUMN {name}")
+
+    def _columns_of(self, base: sqlite3.Connection) -> set[str]:
+        """Empty where the table was not made yet."""
+        return {name for _, name, *_ in base.execute(f"PRAGMA table_info({self.table})")}
 
     def upsert(self, base: sqlite3.Connection, rows: Iterable[Row]) -> None:
         """Writes rows, in place of those with the same primary key."""
-        base.execute(self.create)
+        self.prepare(base)
         marks = ", ".join("?" * len(self._fields))
         values = (
             [
@@ -120,22 +155,47 @@ class SqliteTable(SqliteFile, Generic[Row]):
 
     def select(self, rest: str, *values: object) -> list[Row]:
         """The rows that `rest` of an SQL query chooses; none where nothing was written yet. Damaged
-        JSON is the field's default."""
+        JSON, and what the file does not have, is the field's default; damaged rows are left out,
+        which is logged once."""
         found = self.query(f"SELECT {self._columns} FROM {self.table} {rest}", *values)
-        return [self.kind(*map(self._read, self._fields, each)) for each in found]
+        sound = [each for each in found if all(map(self._may_be, self._fields, each))]
+        self.damaged = len(found) - len(sound)
+        if self.damaged and (self.path, self.table) not in _SAID:
+            _SAID.add((self.path, self.table))
+            log.warning("%s: %s", self.path, self.damage)
+        return [self.kind(*map(self._read, self._fields, each)) for each in sound]
+
+    @property
+    def damage(self) -> str:
+        """What the last `select` has left out, in words; empty where that was nothing."""
+        rows = f"{self.damaged} row{'s' * (self.damaged != 1)}"
+        return f"{rows} of {self.table} are damaged and left out" * bool(self.damaged)
+
+    def _may_be(self, name: str, value: Any) -> bool:
+        """Whether the column may have such a value."""
+        column = self._fields[name]
+        kind, _, optional = str(column.type).partition(" | ")
+        if name in self._json or (value is None and (optional or column.default is not MISSING)):
+            return True
+        return isinstance(value, _TYPES.get(kind, (object,)))
 
     def query(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         """What an SQL query over the table gives; nothing where nothing was written yet."""
         if not self.path.exists():
             return []
         with self.open(write=False) as base:
-            known = "SELECT 1 FROM sqlite_master WHERE name = ?"
-            if not base.execute(known, (self.table,)).fetchone():
+            if not (known := self._columns_of(base)):
                 return []
+            if missing := "".join(f", NULL AS {name}" for name in {*self._fields} - known):
+                # It takes the place of the table in all queries of this connection.
+                every = f"SELECT *{missing} FROM main.{self.table}"
+                base.execute(f"CREATE TEMP VIEW {self.table} AS {every}")
             return base.execute(query, values).fetchall()
 
     def _read(self, name: str, value: Any) -> Any:
         column = self._fields[name]
+        if value is None and column.default is not MISSING:
+            return column.default
         if name not in self._json:
             return bool(value) if column.type == "bool" else value
         with suppress(TypeError, ValueError):

@@ -8,8 +8,8 @@ from pathlib import Path
 from markupsafe import Markup
 
 from sar_lab.assess.agent_record import AgentRecord
+from sar_lab.assess.charts import WIDTH, svg, text, ticks
 from sar_lab.assess.judgement import Change
-from sar_lab.demo.charts import WIDTH, svg, text, ticks
 from sar_lab.page_templates import templates, write_page
 
 LEFT, TALL = 40.0, 130.0

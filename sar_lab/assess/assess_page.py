@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +9,17 @@ import numpy as np
 from markupsafe import Markup
 
 from sar_agent.fabric import Fabric
-from sar_lab.assess import heat_map
+from sar_lab.assess import charts, drawing, heat_map
 from sar_lab.assess.assessment import Assessment
-from sar_lab.assess.judgement import Change
+from sar_lab.assess.contention_chart import contention_chart
 from sar_lab.assess.rate import RatedRoutes
+from sar_lab.assess.tiles import contention_rows, rings_of, tiles_of
 from sar_lab.assess.timeline import timeline
-from sar_lab.demo import charts, drawing
-from sar_lab.demo.change_text import change
 from sar_lab.page_templates import templates, write_page
 
 JOBS_SHOWN = 12
+TIMED = "Predicted; nothing was timed."
+"""What was timed, and where: the sentence under the tiles."""
 MOST_HOT = 3000
 """The most links in a drawing that shows overloaded links only."""
 
@@ -48,13 +48,15 @@ def render(assessment: Assessment) -> str:
             before_said=before.name if ratings.assumed else "today’s tables",
             rows=_columns(assessment),
             gainers=assessment.gainers[:JOBS_SHOWN],
-            sending=_sending(assessment),
+            tiles=tiles_of(assessment),
+            rings=rings_of(assessment),
+            timed=TIMED,
+            collectives=collectives_chart(assessment),
             over_record=_over_record(assessment),
             pictures=_pictures(given.fabric, before, after) if after and given.mix.jobs else None,
             counted=_counted(assessment),
             timeline=Markup(timeline(assessment.course)) if assessment.course else None,
             classes=list(enumerate(heat_map.CLASS_NAMES)),
-            change=change,
         )
     )
 
@@ -67,45 +69,10 @@ def _columns(assessment: Assessment) -> list[RatedRoutes]:
     return sorted(rated, key=lambda r: first.index(r.name) if r.name in first else len(first))
 
 
-Tile = tuple[str, str, Change, tuple[float, ...], tuple[float, ...], dict[str, int]]
-
-
-def _sending(assessment: Assessment) -> list[Tile]:
-    """The two tiles of times: title, text, mean times, the jobs' times, numbers of jobs."""
-    judgement, before, after = (
-        assessment.judgement,
-        assessment.ratings.before,
-        assessment.ratings.after,
-    )
-    if judgement.at_once is None or judgement.one_at_a_time is None or after is None:
-        return []
-    gains, course = assessment.gainers, assessment.course
-    of = f"; the mean of {len(course.times)} moments, and the jobs of one of them" if course else ""
-    return [
-        (
-            "All messages at once",
-            f"An all-to-all whose messages are posted together, in all jobs{of}",
-            judgement.at_once,
-            before.times,
-            after.times,
-            _counts(g.saved for g in gains),
-        ),
-        (
-            "One message at a time",
-            f"A pairwise all-to-all, phase after phase, in all jobs{of}",
-            judgement.one_at_a_time,
-            before.phase_times,
-            after.phase_times,
-            _counts(g.phases_saved for g in gains),
-        ),
-    ]
-
-
-def _counts(saved: Iterable[float]) -> dict[str, int]:
-    """How many jobs gain, lose or stay the same; less than a hundredth counts as the same."""
-    shares = list(saved)
-    gain, lose = sum(s > 0.01 for s in shares), sum(s < -0.01 for s in shares)
-    return {"gain": gain, "lose": lose, "same": len(shares) - gain - lose}
+def collectives_chart(assessment: Assessment) -> Markup | None:
+    """The picture of all collectives; None without a job that spans switches."""
+    rows = contention_rows(assessment)
+    return Markup(contention_chart(rows)) if rows else None
 
 
 def _over_record(assessment: Assessment) -> str:

@@ -12,10 +12,13 @@ from sar_lab.assess.counted_links import CountedLinks, counted_links
 from sar_lab.assess.judgement import Judgement, judge
 from sar_lab.assess.limits import limits_of
 from sar_lab.assess.over_time import SAMPLES, RatingsOverTime, rate_over_time
-from sar_lab.assess.rate import ENGINES, Ratings, rate_all
+from sar_lab.assess.rate import ENGINES, Ratings, rate_all, simulate
 from sar_lab.assess.repair_first import repair_first
 from sar_lab.assess.site_data import SiteData
 from sar_lab.assess.traffic_classes import TrafficClass, traffic_classes
+
+SIMULATE_FOR = 45.0
+"""Seconds for which an assessment simulates unless it is told to go on."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,8 @@ class Assessment:
             "fabric": given.fabric.name,
             "moment": given.moment,
             "jobs": given.jobs,
-            "multi_switch_jobs": len(given.mix.jobs),
+            "multi_switch_jobs": len(given.mix.whole_jobs),
+            "parts": len(given.mix.jobs),
             "before": ratings.before.json(),
             "before_assumed": ratings.assumed,
             "after": ratings.after and ratings.after.name,
@@ -109,22 +113,35 @@ def assess(
     engines: Sequence[str] = ENGINES,
     adaptive: bool = False,
     samples: int = SAMPLES,
-    simulate: bool = True,
+    simulate_for: float = SIMULATE_FOR,
     counters: PortReadings | None = None,
     say: Callable[[str], None] = lambda _: None,
+    draft: Callable[[Assessment], None] = lambda _: None,
 ) -> Assessment:
-    """Raises `SarError` where no engine at all serves the fabric, or counters cannot be used."""
+    """`draft` gets the assessment as soon as all but the simulation is done: its times are upper
+    bounds. `simulate_for`: the most seconds of the simulation; 0 for none.
+
+    Raises `SarError` where no engine at all serves the fabric, or counters cannot be used."""
     began = time.perf_counter()
-    ratings = rate_all(given.fabric, given.mix, given.today, engines, simulate=simulate, say=say)
+    ratings = rate_all(given.fabric, given.mix, given.today, engines, say=say)
     counted = None
     if counters is not None:
         counted = counted_links(given.fabric, given.mix, ratings.before, counters)
-    course = rate_over_time(given.placed, ratings, samples, say) if given.placed else None
-    judgement = judge(given, ratings, adaptive, course)
-    limits = limits_of(given, ratings, adaptive)
-    classes = traffic_classes(given.fabric, adaptive)
-    seconds = time.perf_counter() - began
     repair = repair_first(given, ratings.before)
-    return Assessment(
-        command, given, ratings, judgement, course, limits, classes, seconds, repair, counted
-    )
+    classes = traffic_classes(given.fabric, adaptive)
+
+    def assessed(ratings: Ratings, course: RatingsOverTime | None) -> Assessment:
+        judgement = judge(given, ratings, adaptive, course)
+        limits = limits_of(given, ratings, adaptive)
+        seconds = time.perf_counter() - began
+        return Assessment(
+            command, given, ratings, judgement, course, limits, classes, seconds, repair, counted
+        )
+
+    if given.placed is None and simulate_for > 0:
+        draft(assessed(ratings, None))
+    course = rate_over_time(given.placed, ratings, samples, say) if given.placed else None
+    if simulate_for > 0:
+        stop_at = time.monotonic() + simulate_for
+        ratings = simulate(given.fabric, given.mix, ratings, stop_at, say) or ratings
+    return assessed(ratings, course)

@@ -18,19 +18,19 @@ from contextlib import ExitStack, contextmanager, suppress
 import numpy as np
 
 from sar_agent.check import check_routes
+from sar_agent.demand.endpoints import synthetic_mix
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import Job
-from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.quality import measure
 from sar_agent.quality.bounds import bounds_of
+from sar_agent.quality.collective_contention import collective_contention
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.graph.csr import graph_of
+from sar_agent.routing.graph.destination_order import leaf_by_leaf
 from sar_agent.routing.lanes import routed
-from sar_agent.routing.minhop import leaf_by_leaf
-from sar_agent.routing.phase_contention import phase_contention
 from sar_agent.routing.routes import Routes
 from sar_agent.routing.updn import legal_rows, tree_order
 from sar_agent.util.kernels import compile_listeners, kernels_folder
@@ -105,7 +105,7 @@ def _simulate(switch: Fabric) -> None:
     routes = Routes("", switch.digest, switch.destination_port[None, :, None].astype(np.uint8))
     flows = PATTERNS["alltoall"](switch, JobMix((job,)))
     end_times(routed_links(switch, routes, flows), flows)
-    phase_contention(switch, JobMix((job,)), routes.egress[0])
+    collective_contention(switch, JobMix((job,)), routes.egress[0])
 
 
 def end_with_stdin() -> None:

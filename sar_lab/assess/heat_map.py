@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.link_levels import channel_levels
-from sar_lab.demo.charts import text
+from sar_lab.assess.charts import text
 
 WIDTH = 840
 Loads = NDArray[np.float64]

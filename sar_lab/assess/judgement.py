@@ -1,19 +1,23 @@
 """The first sentence of the report, and the numbers beside it.
 
 It is the answer that a reader remembers, so it claims no more than was shown: time spent sending,
-not run time. Programs lie between two kinds of sending: all messages at once, and one message at a
-time. Where either gets slower, the sentence begins with it. Where there is nothing to gain, the
-sentence says so and gives the reason.
+not run time, and "up to" where the times are upper bounds. What programs send is not known, so the
+sentence spans all collectives. Where one gets slower, the sentence begins with it. Where there is
+nothing to gain, the sentence says so and gives the reason.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from statistics import fmean
 from typing import Any, Literal
 
 import numpy as np
 
+from sar_agent.demand.collectives import AT_ONCE, COLLECTIVES, PAIRWISE, RING
+from sar_agent.demand.endpoints import rail_note
+from sar_agent.demand.rails import rails_of
 from sar_agent.fabric import hostnames
 from sar_agent.fabric.notes import repeated_notes
 from sar_lab.assess.host_ports import shared_hosts
@@ -30,6 +34,18 @@ LEAST, LITTLE = 0.01, 0.05
 FULL = 1.0 + 1e-6
 SHOWN = 3
 """Notes of the fabric before the reason."""
+SENDING = {
+    AT_ONCE: "send all messages at once",
+    PAIRWISE: "send one message at a time",
+    RING: "send in a ring",
+    "bidirectional-ring": "send in both directions of a ring",
+    "recursive-doubling": "use recursive doubling",
+    "bruck": "use Bruck's algorithm",
+    "double-tree": "use a double binary tree",
+    "halo2d": "exchange halos in two dimensions",
+    "halo3d": "exchange halos in three dimensions",
+}
+"""What programs do, by collective."""
 STATIC = (
     "This holds only where adaptive routing is off: switches of this speed can choose the way of "
     "each packet, and new tables then change little."
@@ -68,10 +84,19 @@ class Judgement:
     saved: float
     """The share of the time spent sending that would be saved with all messages at once; never
     below 0."""
-    at_once: Change | None = None
-    """All messages at once; None without routes after or without jobs."""
-    one_at_a_time: Change | None = None
-    """One message at a time."""
+    changes: Mapping[str, Change] = field(default_factory=dict)
+    """By collective, a key of `COLLECTIVES`; empty without routes after or without jobs. Over a
+    history, all messages at once and a pairwise exchange alone."""
+
+    @property
+    def at_once(self) -> Change | None:
+        """All messages at once."""
+        return self.changes.get(AT_ONCE)
+
+    @property
+    def one_at_a_time(self) -> Change | None:
+        """One message at a time: a pairwise exchange."""
+        return self.changes.get(PAIRWISE)
 
     def json(self) -> dict[str, Any]:
         return {
@@ -82,6 +107,7 @@ class Judgement:
             "percent": round(100 * self.saved, 1),
             "all_messages_at_once": self.at_once and self.at_once.json(),
             "one_message_at_a_time": self.one_at_a_time and self.one_at_a_time.json(),
+            "collectives": {word: change.json() for word, change in self.changes.items()},
         }
 
 
@@ -93,8 +119,9 @@ def judge(
     uncertain."""
     found = _judge(given, ratings, adaptive, course)
     notes = [*repeated_notes(given.fabric)[:SHOWN]]
-    if given.rails and given.rails.note and found.kind != "unknown":
-        notes.append(given.rails.note)
+    rails = rail_note(given.fabric, given.mix)
+    if rails and found.kind != "unknown":
+        notes.append(rails)
     doubts = "".join(f"{note}. " for note in notes)
     if found.at_once and not adaptive and is_fast(given.fabric):
         doubts = f"{STATIC} {doubts}"
@@ -105,7 +132,7 @@ def _judge(
     given: SiteData, ratings: Ratings, adaptive: bool, course: RatingsOverTime | None
 ) -> Judgement:
     nothing = "There is nothing to gain here."
-    jobs = len(given.mix.jobs)
+    jobs = len(given.mix.whole_jobs)
     if not given.jobs:
         what = (
             f"{given.pending} jobs are pending, and none runs."
@@ -131,9 +158,9 @@ def _judge(
     if not jobs:
         return Judgement(
             "inside", nothing,
-            f"None of the {given.jobs} jobs spans two switches{' on a rail' * bool(given.rails)}, "
-            "and inside one switch there is no "
-            "choice of routes.", 0.0,
+            f"None of the {given.jobs} jobs spans two switches"
+            f"{' on a rail' * (rails_of(given.fabric) is not None)}, and inside one switch there "
+            "is no choice of routes.", 0.0,
         )  # fmt: skip
     if ratings.after is None:
         return Judgement(
@@ -141,16 +168,15 @@ def _judge(
             "; ".join(f"{name}: {why}" for name, why in ratings.unserved), 0.0,
         )  # fmt: skip
     before, after = ratings.before, ratings.after
-    at_once, phases = _changes(before, after, course)
+    changes = _changes(before, after, course)
     whose = "synthetic jobs on this network" if given.synthetic else "your jobs"
     period = " over the record" if course else ""
-    least, most = sorted((at_once.saved, phases.saved))
-
-    slower = _slower("all messages at once", before.times, after.times)
-    slower += _slower("one message at a time", before.phase_times, after.phase_times)
+    most, least = (pick(changes.values(), key=lambda each: each.saved) for pick in (max, min))
+    bounded = before.simulated is None or course is not None
+    slower = "".join(_slower(word, before, after) for word in COLLECTIVES)
 
     def told(kind: Kind, sentence: str, why: str, saved: float = 0.0) -> Judgement:
-        return Judgement(kind, sentence, why, saved, at_once, phases)
+        return Judgement(kind, sentence, why, saved, changes)
 
     if adaptive:
         return told(
@@ -160,27 +186,26 @@ def _judge(
             "packet, this report cannot state a gain. The section on traffic that follows the "
             "tables lists both.",
         )
-    if least <= -LEAST:
-        slow, other = (at_once, phases) if at_once.longer >= phases.longer else (phases, at_once)
-        who = {
-            id(at_once): "programs that send all messages at once",
-            id(phases): "programs that send one message at a time",
-        }
+    if least.saved <= -LEAST:
+        slow = next(word for word, change in changes.items() if change is least)
+        first = (
+            f"Programs that {SENDING[slow]} would take {least.longer:.0%} longer to send{period}"
+        )
         why = (
             "Routes made for the jobs spread all their messages evenly. The messages of one phase "
-            "may still meet on a link, more often than before."
+            f"may still meet on a link, more often than before.{slower}"
         )
-        first = f"{who[id(slow)].capitalize()} would take {slow.longer:.0%} longer to send{period}"
-        if other.saved >= LEAST:
+        if most.saved >= LEAST:
+            fast = next(word for word, change in changes.items() if change is most)
+            share = span_words(most.saved, most.saved, bounded)
             return told(
                 "mixed",
-                f"{first}; {who[id(other)]} would spend {other.saved:.0%} less time sending.",
+                f"{first}; programs that {SENDING[fast]} would spend {share} less time sending.",
                 why,
-                max(0.0, at_once.saved),
+                max(0.0, changes[AT_ONCE].saved),
             )
-        rest = f"take {other.longer:.0%} longer, too" if other.longer >= LEAST else "gain nothing"
-        return told("worse", f"{first}; {who[id(other)]} would {rest}.", why)
-    if most < LEAST:
+        return told("worse", f"{first}; no others would gain.", why)
+    if most.saved < LEAST:
         full = before.measures.load_max
         if full <= FULL:
             return told(
@@ -192,24 +217,23 @@ def _judge(
         bound = before.measures.lower_bound_load_max
         return told(
             "same", nothing,
-            f"Jobs would finish sending less than {LEAST:.0%} sooner, all messages at once or one "
-            f"at a time.{slower}" + _ports(given, ratings.before)
+            f"Jobs would finish sending less than {LEAST:.0%} sooner, in whatever collective."
+            f"{slower}" + _ports(given, ratings.before)
             + f" The fullest link carries {full:.2f} times its capacity, and no routing could "
             f"bring that below {bound:.2f}.",
         )  # fmt: skip
-    saved = max(0.0, at_once.saved)
-    if most < LITTLE:
+    saved = max(0.0, changes[AT_ONCE].saved)
+    span = span_words(least.saved, most.saved, bounded)
+    if most.saved < LITTLE:
         return told(
             "little",
-            f"There is little to gain: {whose} would spend {span_words(least, most)} less time "
-            f"sending{period}.",
+            f"There is little to gain: {whose} would spend {span} less time sending{period}.",
             f"That is hardly worth a change.{slower}",
             saved,
         )
     return told(
         "gain",
-        f"{whose[0].upper()}{whose[1:]} would spend {span_words(least, most)} less time sending"
-        f"{period}.",
+        f"{whose[0].upper()}{whose[1:]} would spend {span} less time sending{period}.",
         "Routes made for the running jobs lead some of their messages around the fullest links."
         + slower,
         saved,
@@ -218,29 +242,36 @@ def _judge(
 
 def _changes(
     before: RatedRoutes, after: RatedRoutes, course: RatingsOverTime | None
-) -> tuple[Change, Change]:
-    """All messages at once, and one at a time: of the moment, or the mean over those of a
-    history."""
-    if course is None:
-        return Change(before.time, after.time), Change(before.phase_time, after.phase_time)
-    sides = course.before, course.after
-    at_once = [fmean(moment.time for moment in side) for side in sides]
-    phases = [fmean(moment.phase_time for moment in side) for side in sides]
-    return Change(*at_once), Change(*phases)
+) -> dict[str, Change]:
+    """By collective: of the moment, or the mean over those of a history."""
+    if course:
+        sides = course.before, course.after
+        return {
+            AT_ONCE: Change(*(fmean(moment.time for moment in side) for side in sides)),
+            PAIRWISE: Change(*(fmean(moment.phase_time for moment in side) for side in sides)),
+        }
+    return {word: Change(before.mean_time(word), after.mean_time(word)) for word in COLLECTIVES}
 
 
-def span_words(least: float, most: float) -> str:
-    """`4 to 22%`, or `22%` where both are the same; less than nothing is shown as 0."""
+def span_words(least: float, most: float, bounded: bool = False) -> str:
+    """`4 to 22%`, or `22%` where both are the same; less than nothing is shown as 0. `up to 22%`
+    where the numbers are upper bounds."""
     low, high = f"{max(0.0, least):.0%}", f"{most:.0%}"
+    if bounded:
+        return f"up to {high}"
     return high if low == high else f"{low[:-1]} to {high}"
 
 
-def _slower(how: str, before: tuple[float, ...], after: tuple[float, ...]) -> str:
-    """A sentence for jobs that would take longer although the mean does not; else empty."""
-    longer = [b / a - 1 for a, b in zip(before, after, strict=True)]
+def _slower(word: str, before: RatedRoutes, after: RatedRoutes) -> str:
+    """A sentence for jobs that would take longer in a collective; else empty."""
+    sides = before.job_times(word), after.job_times(word)
+    longer = [b / a - 1 for a, b in zip(*sides, strict=True)]
     if not (count := sum(share >= LEAST for share in longer)):
         return ""
-    return f" With {how}, {count} of {len(longer)} jobs would take up to {max(longer):.0%} longer."
+    return (
+        f" In {COLLECTIVES[word]}, {count} of {len(longer)} jobs would take up to "
+        f"{max(longer):.0%} longer."
+    )
 
 
 def _ports(given: SiteData, before: RatedRoutes) -> str:

@@ -18,10 +18,9 @@ def limits_of(given: SiteData, ratings: Ratings, adaptive: bool) -> tuple[str, .
         )
     if ratings.assumed:
         sentences.append(
-            f"You gave no forwarding tables, so the comparison is with {before.name}, the better "
-            "of OpenSM's usual engines (minhop, or ftree on a fat tree), in our own version of it. "
-            "Ours breaks ties between ports differently, and from three levels on better than "
-            "OpenSM. Give --routes opensm-lfts.dump for an exact comparison."
+            f"You gave no forwarding tables, so the comparison is with those of {before.name}: "
+            f"{ratings.why}. Give --routes opensm-lfts.dump for a comparison with what is "
+            "installed."
         )
     elif before.verdict.unreachable_pairs:
         sentences.append(
@@ -51,9 +50,10 @@ def limits_of(given: SiteData, ratings: Ratings, adaptive: bool) -> tuple[str, .
         )
     if before.simulated is None and given.mix.jobs:
         sentences.append(
-            "The traffic was not simulated. Times follow from the fullest link on a job's routes, "
-            "and with one message at a time from phase contention (docs/metrics-explained.md), "
-            "which overestimates them somewhat, before and after."
+            "The traffic was not simulated, so the saving may be less than this page says. Times "
+            "follow from the fullest link on a job's routes, and with one message at a time from "
+            "phase contention (docs/metrics-explained.md), which overestimates them somewhat, "
+            "before and after. --simulate goes on until the simulation is done."
         )
     if not adaptive:
         fast = is_fast(given.fabric)

@@ -75,7 +75,7 @@ def rate_over_time(
     say: Callable[[str], None] = lambda _: None,
 ) -> RatingsOverTime | None:
     """None where no job-aware engine serves the fabric, or no sampled moment has jobs."""
-    if ratings.after is None or samples < 1:
+    if ratings.after is None:
         return None
     fabric, engine = placed.fabric, load_engine(ratings.after.name)
     first, last = placed.history.span
@@ -92,7 +92,7 @@ def rate_over_time(
             aware = traffic_of(fabric, mix, routed(engine, fabric, mix, Options()))
             known[mix.key] = _point(traffic), _point(aware)
         times.append(float(time))
-        jobs.append(len(mix.jobs))
+        jobs.append(len(mix.whole_jobs))
         pairs.append(known[mix.key])
     if not pairs:
         return None
@@ -103,10 +103,11 @@ def rate_over_time(
 
 def _point(traffic: Traffic) -> MomentRating:
     live = traffic.fabric.channel_up
-    size = np.diff(traffic.mix.offset)
-    ports = port_load(traffic.fabric, traffic.mix)
-    fullest = np.maximum(traffic.job_load, ports)
-    phases = np.maximum(traffic.phase_contention, ports)
+    mix = traffic.mix
+    size = np.bincount(mix.whole_of, np.diff(mix.offset))
+    ports = port_load(traffic.fabric, mix)
+    fullest = mix.largest(np.maximum(traffic.job_load, ports))
+    phases = mix.largest(np.maximum(traffic.phase_contention, ports))
     return MomentRating(
         int(traffic.efi[live].max(initial=0)),
         float(traffic.job_efi.mean()),

@@ -15,6 +15,7 @@ import numpy as np
 
 from sar_agent.check import Verdict, check_routes
 from sar_agent.config.model import AgentConfig
+from sar_agent.demand.collectives import AT_ONCE, PAIRWISE
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import Bool
@@ -22,19 +23,17 @@ from sar_agent.jobs import JobMix
 from sar_agent.quality import Measures, measure
 from sar_agent.quality.bounds import Bounds, bounds_of
 from sar_agent.routing import Options, knows_jobs, load_engine
+from sar_agent.routing.before import ASKED, assumed_engine
 from sar_agent.routing.lanes import routed
 from sar_agent.routing.routes import Routes
 from sar_lab.assess.compile_ahead import compile_parts
 from sar_lab.assess.host_ports import port_load
-from sar_lab.fluid import PATTERNS, job_times
+from sar_lab.fluid import PATTERNS, TooLong, job_times
 
 ENGINES = ("minhop", "updn", "ftree", "dfsssp", "sar", "sar-plus")
-USUAL = ("minhop", "ftree")
-"""OpenSM's usual engines: minhop by default, ftree on a fat tree."""
 TODAY = "today"
-MOST_PAIRS = 50_000
-"""The largest number of terminal pairs in jobs whose traffic is simulated. It takes some seconds
-for each set of routes; beyond it, the time grows faster than the number of pairs."""
+MOST_PAIRS = 3_000_000
+"""The largest number of terminal pairs in jobs whose traffic is simulated: about 1 GB of memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +84,21 @@ class RatedRoutes:
         """Each job's time with one message at a time: simulated, or its phase contention."""
         if self.simulated_phases is not None:
             return self.simulated_phases
-        contention = self.measures.traffic.phase_contention.tolist()
+        contention = self.measures.phase_contention.tolist()
         return tuple(map(max, contention, self.ports))
+
+    def job_times(self, collective: str) -> tuple[float, ...]:
+        """Each job's time in a collective, a key of `COLLECTIVES`, while all jobs run it."""
+        if collective == AT_ONCE:
+            return self.times
+        if collective == PAIRWISE:
+            return self.phase_times
+        contention = self.measures.contention[collective].tolist()
+        return tuple(map(max, contention, self.ports))
+
+    def mean_time(self, collective: str) -> float:
+        """The mean over jobs, weighted by their terminals: what a host waits."""
+        return self._mean(self.job_times(collective))
 
     @property
     def time(self) -> float:
@@ -139,6 +151,8 @@ class Ratings:
     engines: tuple[RatedRoutes, ...]
     unserved: tuple[tuple[str, str], ...]
     """(engine, the reason why it does not serve this fabric)."""
+    why: str
+    """Why `before` are those assumed; empty where tables were given."""
     after: RatedRoutes | None
     """The best job-aware engine whose routes passed the checks."""
     oblivious: RatedRoutes | None
@@ -156,13 +170,12 @@ def rate_all(
     today: Routes | None,
     names: Sequence[str] = ENGINES,
     *,
-    simulate: bool = True,
     say: Callable[[str], None] = lambda _: None,
 ) -> Ratings:
-    """Raises `Unserved` where no engine serves the fabric, and no tables were given."""
+    """The ratings without a simulation. Raises `Unserved` where no engine serves the fabric, and no
+    tables were given."""
     rated: list[RatedRoutes] = []
     unserved: list[tuple[str, str]] = []
-    wanted = dict.fromkeys((*names, *(() if today else USUAL[:1])))
 
     def rate(name: str) -> RatedRoutes:
         say(f"computing the routes of {name}")
@@ -171,34 +184,65 @@ def rate_all(
 
     with workers() as pool:
         bounds = pool.submit(_bounds, fabric, mix)
-        ratings = {name: pool.submit(rate, name) for name in wanted}
+        # OpenSM takes seconds to answer: it is asked first, beside the engines.
+        asked = None if today else pool.submit(assumed_engine, fabric)
+        ratings = {name: pool.submit(rate, name) for name in dict.fromkeys(names)}
         for name, rating in ratings.items():
             try:
                 rated.append(rating.result())
             except SarError as error:
                 unserved.append((name, str(error)))
         limits = bounds.result()
+        name, why = asked.result() if asked else ("", "")
+        if not rated and not today and unserved:
+            raise SarError(f"no engine serves {fabric.name}: {unserved[0][1]}")
+        if name and name not in ratings:
+            rated.insert(0, rate(name))
     if today:
         before = _rate(TODAY, fabric, mix, today, limits)
-    elif usual := [r for r in rated if r.name in USUAL and r.verdict.passed] or rated:
-        # The better of the two, so that the gain is not one over a poor choice.
-        before = min(usual, key=lambda r: r.time)
     else:
-        raise SarError(f"no engine serves {fabric.name}: {unserved[0][1]}")
+        before = next(r for r in rated if r.name == name)
     passed = [(r, knows_jobs(load_engine(r.name))) for r in rated if r.verdict.passed]
     aware, plain = ([r for r, knows in passed if knows is wanted] for wanted in (True, False))
     default = AgentConfig().engine
     after = min(aware, key=lambda r: (round(r.time, 3), r.name != default), default=None)
     oblivious = min(plain, key=lambda r: r.time, default=None)
-    pairs = sum(len(job.terminals) * (len(job.terminals) - 1) for job in mix.jobs)
-    if simulate and after and 0 < pairs <= MOST_PAIRS and not before.verdict.unreachable_pairs:
-        say("simulating the jobs' traffic")
-        timed = {id(r): _simulated(fabric, mix, r) for r in (before, after)}
-        rated = [timed.get(id(r), r) for r in rated]
-        before, after = timed[id(before)], timed[id(after)]
     rated = [_with_cost(r, before.routes) for r in rated]
     after = after and next(r for r in rated if r.name == after.name)
-    return Ratings(before, tuple(rated), tuple(unserved), after, oblivious)
+    return Ratings(before, tuple(rated), tuple(unserved), why, after, oblivious)
+
+
+def simulate(
+    fabric: Fabric, mix: JobMix, ratings: Ratings, stop_at: float, say: Callable[[str], None]
+) -> Ratings | None:
+    """The ratings with the simulated times of before and after. None where there is nothing to
+    simulate, it would take too much memory, or the clock (`time.monotonic`) passes `stop_at`."""
+    before, after = ratings.before, ratings.after
+    pairs = sum(len(job.terminals) * (len(job.terminals) - 1) for job in mix.jobs)
+    if after is None or before.verdict.unreachable_pairs or not 0 < pairs <= MOST_PAIRS:
+        return None
+    say("simulating the jobs' traffic")
+    compile_parts(("simulate",))
+    sides = [before.routes, after.routes]
+    times: list[tuple[float, ...]] = []
+    with workers() as pool:
+        runs = [
+            pool.submit(job_times, fabric, mix, routes, PATTERNS[name], stop_at)
+            for name in ("alltoall", "shift")
+            for routes in sides
+        ]
+        try:
+            for run in runs:
+                times.append(tuple(run.result().time.tolist()))
+                say(f"simulating the jobs' traffic: {len(times)} of {len(runs)} done")
+        except TooLong:
+            return None
+    timed = {
+        rated.name: replace(rated, simulated=times[k], simulated_phases=times[k + 2])
+        for k, rated in enumerate((before, after))
+    }
+    engines = tuple(timed.get(rated.name, rated) for rated in ratings.engines)
+    return replace(ratings, before=timed[before.name], after=timed[after.name], engines=engines)
 
 
 @contextmanager
@@ -219,7 +263,8 @@ def _bounds(fabric: Fabric, mix: JobMix) -> Bounds:
 
 def _route(name: str, fabric: Fabric, mix: JobMix) -> tuple[Routes, float]:
     """The engine's routes, and seconds of the processor, as others compute at the same time."""
-    compile_parts((name,))  # so that they are the engine's alone
+    if name != ASKED:  # which would ask OpenSM
+        compile_parts((name,))  # so that they are the engine's alone
     began = time.thread_time()
     routes = routed(load_engine(name), fabric, mix, Options())
     return routes, time.thread_time() - began
@@ -227,19 +272,10 @@ def _route(name: str, fabric: Fabric, mix: JobMix) -> tuple[Routes, float]:
 
 def _rate(name: str, fabric: Fabric, mix: JobMix, routes: Routes, bounds: Bounds) -> RatedRoutes:
     measures = measure(fabric, mix, routes, bounds=bounds)
-    ports = tuple(port_load(fabric, mix).tolist())
+    ports = tuple(mix.largest(port_load(fabric, mix)).tolist())
     return RatedRoutes(
         name, routes, check_routes(fabric, routes), measures, fabric.channel_up, ports
     )
-
-
-def _simulated(fabric: Fabric, mix: JobMix, rated: RatedRoutes) -> RatedRoutes:
-    compile_parts(("simulate",))
-    at_once, phases = (
-        tuple(job_times(fabric, mix, rated.routes, PATTERNS[name]).time.tolist())
-        for name in ("alltoall", "shift")
-    )
-    return replace(rated, simulated=at_once, simulated_phases=phases)
 
 
 def _with_cost(rated: RatedRoutes, before: Routes) -> RatedRoutes:

@@ -7,7 +7,7 @@ from sar_agent.quality import measure
 from sar_lab.assess.rate import RatedRoutes
 from sar_lab.assess.site_data import SiteData
 
-SHOWN = 5
+SHOWN = 3
 
 
 def repair_first(given: SiteData, before: RatedRoutes) -> str:

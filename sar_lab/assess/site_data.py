@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from sar_agent.demand.rails import Rails
+from sar_agent.demand.endpoints import mix_of_records, multi_switch_mix
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.formats.read_tables import read_tables
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.mapping import mix_of_records
-from sar_agent.jobs.model import multi_switch_mix
 from sar_agent.jobs.synthetic import FORMS, jobs_of_spec
 from sar_agent.routing.routes import Routes
 from sar_agent.slurm.job_files import read_jobs_file
@@ -56,8 +54,6 @@ class SiteData:
     """Whether the jobs are synthetic (`mix:SEED`, `blocks:SIZES`)."""
     pending: int = 0
     """The number of pending jobs in the list, where no other is in it and it tells."""
-    rails: Rails | None = None
-    """Where each rail of a job is a job of `mix`."""
 
 
 def read_site_data(
@@ -67,11 +63,9 @@ def read_site_data(
     routes: Path | None,
     topology: Path | None,
     stand_in: Sequence[str] = (),
-    rails: Rails | None = None,
 ) -> SiteData:
     """`jobs` is a job file, synthetic jobs (`mix:SEED`, …) or a history; without it, a moment of
-    `history` is used. `stand_in` are remarks on the fabric for the report. With `rails`, each rail
-    of a job is a job.
+    `history` is used. `stand_in` are remarks on the fabric for the report.
 
     Raises `InputError` where neither is given or one of them cannot be read.
     """
@@ -80,13 +74,12 @@ def read_site_data(
     left: list[LeftOut] = []
     remarks = list(stand_in)
     remarks += [f"{fabric.name}: {note}" for note in fabric.notes[:EXAMPLES]]
-    placed = replace(place_history(read_history(history), fabric), rails=rails) if history else None
+    placed = place_history(read_history(history), fabric) if history else None
     if placed:
         left += [*placed.history.left_out, *placed.left_out]
         remarks += placed.history.remarks
     if jobs:
         mix, count, moment, hosts = _snapshot(jobs, fabric, left)
-        mix = rails.split(mix) if rails else mix
     elif placed:
         hosts = len(placed.history.hosts)
         at = typical_moment(placed)
@@ -102,7 +95,7 @@ def read_site_data(
     synthetic = jobs is not None and jobs.startswith(FORMS)
     return SiteData(
         fabric, mix, count, moment, placed, today, differences, tuple(left), tuple(remarks),
-        hosts, synthetic, _pending(jobs) if jobs and not count else 0, rails,
+        hosts, synthetic, _pending(jobs) if jobs and not count else 0,
     )  # fmt: skip
 
 
@@ -122,10 +115,10 @@ def _busy(placed: PlacedHistory) -> tuple[np.ndarray, np.ndarray]:
     """(times float64[·], terminals in multi-switch jobs from then on int64[·])."""
     times = placed.change_times
     change = np.zeros(len(times) + 1, np.int64)
-    for j, job in enumerate(placed.jobs):
-        if job is not None:
-            change[np.searchsorted(times, placed.history.start[j])] += len(job.terminals)
-            change[np.searchsorted(times, placed.history.end[j])] -= len(job.terminals)
+    for j, parts in enumerate(placed.parts):
+        if ports := sum(len(part.terminals) for part in parts):
+            change[np.searchsorted(times, placed.history.start[j])] += ports
+            change[np.searchsorted(times, placed.history.end[j])] -= ports
     return times, np.cumsum(change)[: len(times)]
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from sar_lab.assess.charts import WIDTH, svg, text, ticks
 from sar_lab.assess.over_time import RatingsOverTime
-from sar_lab.demo.charts import WIDTH, svg, text, ticks
 from sar_lab.history.times import day_of
 
 PANELS = (

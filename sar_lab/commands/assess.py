@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from math import inf
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +12,7 @@ import typer
 
 from sar_agent.commands.announce import announce_compiling, progress
 from sar_agent.commands.host_options import with_host_options
-from sar_agent.commands.inputs import JsonOption, TrafficOption, present, print_json
+from sar_agent.commands.inputs import JsonOption, present, print_json
 
 
 @with_host_options
@@ -78,7 +79,6 @@ def assess(
             "between its two readings",
         ),
     ] = None,
-    traffic: TrafficOption = None,
     engine: Annotated[
         list[str] | None,
         typer.Option(
@@ -89,15 +89,16 @@ def assess(
         bool, typer.Option("--adaptive", help="this network uses adaptive routing today")
     ] = False,
     samples: Annotated[
-        int, typer.Option("--samples", min=0, help="number of moments of the history to assess")
+        int, typer.Option("--samples", min=1, help="number of moments of the history to assess")
     ] = 48,
     simulate: Annotated[
-        bool,
+        bool | None,
         typer.Option(
             "--simulate/--no-simulate",
-            help="simulate the traffic of the jobs before and after, if it is not too much",
+            help="simulate the traffic of the jobs before and after until it is done, or not at "
+            "all; without either, for at most 45 s",
         ),
-    ] = True,
+    ] = None,
     out: Annotated[
         Path, typer.Option("--out", file_okay=False, help="folder for the report")
     ] = Path("out/assess"),
@@ -107,16 +108,17 @@ def assess(
 
     Exit code 1 if no answer is possible, because no job runs on this network.
     """
-    from sar_agent.demand.rails import rails_for
     from sar_agent.errors import InputError
     from sar_agent.routing import load_engine
     from sar_lab.assess import assess as run
     from sar_lab.assess.agent_record import record_path
     from sar_lab.assess.assess_page import write_assessment
+    from sar_lab.assess.assessment import SIMULATE_FOR, Assessment
     from sar_lab.assess.compile_ahead import compile_ahead
     from sar_lab.assess.counted_links import read_window_of
     from sar_lab.assess.rate import ENGINES
     from sar_lab.assess.site_data import read_site_data
+    from sar_lab.assess.tiles import rings_of
     from sar_lab.mixes.replay_inputs import fabric_of
 
     command = shlex.join(["sar-agent", *sys.argv[1:]])
@@ -132,17 +134,22 @@ def assess(
         load_engine(name)  # reports an unknown name before the long computation
     readings = read_window_of(counters, counter_seconds) if counters else None
     network, remarks = fabric_of(fabric)
-    rails = rails_for(network, traffic)
-    given = read_site_data(network, jobs, history, routes, topology, remarks, rails)
+    given = read_site_data(network, jobs, history, routes, topology, remarks)
+
+    def show_draft(found: Assessment) -> None:
+        page = write_assessment(found, out)
+        progress(f"a first page, with upper bounds: {page.resolve()}")
+
     found = run(
         given,
         command=command,
         engines=names,
         adaptive=adaptive,
         samples=samples,
-        simulate=simulate,
+        simulate_for={None: SIMULATE_FOR, True: inf, False: 0.0}[simulate],
         counters=readings,
         say=progress,
+        draft=show_draft,
     )
     page = write_assessment(found, out)
     nothing_known = found.judgement.kind == "unknown"
@@ -152,6 +159,8 @@ def assess(
     if found.repair:
         typer.echo(found.repair)
     typer.echo(found.judgement.sentence)
+    if rings := rings_of(found):
+        typer.echo(rings)
     typer.echo(found.judgement.why)
     for name, change in (
         ("all messages at once", found.judgement.at_once),
@@ -167,6 +176,7 @@ def assess(
     if found.ratings.assumed:
         typer.echo(
             f"before: {found.ratings.before.name}, as no tables were given (--routes); "
+            f"{found.ratings.why}; "
             f"after: {found.ratings.after.name if found.ratings.after else 'none'}"
         )
     if found.counted is not None:

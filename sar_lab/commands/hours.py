@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sar_agent.commands.announce import note
-from sar_agent.commands.dump_inputs import AssumedOption, TodayOption
+from sar_agent.commands.dump_inputs import AssumedOption, TodayOption, note_assumed
 from sar_agent.commands.host_options import with_host_options
 from sar_agent.commands.inputs import FabricOption, JsonOption, print_json, read_fabric, read_routes
 
@@ -24,7 +24,7 @@ def hours(
         typer.Option("--down", metavar="PLACE", help="what is pulled, as for `what-if`"),
     ] = None,
     routes: TodayOption = None,
-    engine: AssumedOption = "minhop",
+    engine: AssumedOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show by the hour how spread out jobs were, and what a failure or a maintenance would cost."""
@@ -32,6 +32,7 @@ def hours(
     from sar_agent.jobs import JobMix
     from sar_agent.reports.places import find_places
     from sar_agent.routing import Options, load_engine
+    from sar_agent.routing.before import assumed_engine
     from sar_lab.history import place_history, read_history
     from sar_lab.history.by_hour import by_hour, hours_json
 
@@ -48,9 +49,10 @@ def hours(
     if routes:
         tables = read_routes(routes, network)
     else:
-        tables = load_engine(engine).route(network, JobMix(()), Options())
+        assumed, why = (engine, "") if engine else assumed_engine(network)
+        tables = load_engine(assumed).route(network, JobMix(()), Options())
         if down:
-            note(f"note: no tables were given (--routes); those of {engine} are assumed")
+            note_assumed(assumed, why)
     found = by_hour(placed, tables, pulled)
     if as_json:
         print_json({"hours": hours_json(found)})

@@ -55,10 +55,10 @@ def simulate_time(
     }
     if as_json:
         results = [{"engine": name, **each.json()} for name, each in times.items()]
-        print_json({"pattern": pattern, "jobs": len(mix.jobs), "results": results})
+        print_json({"pattern": pattern, "jobs": len(mix.whole_jobs), "results": results})
         return
     typer.echo(
-        f"{pattern} in {len(mix.jobs)} multi-switch jobs at once on {network.terminals} "
+        f"{pattern} in {mix.words('multi-switch jobs')} at once on {network.terminals} "
         "terminals; 1.00 = as fast as without contention"
     )
     Console(highlight=False).print(times_table(times))

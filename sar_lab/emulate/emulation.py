@@ -19,9 +19,9 @@ from sar_agent.jobs import JobMix
 from sar_agent.routing import Routes
 from sar_lab.emulate import idle
 from sar_lab.emulate.namespaces import EmulatedFabric, ideal_seconds
+from sar_lab.emulate.runner import Run
 from sar_lab.emulate.statistics import Compared, compare
 from sar_lab.emulate.tables import EmulatedTables
-from sar_lab.emulate.runner import Run
 
 BUSY = "not measured: this machine is busy"
 _SLOWEST = 40.0
@@ -145,7 +145,7 @@ class Emulation:
                     "spread": row.spread,
                     "ratio": row.ratio and row.ratio._asdict(),
                     "differs": row.differs,
-                    "jobs": _jobs(runs, ideal_seconds(self.size, program.rate)),
+                    "job_times": _jobs(runs, ideal_seconds(self.size, program.rate)),
                     "idle": program.idle(tables),
                     "late": max((run.late for run in runs), default=0.0),
                     "lost": program.lost(tables),

@@ -15,7 +15,7 @@ from __future__ import annotations
 import ctypes
 import os
 import resource
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
@@ -243,7 +243,6 @@ def _more_files() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def ideal_seconds(size: Sequence[int] | int, rate: float) -> float:
-    """Seconds for the largest of these numbers of bytes at `rate` bits a second, headers included."""
-    most = size if isinstance(size, int) else max(size)
-    return most * 8 / rate * (MTU + HEADERS) / PAYLOAD
+def ideal_seconds(size: int, rate: float) -> float:
+    """Seconds for `size` bytes at `rate` bits a second, with headers."""
+    return size * 8 / rate * (MTU + HEADERS) / PAYLOAD

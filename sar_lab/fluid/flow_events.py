@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import NamedTuple
 
 import numpy as np
@@ -78,10 +79,25 @@ def progress_of(links: FlowLinks, flows: Flows) -> FlowProgress:
     )
 
 
-def end_times(links: FlowLinks, flows: Flows) -> F64:
-    """float64[F], seconds: when each flow ends. `links` is modified and cannot be used again."""
+class TooLong(Exception):
+    """A simulation was not done by the time that its caller set."""
+
+
+SLICE = 0.01
+"""Simulated seconds after which `end_times` looks at the clock."""
+
+
+def end_times(links: FlowLinks, flows: Flows, stop_at: float = np.inf) -> F64:
+    """float64[F], seconds: when each flow ends. `links` is modified and cannot be used again.
+    Raises `TooLong` where the clock (`time.monotonic`) passes `stop_at`."""
     progress = progress_of(links, flows)
-    advance(links, flows, progress, np.inf)
+    if stop_at == np.inf:
+        advance(links, flows, progress, np.inf)
+        return progress.end
+    while progress.counts[:2].any():  # flows that run, and steps that wait
+        if time.monotonic() > stop_at:
+            raise TooLong
+        advance(links, flows, progress, float(progress.now[0]) + SLICE)
     return progress.end
 
 

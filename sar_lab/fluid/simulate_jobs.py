@@ -20,7 +20,8 @@ from sar_lab.fluid.job_patterns import Pattern
 
 @dataclass(frozen=True)
 class JobTimes:
-    """The times of J jobs, in the order of the mix, for one set of routes and one pattern."""
+    """The times of the J whole jobs of the mix, in their order, for one set of routes and one
+    pattern: a job is done when all of its rails are."""
 
     mix: JobMix
     time: F64
@@ -38,19 +39,24 @@ class JobTimes:
 
     def json(self) -> dict[str, Any]:
         """The summary, and the times of each job."""
-        both = zip(self.mix.jobs, self.time, self.predicted, strict=True)
+        sizes = np.bincount(self.mix.whole_of, np.diff(self.mix.offset)).astype(int).tolist()
+        rows = zip(self.mix.whole_jobs, sizes, self.time, self.predicted, strict=True)
         detail = [
-            {"job": j.id, "terminals": len(j.terminals), "time": float(t), "predicted": float(p)}
-            for j, t, p in both
+            {"job": job.id, "terminals": size, "time": float(time), "predicted": float(predicted)}
+            for job, size, time, predicted in rows
         ]
         return {**self.summary(), "jobs_detail": detail}
 
 
-def job_times(fabric: Fabric, mix: JobMix, routes: Routes, pattern: Pattern) -> JobTimes:
+def job_times(
+    fabric: Fabric, mix: JobMix, routes: Routes, pattern: Pattern, stop_at: float = np.inf
+) -> JobTimes:
     """All jobs start at once. Weights of jobs are ignored: every terminal sends at full speed.
-    Raises `CheckFailed` where a route does not reach its destination."""
-    mix = JobMix(tuple(replace(job, weight=1.0) for job in mix.jobs))
-    flows = pattern(fabric, mix)
-    end = end_times(routed_links(fabric, routes, flows), flows)
-    time = job_ends(flows, end, len(mix.jobs))
-    return JobTimes(mix, time, np.maximum(1.0, traffic_of(fabric, mix, routes).job_load))
+    Raises `CheckFailed` where a route does not reach its destination, and `TooLong` where the
+    clock passes `stop_at`."""
+    alike = JobMix(tuple(replace(job, weight=1.0) for job in mix.jobs))
+    flows = pattern(fabric, alike)
+    end = end_times(routed_links(fabric, routes, flows), flows, stop_at)
+    time = mix.largest(job_ends(flows, end, len(mix.jobs)))
+    load = mix.largest(traffic_of(fabric, alike, routes).job_load)
+    return JobTimes(mix, time, np.maximum(1.0, load))

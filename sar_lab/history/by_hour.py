@@ -97,7 +97,7 @@ def _at(
     mix, lost, hit = placed.mix_of(running), 0, 0
     if after is not None:
         lost, hit = _cost(placed, mix, used, routes, after)
-    return len(mix.jobs), spread, extra, lost, hit
+    return len(mix.whole_jobs), spread, extra, lost, hit
 
 
 def _leaf_of_hosts(placed: PlacedHistory) -> I32:
@@ -118,5 +118,5 @@ def _cost(
         lost += bool(ports) and not after.terminal_up[ports].any()
     gone = fabric.channel_up & ~after.channel_up
     lists = traffic_of(fabric, mix, routes).lists
-    job = np.repeat(np.arange(len(mix.jobs)), np.diff(lists.offset))
+    job = np.repeat(mix.whole_of, np.diff(lists.offset))
     return lost, len(np.unique(job[gone[lists.channel[: lists.offset[-1]]]]))

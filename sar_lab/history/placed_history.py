@@ -7,24 +7,23 @@ from functools import cached_property
 
 import numpy as np
 
-from sar_agent.demand.rails import Rails
+from sar_agent.demand.endpoints import multi_switch_mix
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import Job, JobMix
-from sar_agent.jobs.model import make_job, multi_switch_mix
+from sar_agent.jobs.model import make_job
 from sar_lab.history.job_history import EXAMPLES, F64, I64, JobHistory, LeftOut
 
 
 @dataclass(frozen=True, eq=False)
 class PlacedHistory:
-    """`jobs[j]` is job j of the history where it spans two leaf switches, else None."""
+    """`parts[j]`: what of job j of the history spans two leaf switches, its rails or itself
+    (`demand/endpoints.py`)."""
 
     history: JobHistory
     fabric: Fabric
-    jobs: tuple[Job | None, ...]
+    parts: tuple[tuple[Job, ...], ...]
     left_out: tuple[LeftOut, ...]
     """Hosts and jobs that are not in the fabric; `history.left_out` is separate."""
-    rails: Rails | None = None
-    """Where each rail of a job counts as a job of its own in mixes."""
 
     def mix_at(self, time: float) -> JobMix:
         """The multi-switch jobs that run at that time."""
@@ -32,13 +31,12 @@ class PlacedHistory:
 
     def mix_of(self, running: I64) -> JobMix:
         """The multi-switch ones of these jobs (int64[·], indices into the history)."""
-        mix = JobMix.of(job for j in running.tolist() if (job := self.jobs[j]) is not None)
-        return self.rails.split(mix) if self.rails else mix
+        return JobMix.of(part for j in running.tolist() for part in self.parts[j])
 
     @cached_property
     def change_times(self) -> F64:
         """float64[·], ascending: when a multi-switch job starts or ends."""
-        wide = np.array([job is not None for job in self.jobs], np.bool_)
+        wide = np.array([len(parts) > 0 for parts in self.parts], np.bool_)
         ends = self.history.end[wide]
         return np.union1d(self.history.start[wide], ends[np.isfinite(ends)])
 
@@ -48,8 +46,8 @@ def place_history(history: JobHistory, fabric: Fabric) -> PlacedHistory:
     fabric, and jobs without any host in it, are left out and counted."""
     terminals = [np.array(fabric.job_ports.get(h, ()), np.int32) for h in history.hosts]
     known = np.array([len(t) > 0 for t in terminals], np.bool_)
-    made: dict[bytes, Job | None] = {}
-    jobs: list[Job | None] = []
+    made: dict[bytes, tuple[Job, ...]] = {}
+    jobs: list[tuple[Job, ...]] = []
     lost: list[str] = []
     for j, id in enumerate(history.ids):
         hosts = history.hosts_of(j)
@@ -59,9 +57,8 @@ def place_history(history: JobHistory, fabric: Fabric) -> PlacedHistory:
         key = here.tobytes()
         if key not in made:
             of = [t for h in here.tolist() for t in terminals[h].tolist()]
-            made[key] = next(iter(multi_switch_mix(fabric, [make_job(id, of)]).jobs), None)
-        job = made[key]
-        jobs.append(job and Job(id, job.terminals))
+            made[key] = multi_switch_mix(fabric, [make_job(id, of)]).jobs
+        jobs.append(_named(id, made[key]))
     left = []
     unknown = [h for h, is_known in zip(history.hosts, known.tolist(), strict=True) if not is_known]
     if unknown:
@@ -71,3 +68,9 @@ def place_history(history: JobHistory, fabric: Fabric) -> PlacedHistory:
         what = "jobs of which no host is in the fabric"
         left.append(LeftOut(what, len(lost), tuple(lost[:EXAMPLES])))
     return PlacedHistory(history, fabric, tuple(jobs), tuple(left))
+
+
+def _named(id: str, parts: tuple[Job, ...]) -> tuple[Job, ...]:
+    """The same parts of a job of that id."""
+    whole = Job(id, parts[0].part_of.terminals) if parts and parts[0].part_of else None
+    return tuple(Job(id, part.terminals, rail=part.rail, part_of=whole) for part in parts)

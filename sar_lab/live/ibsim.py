@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sar_agent.errors import SarError, Unavailable
-from sar_lab.live.process import PATIENCE, Daemon, find_program, wait_for, wait_until
+from sar_lab.live.process import Daemon, find_program, patience, wait_for, wait_until
 
 _NODE = re.compile(r"^(Switch|Hca|Ca|Rt)\s*(\d+)", re.MULTILINE)
 _UMAD2SIM = "umad2sim/libumad2sim.so"
@@ -137,7 +137,7 @@ class Ibsim:
     ) -> subprocess.CompletedProcess[str]:
         """Run a diagnostic tool (ibroute, saquery, smpquery, …) from `host`; the caller judges
         the exit code. A tool that crashes leaves folders behind, so each runs in its own."""
-        timeout *= PATIENCE
+        timeout *= patience()
         program = find_program(tool, _PACKAGES.get(tool, "infiniband-diags"))
         with tempfile.TemporaryDirectory(dir=self.scratch) as folder:
             try:

@@ -17,8 +17,16 @@ from typing import IO, Self
 from sar_agent.errors import SarError, Unavailable
 
 PATIENCE = float(os.environ.get("SAR_PATIENCE", "1"))
-"""A factor for all time limits, for busy machines."""
+"""A factor for all time limits, for busy machines; the load makes it larger (`patience`)."""
+LARGEST_PATIENCE = 20.0
+"""However busy the machine, what does not happen at all must fail some day."""
 _PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+
+
+def patience() -> float:
+    """How many times as long as on a quiet machine to wait, by the load of now."""
+    load = os.getloadavg()[0] / (os.cpu_count() or 1)
+    return max(PATIENCE, min(load, LARGEST_PATIENCE))
 
 
 def find_program(name: str, package: str) -> str:
@@ -88,10 +96,13 @@ def _is_free(port: int) -> bool:
 
 
 def wait_until(true: Callable[[], bool], seconds: float, pause: float = 0.05) -> bool:
-    """Call `true` every `pause` seconds until it holds or `seconds` times `PATIENCE` have passed;
-    returns its last value."""
-    end = time.monotonic() + seconds * PATIENCE
-    while not (answer := true()) and time.monotonic() < end:
+    """Call `true` every `pause` seconds until it holds or `seconds` times `patience()` have passed,
+    of which the largest counts that there was; returns its last value."""
+    begin, factor = time.monotonic(), 0.0
+    while not (answer := true()):
+        factor = max(factor, patience())
+        if time.monotonic() - begin >= seconds * factor:
+            break
         time.sleep(pause)
     return answer
 
@@ -119,7 +130,13 @@ def wait_for(
         return
     if not alive():
         raise Unavailable(f"{what}: the process has ended; {last_words()[-1500:]}")
-    raise Unavailable(f"{what} did not happen within {seconds * PATIENCE:g} s")
+    raise Unavailable(f"{what} did not happen within {waited(seconds)}")
+
+
+def waited(seconds: float) -> str:
+    """How long a wait of `seconds` on a quiet machine has lasted on this one, with its load."""
+    load, count = os.getloadavg()[0], os.cpu_count() or 1
+    return f"{seconds * patience():.0f} s (load average {load:.0f}, {count} processors)"
 
 
 class Daemon:

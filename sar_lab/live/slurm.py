@@ -20,7 +20,7 @@ from sar_agent.slurm.hostlist import expand
 from sar_agent.slurm.topology_conf import read_topology_conf
 from sar_lab.live.leftovers import end_all
 from sar_lab.live.munge_daemon import MungeDaemon
-from sar_lab.live.process import PATIENCE, Daemon, free_port, require, wait_until
+from sar_lab.live.process import Daemon, free_port, patience, require, wait_until
 
 _CONF = """\
 ClusterName=sar
@@ -204,7 +204,7 @@ class SlurmCluster:
     def _run(
         self, command: tuple[str, ...], timeout: float, check: bool = True, user: str | None = None
     ) -> subprocess.CompletedProcess[str]:
-        timeout *= PATIENCE
+        timeout *= patience()
         try:
             done = subprocess.run(
                 command,

@@ -1,8 +1,9 @@
 """Engines `opensm-minhop`, `-updn`, `-ftree`, `-dfsssp`: tables of a real OpenSM.
 
-Our engines of these names follow OpenSM's in their paths, but not in ties: among ports used equally
-OpenSM takes the lowest, ours the one to the switch that fewest routes pass. That balances better,
-so a comparison with "Up*/Down*" or "DFSSSP" must not take ours. These engines return the tables
+Our minhop makes the same tables. Our other engines of these names follow OpenSM's in their paths,
+but not in ties: among ports used equally OpenSM takes the lowest, ours the one to the switch that
+fewest routes pass. That balances better, so a comparison with "Up*/Down*" or "DFSSSP" must not take
+ours. These engines return the tables
 that OpenSM 3.3.23 had installed on a simulated fabric (ibsim). They are recorded, because a run
 takes a minute and needs OpenSM: `python -m tests.bench.record_opensm` writes them again, and
 `tests/live/test_opensm_tables.py` compares some of them with OpenSM's.

@@ -102,7 +102,7 @@ def replay_chain(
             plan = _next(planner, fabric, mix, before)
         except SarError as error:
             if number >= first:
-                yield StateRow(engine, number, len(mix.jobs), failed=str(error))
+                yield StateRow(engine, number, len(mix.whole_jobs), failed=str(error))
             continue
         seconds = time.perf_counter() - began
         if number >= first:
@@ -122,7 +122,7 @@ def _row(engine: str, state: int, plan: Plan, before: Plan | None, seconds: floa
     return StateRow(
         engine=engine,
         state=state,
-        jobs=len(jobs),
+        jobs=len(plan.mix.whole_jobs),
         seconds=seconds,
         effective_efi_max=measures.effective_efi_max,
         effective_efi_mean=measures.effective_efi_mean,

@@ -62,8 +62,9 @@ class ReplayPlan:
         state.update(self.samples.at.tobytes() + self.samples.state.tobytes())
         for running in self.samples.running:
             state.update(repr(running).encode())
-        for job in self.samples.jobs:
-            state.update(job.key)
+        for parts in self.samples.parts:
+            for part in parts:
+                state.update(part.key)
         return {
             "engines": list(self.engines),
             "objective": self.objective,

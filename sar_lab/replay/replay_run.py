@@ -90,7 +90,7 @@ def summary_of(
         "chains": FROM_SCRATCH if work.from_scratch else CHAINS,
         "moments": len(samples.at),
         "states": samples.states,
-        "multi_switch_jobs": len(samples.jobs),
+        "multi_switch_jobs": len(samples.parts),
         "single_switch_jobs": samples.single_switch,
         "left_out": [{**asdict(each), "examples": list(each.examples)} for each in left_out],
         "reconfigurations": reconfigurations(samples),

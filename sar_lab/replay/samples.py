@@ -29,10 +29,11 @@ class Samples:
     """float64[M], Unix seconds, ascending."""
     state: NDArray[np.int64]
     """int64[M]: the state at each moment; it starts with 0 and increases by 0 or 1."""
-    jobs: tuple[Job, ...]
-    """All multi-switch jobs that run at any of these moments."""
+    parts: tuple[tuple[Job, ...], ...]
+    """The parts (`PlacedHistory.parts`) of the multi-switch jobs that run at any of these
+    moments."""
     running: tuple[tuple[int, ...], ...]
-    """K tuples of indices into `jobs`: the running jobs of each state."""
+    """K tuples of indices into `parts`: the running jobs of each state."""
     left_out: tuple[LeftOut, ...]
     """Records of the history that are not used."""
     single_switch: int
@@ -44,7 +45,7 @@ class Samples:
 
     def mix(self, state: int) -> JobMix:
         """The job mix of a state."""
-        return JobMix.of(self.jobs[j] for j in self.running[state])
+        return JobMix.of(part for j in self.running[state] for part in self.parts[j])
 
 
 def samples_of(
@@ -68,9 +69,9 @@ def samples_of(
         )
     placed = place_history(history, fabric)
     spans = [
-        (float(history.start[j]), float(history.end[j]), job)
-        for j, job in enumerate(placed.jobs)
-        if job and history.start[j] < until and history.end[j] > begin
+        (float(history.start[j]), float(history.end[j]), parts)
+        for j, parts in enumerate(placed.parts)
+        if parts and history.start[j] < until and history.end[j] > begin
     ]
     if not spans:
         raise InputError(
@@ -82,11 +83,15 @@ def samples_of(
     return Samples(
         at,
         state,
-        tuple(job for _, _, job in spans),
+        tuple(parts for _, _, parts in spans),
         running,
         (*history.left_out, *placed.left_out),
-        sum(job is None for job in placed.jobs),
+        sum(not parts for parts in placed.parts),
     )
+
+
+Span = tuple[float, float, tuple[Job, ...]]
+"""When a job begins and ends, and its parts."""
 
 
 def _date(at: float) -> str:
@@ -94,7 +99,10 @@ def _date(at: float) -> str:
 
 
 def _moments(
-    spans: list[tuple[float, float, Job]], every: float | None, begin: float, until: float
+    spans: list[Span],
+    every: float | None,
+    begin: float,
+    until: float,
 ) -> F64:
     if every is None:
         moments = np.array([t for start, end, _ in spans for t in (start, end)], np.float64)
@@ -109,14 +117,12 @@ def _moments(
     return np.array(begin + every * np.arange(count), np.float64)
 
 
-def _states(
-    at: F64, spans: list[tuple[float, float, Job]]
-) -> tuple[NDArray[np.int64], tuple[tuple[int, ...], ...]]:
+def _states(at: F64, spans: list[Span]) -> tuple[NDArray[np.int64], tuple[tuple[int, ...], ...]]:
     """The state of each moment, and the running jobs of each state (indices into `spans`)."""
     state = np.zeros(len(at), np.int64)
     states: list[tuple[int, ...]] = []
     keys: list[frozenset[bytes]] = []
-    key_of = [job.key for _, _, job in spans]
+    key_of = [b"".join(part.key for part in parts) for _, _, parts in spans]
     order = sorted(range(len(spans)), key=lambda i: spans[i][0])
     running: set[int] = set()
     following = 0

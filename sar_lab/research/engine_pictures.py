@@ -21,11 +21,11 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.partitions import Partition, make_partitions
 from sar_agent.quality import measure
 from sar_agent.routing import Options, engine_names, load_engine
-from sar_lab.demo import drawing
-from sar_lab.demo.three_jobs import three_equal_jobs
+from sar_lab.assess import drawing
 from sar_lab.fluid.path_routes import has_paths
 from sar_lab.page_templates import templates
 from sar_lab.research.engines.by_source import path_traffic
+from sar_lab.research.three_jobs import three_equal_jobs
 
 SPEC = "xgft:3;4,3,3;1,3,2"
 HOSTS_PER_JOB = 9

@@ -16,13 +16,13 @@ from sar_agent.agent.build import Site, build_site
 from sar_agent.agent.planner import Planner
 from sar_agent.check.transition import Way, examine
 from sar_agent.config.model import Config
+from sar_agent.demand.endpoints import mix_of_records
 from sar_agent.errors import InputError, SarError, Unavailable
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import F64
 from sar_agent.install.plan import make_plan
 from sar_agent.install.subnet_manager import InForce
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.jobs.record import JobRecord
 from sar_agent.quality import measure
 from sar_agent.routing import Routes, load_engine
@@ -236,7 +236,7 @@ def split_nodes(
 def predict(fabric: Fabric, jobs: Sequence[JobRecord], routes: Routes) -> Predicted:
     """For the first of `jobs`, while all of them send; other jobs of the cluster do not."""
     mix: JobMix = mix_of_records(fabric, jobs).mix
-    first = next(n for n, job in enumerate(mix.jobs) if job.id == jobs[0].id)
+    first = next(n for n, job in enumerate(mix.whole_jobs) if job.id == jobs[0].id)
     at_once, phases = (
         float(job_times(fabric, mix, routes, PATTERNS[kind]).time[first])
         for kind in ("alltoall", "shift")

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sar_agent.demand.endpoints import multi_switch_mix, synthetic_mix
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.model import multi_switch_mix
-from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, PreviousRoutes, Rerouting, Routes, load_engine
 from tests.bench.bench_fabrics import MIDDLE, fabric_of
 from tests.bench.exception_rows import differing, template

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sar_agent.demand.endpoints import mix_of_spec
 from sar_agent.errors import Unserved
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
-from sar_agent.jobs.synthetic import mix_of_spec
 from sar_agent.jobs.tree_placement import hosts_by_leaf
 from sar_agent.quality.bounds import bounds_of
 from sar_agent.quality.channel_traffic import traffic_of

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from sar_agent.jobs.synthetic import synthetic_mix
+from sar_agent.demand.endpoints import synthetic_mix
 from tests.bench import opensm_engines
 from tests.bench.bench_fabrics import LARGEST, MIDDLE, fabric_of
 from tests.bench.machine import peak_mb

@@ -23,12 +23,12 @@ from sar_agent.agent.build import build_agent
 from sar_agent.agent.loop import Agent
 from sar_agent.agent.outcome import Result
 from sar_agent.config.model import Config
+from sar_agent.demand.endpoints import synthetic_mix
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.ibsim_net import net_ids
 from sar_agent.formats.routes_file import read_routes_file
 from sar_agent.jobs.record import JobRecord
-from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.opensm.plugin_client import PluginClient, PluginStatus
 from sar_agent.opensm.plugin_manager import PluginManager
 from sar_agent.util.stages import record_stages, stage

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from sar_agent.demand.endpoints import synthetic_mix
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.ibsim_net import net_ids
 from sar_agent.formats.conversion import routes_to_file
 from sar_agent.formats.routes_file import decode, encode, write_routes_file
-from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.opensm.plugin_client import PluginClient
 from sar_agent.routing import Options, load_engine
 from sar_lab.live.generated import ibsim_for

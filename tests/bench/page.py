@@ -60,8 +60,8 @@ SECTIONS = {
 - *Entries changed*: when one job ends and one of its size starts elsewhere, mean of {changes}
   times. OpenSM's engines ignore jobs, so for them nothing changes.
 
-`minhop` and `dfsssp` of sar-agent are for comparison: they follow OpenSM's rules, except for
-[ties between ports](engines.md#minhop), with our kernels.
+`minhop` and `dfsssp` of sar-agent are for comparison: they follow OpenSM's rules with our kernels.
+[`minhop`](engines.md#minhop) makes OpenSM's tables, `dfsssp` breaks ties differently.
 """,
     "assess": """## Commands, from their start to their end
 """,

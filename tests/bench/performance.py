@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sar_agent.demand.endpoints import synthetic_mix
 from sar_agent.fabric import Fabric
-from sar_agent.jobs.synthetic import synthetic_mix
 from tests.bench import opensm_engines, our_engines
 from tests.bench.bench_fabrics import LARGEST, MIDDLE, SMALL, available, fabric_of, size_of
 from tests.bench.opensm_engines import OpenSMRun

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sar_agent.demand.endpoints import multi_switch_mix
 from sar_agent.fabric import Fabric, Kind
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.model import Job, make_job, multi_switch_mix
+from sar_agent.jobs.model import Job, make_job
 from sar_agent.jobs.synthetic import synthetic_jobs
 
 FREE = 0.15

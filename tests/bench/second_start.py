@@ -14,10 +14,10 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from sar_agent.demand.endpoints import synthetic_mix
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.jobs.synthetic import synthetic_mix
 from sar_lab.live.generated import ibsim_for
 from sar_lab.live.ibsim import Ibsim
 from sar_lab.live.opensm import OpenSM

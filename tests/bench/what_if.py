@@ -6,8 +6,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
+from sar_agent.demand.endpoints import mix_of_spec
 from sar_agent.errors import SarError
-from sar_agent.jobs.synthetic import mix_of_spec
 from sar_agent.reports.screening import LEAST_ROUTED, ranked_failures
 from sar_agent.reports.site_dumps import SiteDumps
 from sar_agent.reports.what_if import pulled

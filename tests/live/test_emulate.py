@@ -165,7 +165,7 @@ def test_nothing_is_left_after_the_end(number: signal.Signals, tmp_path: Path) -
         return len(ranks) == 16
 
     assert wait_until(all_run, 120), log.read_text()
-    networks = {os.stat(f"/proc/{rank}/ns/net").st_ino for rank in ranks}
+    networks = {Path(f"/proc/{rank}/ns/net").stat().st_ino for rank in ranks}
     process.send_signal(number)
     process.wait(30)
     assert wait_until(lambda: not any(map(alive, ranks)), 30)
@@ -175,11 +175,11 @@ def test_nothing_is_left_after_the_end(number: signal.Signals, tmp_path: Path) -
 
 def children_of(pid: int) -> list[int]:
     """Those that run the rank program in a network of their own."""
-    own = os.stat("/proc/self/ns/net").st_ino
+    own = Path("/proc/self/ns/net").stat().st_ino
     found = []
     for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
         try:
-            if os.stat(f"/proc/{child}/ns/net").st_ino != own:
+            if Path(f"/proc/{child}/ns/net").stat().st_ino != own:
                 found.append(int(child))
         except OSError:
             continue
@@ -199,7 +199,7 @@ def networks_in_use() -> set[int]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                found.add(os.stat(entry / "ns/net").st_ino)
+                found.add((entry / "ns/net").stat().st_ino)
             except OSError:
                 continue
     return found

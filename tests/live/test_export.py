@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from sar_agent.check import check_routes
+from sar_agent.demand.endpoints import synthetic_mix
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.ibsim_net import read_ibsim_net
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import assign_lanes
 from sar_agent.routing.lanes.hop import hop_lanes

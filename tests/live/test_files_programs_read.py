@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from prometheus_client import generate_latest
 
+from sar_agent.demand.endpoints import synthetic_mix
 from sar_agent.errors import InputError
 from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.ibsim_net import net_ids
 from sar_agent.formats.conversion import routes_to_file
 from sar_agent.formats.export import export_routes
 from sar_agent.formats.lfts_dump import parse_tables, read_lfts_dump
-from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.quality.measures import measure
 from sar_agent.routing import Options, load_engine
 from sar_agent.slurm.conf_lists import read_list, write_list

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from sar_agent.demand.endpoints import multi_switch_mix
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.model import multi_switch_mix
 from sar_agent.jobs.synthetic import synthetic_jobs
 from sar_agent.routing import Options, load_engine
 from sar_lab.fluid import PATTERNS

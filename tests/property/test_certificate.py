@@ -16,12 +16,12 @@ from sar_agent.check import certificate_of, check_and_prove, senders_proved
 from sar_agent.check.order import channel_numbers, dependencies_rise
 from sar_agent.check.proof import ProvedTables
 from sar_agent.check.transition import Transition, Way, examine
+from sar_agent.demand.endpoints import synthetic_mix
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.components import require_connected
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import routed
 from tests.examples import examples, share

@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 
 from sar_agent.check import check_routes
 from sar_agent.check.reachability import check_reachability
+from sar_agent.demand.endpoints import multi_switch_mix
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.lids import assign_lids
 from sar_agent.formats.conversion import file_to_routes, routes_to_file
 from sar_agent.formats.routes_file import encode
 from sar_agent.install.changes import table_changes
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.model import make_job, multi_switch_mix
+from sar_agent.jobs.model import make_job
 from sar_agent.quality import measure
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.graph.csr import graph_of

@@ -7,8 +7,8 @@ from math import inf
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sar_agent.demand.endpoints import mix_of_host_sets
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.jobs.mapping import mix_of_host_sets
 from sar_lab.history import HistoryBuilder, JobHistory, place_history
 
 FABRIC = load_fabric("xgft:2;3,3;1,2")

@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_agent.check import check_routes
+from sar_agent.demand.endpoints import synthetic_mix
 from sar_agent.errors import Unserved
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.components import is_connected
 from sar_agent.fabric.model import I64
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.even_updown import around, legal_orders, legal_tables
 from sar_agent.routing.graph.csr import graph_of

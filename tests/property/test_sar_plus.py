@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_agent.check import check_routes
+from sar_agent.demand.endpoints import multi_switch_mix, synthetic_mix
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.ibsim_net import read_ibsim_net, write_ibsim_net
 from sar_agent.fabric.spec import load_fabric
@@ -20,8 +21,7 @@ from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.formats.conversion import routes_to_file
 from sar_agent.formats.routes_file import encode
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.model import make_job, multi_switch_mix
-from sar_agent.jobs.synthetic import synthetic_mix
+from sar_agent.jobs.model import make_job
 from sar_agent.quality import bounds_of, measure
 from sar_agent.routing import Options, PreviousRoutes, Routes, job_loads
 from sar_agent.routing.excepted_tables import ExceptedTables

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import shutil
 import subprocess
 from collections import Counter
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_agent.demand.rank_order import ranks_of
+from sar_agent.events.message import Event
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
@@ -66,6 +68,47 @@ def test_the_help_of_the_plugin_is_the_table(checker: Path) -> None:
     printed = subprocess.run([checker, "help"], capture_output=True, text=True, check=True).stdout
     rows = [line.split(None, 1) for line in printed.splitlines()[1:-1]]
     assert rows == [[form.form, form.meaning] for form in forms()]
+
+
+OLDER = ("none", "ring", "stencil2d:AxB", "stencil3d:AxBxC", "transpose", "shift:K", "bitcomp",
+         "butterfly", "alltoall", "weight=W")  # fmt: skip
+"""The forms of the first plugin that sites may have."""
+
+
+def test_a_plugin_of_an_older_table_says_what_the_agent_knows(tmp_path: Path) -> None:
+    """And it refuses the newer words when a job is submitted."""
+    if not (shutil.which("make") and Path("/usr/include/munge.h").exists()):
+        pytest.skip("nothing to build the C table with: tests/install-debian-packages")
+    (tmp_path / "traffic.txt").write_text("".join(f"{form} | as then\n" for form in OLDER))
+    plugin = Path(__file__).parents[2] / "slurm_spank"
+    subprocess.run(
+        ["make", "-s", "-C", plugin, f"BUILD={tmp_path}", f"TABLE={tmp_path}/traffic.txt",
+         f"{tmp_path}/traffic_check"], check=True, capture_output=True,
+    )  # fmt: skip
+    words = [re.sub("[A-Z]", "4", form) for form in NAMES]
+    done = subprocess.run(
+        [tmp_path / "traffic_check"], input="\n".join(words) + "\n", capture_output=True,
+        text=True, check=True,
+    )  # fmt: skip
+    taken = [
+        word for word, said in zip(words, done.stdout.splitlines(), strict=True) if said == "1"
+    ]
+    assert taken == [re.sub("[A-Z]", "4", form) for form in OLDER]
+    assert all(map(is_traffic, taken))
+
+
+def test_a_word_of_a_newer_plugin_counts_as_not_given(caplog: pytest.LogCaptureFixture) -> None:
+    given = [
+        Event(v=1, event="hint", job=str(job), id="0" * 16, traffic=word)
+        for job in (7, 8)
+        for word in ("hypercube:5", "ring")
+    ]
+    with caplog.at_level(logging.WARNING):
+        assert [each.known_traffic for each in given] == [None, "ring"] * 2
+    assert caplog.messages == [
+        "traffic 'hypercube:5' is not known here and counts as not given; is the SPANK plugin "
+        "newer?"
+    ]
 
 
 @given(weight=st.integers(1, 100_000).map(lambda thousandths: thousandths / 1000))

@@ -14,10 +14,10 @@ import pytest
 from sar_agent.check import check_routes
 from sar_agent.check.table_sets import NO_OTHERS
 from sar_agent.check.transition import Way, drains_between, examine, sound_with_levels
+from sar_agent.demand.endpoints import synthetic_mix
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import routed
 from tests.examples import share

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,11 +16,11 @@ from sar_agent.agent.outcome import Result
 from sar_agent.agent.status import read_agent_status
 from sar_agent.check import check_routes
 from sar_agent.check.reachability import check_reachability
+from sar_agent.demand.endpoints import synthetic_mix
 from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.formats.conversion import file_to_routes
 from sar_agent.install.amended import completed
-from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, load_engine
 from tests.worlds.agent_world import JOBS, Repaired, World
 from tests.worlds.fake_opensm import job
@@ -271,3 +272,24 @@ def test_a_dead_leaf_switch_stays_in_the_plan(world: Repaired) -> None:
     assert world.once().result is Result.NOTHING
     assert world.once().result is Result.NOTHING and world.bridge.loads == [1]
     assert world.agent.current.last.fabric.switches == 6  # type: ignore[union-attr]
+
+
+def test_hosts_that_fell_out_with_a_switch_are_no_ends_and_starts(world: Repaired) -> None:
+    """Slurm's queue stays the same, while a leaf switch dies and comes back."""
+    now = time.time()
+    world.source.records = (
+        job("1", "n001", "n005", "n013", start=now - 7200),
+        job("2", "n002", "n014", start=now - 7200),
+        job("3", "n003", "n015", "n016", "n006"),  # started who knows when
+    )
+    assert world.once().result is Result.INSTALLED
+    whole = lose_a_leaf(world)
+    said = "4 hosts (n013, n014, n015, …) of 3 multi-switch jobs left the fabric"
+    assert world.once().sentence.startswith(said)
+    assert world.once().result is Result.NOTHING
+    use(world, whole)
+    assert world.once().result is Result.INSTALLED
+    assert world.once().result is Result.NOTHING
+    rows = [row.why for row in History(world.folder / "state").last(20)]
+    assert said in rows
+    assert sum(" started" in why or " ended" in why for why in rows) == 1, "when they came"

@@ -12,13 +12,13 @@ import pytest
 
 from sar_agent.cli import app
 from sar_agent.counters.port_errors import PortErrors, added, read_port_errors
+from sar_agent.demand.endpoints import mix_of_records
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.cable_changes import cable_changes
 from sar_agent.fabric.odd_cables import cable_name, odd_cables
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.jobs.record import JobRecord
 from sar_agent.reports.cables import cable_report
 from sar_agent.reports.link import links

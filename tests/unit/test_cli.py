@@ -35,7 +35,7 @@ BAD = (
     "seed", "placed", "blocks", "export", "not a number", "no routes",
 )  # fmt: skip
 ENGINES = (
-    "ark colored dfsssp dmodc dmodk dor ftree minhop nrk parx pftree pftree-combined "
+    "ark colored dfsssp dmodc dmodk dor ftree minhop nrk opensm-ftree parx pftree pftree-combined "
     "pftree-ext pftree-wt random rnca-d rnca-u sar sar-plus smodk updn"
 )
 SITE_ENGINES = "sar-plus sar ftree dmodc"
@@ -76,7 +76,7 @@ def test_jobs_of_a_real_queue(tmp_path: Path) -> None:
 def test_engines_lists_a_name_and_what_it_is() -> None:
     *lines, more = sar_agent("engines").stdout.splitlines()
     assert [line.split()[0] for line in lines] == SITE_ENGINES.split()
-    assert more == "`sar-agent engines --all` lists 17 more"
+    assert more == "`sar-agent engines --all` lists 18 more"
     lines = sar_agent("engines", "--all").stdout.splitlines()
     assert [line.split()[0] for line in lines[:4]] == SITE_ENGINES.split()
     assert sorted(line.split()[0] for line in lines) == ENGINES.split()

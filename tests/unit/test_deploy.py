@@ -39,7 +39,7 @@ def test_promtool_accepts_the_rules() -> None:
         [tool("promtool"), "check", "rules", str(RULES)], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "19 rules found" in done.stdout
+    assert "20 rules found" in done.stdout
 
 
 ALERTS = {
@@ -74,6 +74,7 @@ ALERTS = {
     "SarEventsRefused": ({'sar_agent_events_refused_total{reason="credential"}': "0+10x60"}, "20m"),
     "SarHoldForgotten": ({"sar_agent_rollback_hold": "1x1600"}, "1500m"),
     "SarFabricStale": ({"sar_agent_fabric_read_timestamp_seconds": "60x200"}, "127m"),
+    "SarDumpOutdated": ({"sar_agent_dump_outdated": "1x60"}, "31m"),
     "SarKeysLost": ({"sar_agent_keys_lost": "1x60"}, "16m"),
     "SarPeerStale": (
         {
@@ -108,6 +109,7 @@ QUIET = {
     "sar_agent_rollback_hold": "0x120",
     "sar_agent_fabric_read_timestamp_seconds": "0+60x1600",
     "sar_agent_keys_lost": "0x120",
+    "sar_agent_dump_outdated": "0x120",
     'process_start_time_seconds{job="sar-agent"}': "0x1600",
     'sar_agent_key_installs_total{result="failed"}': "3x120",
     "sar_agent_update_phase": "0x120",

@@ -33,7 +33,7 @@ def test_a_switch_that_dies_takes_all_its_cables_along() -> None:
 @pytest.mark.parametrize("engine", ["minhop", "dfsssp", "sar"])
 def test_routes_around_a_dead_switch_pass(engine: str) -> None:
     from sar_agent.check import check_routes
-    from sar_agent.jobs.synthetic import synthetic_mix
+    from sar_agent.demand.endpoints import synthetic_mix
     from sar_agent.routing import Options, load_engine
 
     fabric = xgft_fabric("xgft:3;3,3,3;1,3,3")

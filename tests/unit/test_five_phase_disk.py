@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from sar_agent.agent.status import read_agent_status
+from sar_agent.config.model import Config
 from sar_agent.errors import SarError
 from sar_agent.five_phase.coordinator import Coordinator
 from sar_agent.five_phase.messages import (
@@ -46,6 +49,49 @@ def test_a_full_disk_makes_no_step(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(SarError):
         coordinator.drive(BeginUpdate(3, 0))
     assert coordinator.state.phase is Phase.IDLE
+
+
+def flipped(data: bytes) -> bytes:
+    """Another letter of the subscriber's name, which is a name all the same."""
+    return data.replace(NAME.encode(), NAME.replace("aa", "ab").encode())
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: b"",
+        lambda data: b"\xa5" * 999,
+        lambda data: data + b"garbage",
+        lambda data: b"{" + data,
+        flipped,
+    ],
+)
+def test_a_damaged_file_of_subscribers_is_said_and_kept_aside(
+    tmp_path: Path, damage: Callable[[bytes], bytes], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody of it is known, so that leases are waited for; a new file begins."""
+    Coordinator(tmp_path, LeaseRules()).hear(Subscribe(NAME, "1", 1000, 0, 0))
+    file = tmp_path / "subscribers.jsonl"
+    file.write_bytes(image := damage(file.read_bytes()))
+    coordinator = Coordinator(tmp_path, LeaseRules(lease=20))
+    assert not coordinator.state.members
+    assert coordinator.all_known_at > coordinator.clock() + 10
+    [aside] = tmp_path.glob("subscribers.jsonl.broken-*")
+    assert aside.read_bytes() == image and caplog.text.count("is damaged") == 1
+    coordinator.hear(Subscribe(NAME, "1", 1000, 0, 0))
+    assert set(Coordinator(tmp_path, LeaseRules()).state.members) == {NAME}
+    config = Config.model_validate({"agent": {"state_dir": str(tmp_path)}}, strict=False)
+    assert f"damaged    {aside.name}: renamed" in read_agent_status(config).words()
+
+
+def test_lines_of_older_releases_have_no_checksum(tmp_path: Path) -> None:
+    """And the last line may be partial, or zeros after a power cut."""
+    Coordinator(tmp_path, LeaseRules()).hear(Subscribe(NAME, "1", 1000, 0, 0))
+    file = tmp_path / "subscribers.jsonl"
+    old = f'{{"name": "{NAME}", "job": "1", "uid": 1000}}\n'
+    for end in ("", "{", '{"name": "00', "\0" * 99):
+        file.write_text(old + end)
+        assert set(Coordinator(tmp_path, LeaseRules()).state.members) == {NAME}
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"phase": "lunch"}'])

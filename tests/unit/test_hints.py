@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from sar_agent.agent.hints import MOST_UNSEEN_HINTS, MOST_UNSEEN_OF_A_UID, SECONDS_UNSEEN, Hints
+from sar_agent.demand.endpoints import mix_of_records
 from sar_agent.demand.rates import route_demand
 from sar_agent.events.inbox import JobReport
 from sar_agent.events.message import RefusalReason
 from sar_agent.fabric.xgft import xgft_fabric
-from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.jobs.record import JobRecord, merge_components
 
 ROOT, ALICE, BOB = 0, 1001, 1002

@@ -15,10 +15,10 @@ from sar_agent.agent import job_days
 from sar_agent.agent.job_days import KEPT_DAYS, JobDay, JobDays
 from sar_agent.agent.observers import job_days as watch
 from sar_agent.agent.outcome import Result
+from sar_agent.demand.endpoints import mix_of_records
 from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.quality import measure
 from sar_agent.quality.channel_traffic import traffic_of
 from sar_agent.routing import Options, load_engine
@@ -53,6 +53,22 @@ def clocks(monkeypatch: pytest.MonkeyPatch) -> Clocks:
 
 def table(world: World) -> JobDays:
     return JobDays(world.folder / "state")
+
+
+def test_a_job_that_ends_within_a_pass_is_remembered_by_the_pass(tmp_path: Path) -> None:
+    """A five-phase update polls the queue while it installs."""
+    world = World(tmp_path)
+    world.once()
+    world.source.records = (*JOBS, job("3", "n003", "n007"))
+
+    def ends() -> None:
+        world.source.records = world.source.records[1:]
+        assert world.agent.observer.owners_now()
+
+    world.bridge.on_load.append(ends)
+    assert world.once().result is Result.INSTALLED
+    assert not world.value("sar_agent_unexpected_errors_total", where="job_days")
+    assert {row.job for row in table(world).all()} == {"1", "2", "3"}
 
 
 def test_a_job_is_kept_with_the_times_that_it_met(tmp_path: Path, clocks: Clocks) -> None:
@@ -91,7 +107,7 @@ def test_after_going_live_the_baseline_stands_beside_what_is_in_force(
     live = [row for row in rows if row.ours]
     assert len(live) == 2
     for row in live:
-        assert row.baseline == "ftree" and row.mean("baseline") is not None
+        assert row.baseline == "minhop" and row.mean("baseline") is not None
         assert row.mean("in_force") is not None
         assert row.worst_link.count('"') == 4 and row.worst_load is not None
 
@@ -188,7 +204,7 @@ def test_damaged_texts_are_empty_ones(tmp_path: Path) -> None:
 
 
 def test_the_gain_stays_visible_beside_the_routes_of_opensms_engine(tmp_path: Path) -> None:
-    world = World(tmp_path)
+    world = World(tmp_path, baseline="ftree")
 
     def load(routes: str) -> float | None:
         return world.value("sar_agent_channel_load_max", routes=routes)

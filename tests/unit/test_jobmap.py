@@ -43,6 +43,10 @@ def test_a_missing_directory_is_said():
         write_jobmap("/no/such/map", JOBS)
 
 
-def test_opensm_may_read_it(tmp_path):
+def test_only_the_agents_group_may_read_it(tmp_path):
+    """Under Slurm's PrivateData=jobs no user may know where another's jobs run."""
+    tmp_path.chmod(0o755)
+    (tmp_path / "map").write_text("of an older release")
+    (tmp_path / "map").chmod(0o644)
     write_jobmap(tmp_path / "map", JOBS)
-    assert (tmp_path / "map").stat().st_mode & 0o777 == 0o644
+    assert (tmp_path / "map").stat().st_mode & 0o777 == 0o640

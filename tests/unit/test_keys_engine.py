@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from sar_agent.check import check_routes
+from sar_agent.demand.endpoints import synthetic_mix
 from sar_agent.errors import InputError, Unserved
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
-from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.engine import PreviousRoutes, Rerouting
 from sar_agent.routing.keys import choose_shift, key_tree, make_key, unshifted

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from sar_agent.check import check_routes
+from sar_agent.demand.endpoints import synthetic_mix
 from sar_agent.errors import InputError, Unserved
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import lane_budget, routed
 from sar_agent.routing.lanes.grid import grid_of

@@ -24,6 +24,7 @@ from sar_agent.telemetry import http_server
 from sar_lab.live.process import free_port, wait_until
 from tests.worlds.agent_world import JOBS, World
 from tests.worlds.counted_fabric import snapshot_of
+from tests.worlds.fabric_texts import in_order
 from tests.worlds.json_keys import differences
 from tests.worlds.live_page import ask
 
@@ -140,6 +141,18 @@ def test_nothing_comes_from_elsewhere_and_nothing_is_inline(snapshot: PageSnapsh
         ("loopback", {"HTTP_HOST": "evil.example:9777"}, 403),
         ("loopback", {"HTTP_HOST": ""}, 403),
         ("loopback", {"REMOTE_ADDR": "?"}, 403),
+        ("loopback", {"HTTP_HOST": "127.0.0.1:"}, 200),
+        ("loopback", {"HTTP_HOST": "[::1]evil.com"}, 403),
+        ("loopback", {"HTTP_HOST": "[::1].evil.com:9777"}, 403),
+        ("loopback", {"HTTP_HOST": "[::1"}, 403),
+        ("loopback", {"HTTP_HOST": "127.0.0.1:80@evil.com"}, 403),
+        ("loopback", {"HTTP_HOST": "127.0.0.1:x"}, 403),
+        ("loopback", {"HTTP_HOST": "evil.com@127.0.0.1"}, 403),
+        ("loopback", {"HTTP_HOST": "localhost/evil.com"}, 403),
+        ("loopback", {"HTTP_HOST": "localhost\n"}, 403),
+        ("loopback", {"HTTP_HOST": "127.0.0.1,evil.com"}, 403),
+        ("any", {"HTTP_HOST": "sm:80:evil.com"}, 403),
+        ("any", {"HTTP_HOST": "sm evil"}, 403),
         ("any", {"REMOTE_ADDR": "10.0.0.7", "HTTP_HOST": "10.0.0.1:9777"}, 200),
         ("any", {"REMOTE_ADDR": "10.0.0.7", "HTTP_HOST": "sm:9777"}, 200),
         ("any", {"REMOTE_ADDR": "10.0.0.7", "HTTP_HOST": "SM.cluster.:9777"}, 200),
@@ -223,6 +236,37 @@ def test_lost_links_are_named_until_their_ports_are_up() -> None:
     (gone,) = lost.troubles()
     assert gone.sentence == f"1 switch is down: {fabric.switch_name[-1]}"
     lost.see(fabric)
+    assert lost.troubles() == ()
+
+
+def test_healthy_links_are_not_lost_when_opensm_lists_switches_in_another_order() -> None:
+    """OpenSM lists them in another order after each change; only the cut cable is named."""
+    fabric = load_fabric(SPEC)
+    s, t = np.arange(fabric.switches), np.arange(fabric.terminals)
+    cut, random = fabric.with_links_down([0], [5]), np.random.default_rng(8)
+    for _ in range(20):
+        lost = LostLinks()
+        for seen, down in ((fabric, 0), (cut, 2), (cut.with_links_down([9]), 3), (fabric, 0)):
+            lost.see(in_order(seen, random.permutation(s), random.permutation(t)))
+            said = [one.sentence for one in lost.troubles()]
+            assert all(f"{down} links are down: " in one for one in said)
+            assert bool(said) == bool(down)
+
+
+def test_a_cable_that_was_moved_to_another_port_is_not_lost() -> None:
+    fabric, lost = load_fabric(SPEC), LostLinks()
+    free = fabric.switch_ports + 1
+    for switch in (0, fabric.switches - 1):  # at either end
+        lost.see(fabric)
+        moved = int(np.flatnonzero(fabric.channel_source == switch)[-1])
+        port = fabric.channel_port.copy()
+        port[moved] = free[switch]
+        lost.see(replace(fabric, channel_port=port))
+        assert lost.troubles() == ()
+    lost.see(fabric)
+    port = fabric.terminal_switch_port.copy()
+    port[3] = free[fabric.terminal_switch[3]]
+    lost.see(replace(fabric, terminal_switch_port=port))
     assert lost.troubles() == ()
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sar_agent.agent import observe_site
 from sar_agent.agent.build import build_agent
 from sar_agent.agent.decide import Reason
 from sar_agent.agent.outcome import Result
@@ -64,44 +63,11 @@ def test_a_corrupt_state_is_none_and_said_once(
     assert caplog.text.count("cannot be used") == 1
 
 
-def test_an_empty_queue_is_believed_at_the_second_look(world: World) -> None:
-    """f1.py: squeue succeeded and showed nothing, and all jobs' routes were replaced at once."""
-    world.once()
-    for _ in range(2):
-        world.source.records = ()
-        report = world.once()
-        assert report.result is Result.NOTHING, report.sentence
-        world.source.records = JOBS
-        assert world.once().result is Result.NOTHING
-    world.source.records = ()
-    world.once()
-    assert world.once().reason is Reason.JOBS, "the second look in a row"
-    assert world.bridge.loads == [1, 2]
-
-
-def test_an_empty_queue_at_the_start_is_believed_at_the_second_look(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world.once()
-    world.restart()
-    world.source.records = ()
-    slept: list[float] = []
-
-    def sleep(seconds: float) -> None:
-        slept.append(seconds)
-        world.source.records = JOBS
-
-    with monkeypatch.context() as patched:
-        patched.setattr(observe_site.time, "sleep", sleep)
-        assert world.once().result is Result.NOTHING
-    assert slept == [observe_site.EMPTY_AGAIN] and world.bridge.loads == [1]
-
-
 @pytest.mark.parametrize("how", ["cut", "flipped", "a folder"])
 def test_kept_generations_are_looked_at_when_the_agent_starts(
     world: World, how: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """f2.py: nothing was said before a rollback needed one."""
+    """Nothing was once said before a rollback needed one."""
     world.once()
     world.source.records = JOBS[:1]
     world.once()

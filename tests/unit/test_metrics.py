@@ -11,10 +11,10 @@ import pytest
 
 import sar_agent
 from sar_agent.agent.update_strategy import UpdateMethod
+from sar_agent.demand.endpoints import synthetic_mix
 from sar_agent.errors import Unavailable
 from sar_agent.events.message import RefusalReason
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.quality import Measures, measure
 from sar_agent.routing import Options, load_engine
 from sar_agent.telemetry.metrics import ERROR_PLACES, STAGES, UPDATE_METHODS, Metrics

@@ -156,6 +156,15 @@ TYPED = {
         ["route", "--fabric", "xgft:2;4,4;1,2", "--jobs", EXAMPLES / "history.csv"],
         "this is a job history, not the running jobs", "give it as",
     ),
+    "no moments": (
+        ["assess", "--fabric", "xgft:2;4,4;1,2", "--history", EXAMPLES / "history.csv",
+         "--samples", "0"],
+        "Invalid value for '--samples': give at least 1.", "See sar-agent assess --help",
+    ),
+    "no nodes": (
+        ["place", "--fabric", "xgft:2;4,4;1,2", "-N", "0"],
+        "Invalid value for '-N': give at least 1.", "See sar-agent place --help",
+    ),
     "a file as a folder": (
         ["assess", "--fabric", "xgft:2;4,4;1,2", "--jobs", "mix:1", "--out",
          EXAMPLES / "squeue.txt"],

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from sar_agent.check import check_routes
+from sar_agent.demand.endpoints import synthetic_mix
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.channel_dependencies import close_no_loop, host_dependencies
 from sar_agent.routing.dfsssp import dfsssp_order

@@ -9,10 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sar_agent.demand.endpoints import multi_switch_mix
 from sar_agent.errors import InputError
+from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.model import make_job, multi_switch_mix
+from sar_agent.jobs.model import make_job
 from sar_agent.jobs.record import JobRecord
 from sar_agent.jobs.synthetic import jobs_of_spec
 from sar_agent.quality.channel_traffic import traffic_of
@@ -72,6 +74,7 @@ FORMS = {
 def test_free_nodes_of_every_form(form: str) -> None:
     found = parse_sinfo(FORMS[form], None)
     assert (found.free, found.planned, found.left_out) == (FREE, PLANNED, ())
+    assert "n001" in found.allocated and not found.allocated & FREE
     assert parse_sinfo(FORMS[form], None, "batch").free == FREE
     with pytest.raises(InputError, match="no partition is called 'gpu'; there are batch"):
         parse_sinfo(FORMS[form], None, "gpu")
@@ -189,6 +192,37 @@ def test_spread_and_pending_jobs() -> None:
     alone = traffic_of(fabric, JobMix((make_job("8", map(int, (2, 6))),)), routes).load
     assert len(found[1].shared) == ((beside > 0) & (alone > 0)).sum()
     assert found[1].at_once == pytest.approx(max(1.0, (beside + alone)[alone > 0].max()))
+
+
+def test_all_rails_of_a_job_count(tmp_path: Path) -> None:
+    """`place`, `explain` and the measures say the same number of leaf switches."""
+    builder = FabricBuilder("two rails")
+    for s in range(6):  # three pods, a leaf switch for each rail
+        builder.add_switch(0x5000 + s, f"leaf{s}", 64)
+    spines = [builder.add_switch(0x6000 + s, f"spine{s}", 64) for s in range(2)]
+    for h, k in itertools.product(range(12), range(2)):
+        guid = 0xA000 + 16 * h
+        leaf = 2 * (h // 4) + k
+        builder.add_terminal(
+            guid + k, f"n{h} mlx5_{k}", f"n{h}", leaf, 1 + h % 4, node_guid=guid, port_number=k + 1
+        )
+    for s, spine in itertools.product(range(6), range(2)):
+        builder.add_link(s, 60 + spine, spines[spine], 1 + s)
+    fabric = builder.build()
+    routes = load_engine("minhop").route(fabric, JobMix(()), Options())
+    record = JobRecord("1", ("n0", "n4"), "RUNNING")
+    job = make_job("1", (t for host in record.hosts for t in fabric.job_ports[host]))
+    dumps = SiteDumps(fabric, (record,), JobMix((job,)), routes)
+    assert dumps.traffic.job_switches.tolist() == [4]
+    placer = Placer(dumps, {f"n{h}" for h in range(12)} - set(record.hosts))
+    one, three = placer.candidate(["n1", "n2"]), placer.candidate(["n1", "n5", "n9"])
+    assert (one.switches, three.switches) == (2, 6)
+    assert "on 2 switches (1 on each of 2 rails); all" in one.words()
+    assert "on 6 switches (3 on each of 2 rails); all" in three.words()
+    [spread] = spread_jobs(fabric, [record], ["n1"])
+    assert "2 nodes on 4 switches (2 on each of 2 rails), 2 would do" in spread.words()
+    [later] = planned_jobs(dumps.traffic, [JobRecord("2", ("n1", "n8"), "PENDING")])
+    assert "2 nodes on 4 switches (2 on each of 2 rails), all" in later.words(3)
 
 
 def test_place_on_the_example() -> None:

@@ -14,13 +14,13 @@ from sar_agent.agent.planner import Planner
 from sar_agent.check.transition import Way
 from sar_agent.config.model import AgentConfig, Config
 from sar_agent.config.update import UpdateConfig
+from sar_agent.demand.endpoints import synthetic_mix
 from sar_agent.errors import InputError, Unserved
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.install.transit import transition_to
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.opensm.plugin_install import put_in_force, read_in_force
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lid_offsets import KeyRows, base_of, stack
@@ -116,7 +116,7 @@ def test_a_cap_on_changed_entries_holds(engine: str) -> None:
         config = Config(update=UpdateConfig(max_changed_entries=most))
         plans = Planner(config, load_engine(engine))
         first = plans.plan(1, tree, mixes[0])
-        then = plans.plan(2, tree, mixes[1], first)
+        then = plans.plan(2, tree, mixes[1], first, capped_from=first.routes)
         return then.routes.entries_changed(first.routes)
 
     free = second(0)

@@ -4,12 +4,19 @@ where a host has several: `fabric.job_hcas` and `--hca`."""
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sar_agent.demand.rails import rails_for
+from sar_agent.agent.decide import Reason
+from sar_agent.agent.history import History
+from sar_agent.agent.outcome import Result
+from sar_agent.demand.collectives import messages_of
+from sar_agent.demand.endpoints import mix_of_records, multi_switch_mix, parts_of, rail_note
+from sar_agent.demand.rails import rails_of
+from sar_agent.demand.rates import declared_flows
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.builder import FabricBuilder
@@ -17,14 +24,15 @@ from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.opensm_file import decode_opensm_fabric
 from sar_agent.fabric.spec import parse_fabric
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.mapping import mix_of_records
 from sar_agent.jobs.model import make_job
 from sar_agent.jobs.record import JobRecord
 from sar_agent.quality.measures import measure
 from sar_agent.routing import Options, load_engine
 from sar_lab.assess.site_data import read_site_data
+from tests.worlds.agent_world import World
 from tests.worlds.command_line import sar_agent
 from tests.worlds.fabric_texts import SMALL, ibnetdiscover_text
+from tests.worlds.fake_opensm import job
 from tests.worlds.opensm_files import image_of_text
 
 
@@ -61,43 +69,52 @@ def load(fabric: Fabric, mix: JobMix) -> float:
 
 def test_a_rail_optimised_pod_is_recognised_and_its_load_is_that_of_rails() -> None:
     fabric = pod()
-    rails = rails_for(fabric, None)
+    rails = rails_of(fabric)
     assert rails is not None and rails.recognised
-    assert rails.note.startswith("The 4 ports of a host end on leaf switches of their own rails, ")
-    mix = rails.split(whole(fabric))
-    assert [(job.id, len(job.terminals)) for job in mix.jobs] == [
-        (f"7 rail {k}", 8) for k in range(4)
+    assert rails.note().startswith(
+        "The 4 ports of a host end on leaf switches of their own rails, "
+    )
+    mix = multi_switch_mix(fabric, whole(fabric).jobs)
+    assert [(job.id, job.rail, len(job.terminals)) for job in mix.jobs] == [
+        ("7", k, 8) for k in range(4)
     ]
+    assert mix.words() == "1 jobs; on 4 rails 4 parts"
+    assert [len(job.terminals) for job in mix.whole_jobs] == [32]
+    assert multi_switch_mix(fabric, mix.jobs) == mix, "parts stay what they are"
     # By hand: 4 of 8 hosts of a rail are behind each uplink and send 4/7 of their traffic over it;
     # of all 32 ports, 4 are behind it and send 28/31.
     assert load(fabric, mix) == pytest.approx(4 * 4 / 7)
     assert load(fabric, whole(fabric)) == pytest.approx(4 * 28 / 31)
-    assert rails_for(fabric, "alltoall") is None
+    assert rails_of(replace(fabric, traffic="alltoall")) is None
 
 
 def test_a_host_without_its_first_port_has_the_others_on_their_rails() -> None:
     fabric = pod(missing=2)
-    rails = rails_for(fabric, None)
-    assert rails is not None
+    rails = rails_of(fabric)
+    assert rails is not None and rails.incomplete == {"n2"}
+    said = ". Not on all rails, but on those that they have: 1 hosts (n2)"
+    assert rail_note(fabric, whole(fabric)).endswith(said)
+    assert said not in rail_note(fabric, JobMix(()))
     for t in range(fabric.terminals):
         assert rails.rail[t] == fabric.terminal_switch[t] % 4
 
 
 def test_hosts_with_all_ports_on_one_switch_are_no_rails() -> None:
-    assert rails_for(pod(mixed=4), None) is None
-    forced = rails_for(pod(mixed=8), "rail")
-    assert forced is not None and not forced.recognised and not forced.note
-    assert len(forced.split(whole(pod(mixed=8))).jobs) == 4
-    assert rails_for(pod(mixed=8), None) is None
-    with pytest.raises(InputError, match="--traffic 'rails' is neither rail nor alltoall"):
-        rails_for(pod(), "rails")
+    assert rails_of(pod(mixed=4)) is None
+    assert rails_of(pod(mixed=8)) is None
+    chosen = replace(pod(mixed=8), traffic="rail")
+    forced = rails_of(chosen)
+    assert forced is not None and not forced.recognised and not forced.note()
+    assert len({job.rail for part in whole(chosen).jobs for job in parts_of(chosen, part)}) == 4
+    with pytest.raises(InputError, match="traffic: 'rails' is neither rail nor alltoall"):
+        HostMapper(traffic="rails")
 
 
 def test_a_history_has_rails_at_every_moment(tmp_path: Path) -> None:
     fabric = pod()
     file = tmp_path / "history.csv"
     file.write_text("job,start,end,nodelist\n7,1767607200,1767610800,n[0-7]\n")
-    given = read_site_data(fabric, None, file, None, None, rails=rails_for(fabric, None))
+    given = read_site_data(fabric, None, file, None, None)
     assert len(given.mix.jobs) == 4
     assert given.placed is not None
     assert len(given.placed.mix_of(np.array([0])).jobs) == 4
@@ -110,17 +127,61 @@ def test_measure_and_assess_say_it(tmp_path: Path) -> None:
     done = sar_agent("route", *same, "--engine", "minhop", "--out", tmp_path / "routes")
     assert done.returncode == 0, done.stderr
     command = ("measure", *same, "--routes", tmp_path / "routes")
-    plain, rail = (sar_agent(*command, *more) for more in ((), ("--traffic", "rail")))
-    assert "1 multi-switch jobs" in plain.stdout
-    assert "; --traffic rail counts only what these send to their like" in plain.stderr
-    assert "4 multi-switch jobs" in rail.stdout
+    rail, plain = (sar_agent(*command, *more) for more in ((), ("--traffic", "alltoall")))
+    assert plain.stdout.startswith("1 multi-switch jobs on"), plain.stderr
+    assert "rail" not in plain.stderr
+    assert "and each rail of a job is a part of its own (--traffic alltoall" in rail.stderr
+    assert rail.stdout.startswith("1 multi-switch jobs; on 4 rails 4 parts on"), rail.stderr
     assert "max 2.29 " in rail.stdout
-    assert "rail" not in rail.stderr
+    assert rail.stdout == sar_agent(*command, "--traffic", "rail").stdout
     quick = ("--no-simulate", "--engine", "minhop", "--engine", "sar-plus")
     said = sar_agent("assess", *same, *quick, "--out", tmp_path / "o").stdout
     assert "\nThe 4 ports of a host end on leaf switches of their own rails, so each is" in said
     said = sar_agent("assess", *same, *quick, "--out", tmp_path / "o", "--traffic", "alltoall")
     assert "rails" not in said.stdout
+
+
+def test_declared_traffic_runs_on_each_rail(caplog: pytest.LogCaptureFixture) -> None:
+    """Among the ranks of that rail, hosts in Slurm's order; where it does not fit the ports of a
+    rail, that is said, and the undeclared traffic is expected."""
+    fabric = pod(missing=2)
+    mix = multi_switch_mix(fabric, [make_job("7", range(fabric.terminals), "stencil2d:2x4")])
+    assert [len(job.terminals) for job in mix.jobs] == [8, 8, 8, 7]
+    assert {job.rail for job in mix.jobs[:3]} == {1, 2, 3}
+    flows = [declared_flows(job) for job in mix.jobs]
+    assert [each is not None for each in flows] == [True, True, True, False]
+    assert "a grid of 2x4 needs 8 ranks, the job has 7" in caplog.text
+    messages = messages_of(fabric, mix, "ring")
+    for j, part in enumerate(mix.jobs):
+        some = slice(*messages.phase[messages.job[[j, j + 1]]])
+        ends = [fabric.terminal_description[t] for t in messages.destination[some]]
+        assert {end.split()[1] for end in ends} == {f"mlx5_{part.rail}"}
+        assert len(np.diff(messages.job)) == 4
+    ring = messages.source[messages.phase[messages.job[3]] :]
+    assert [fabric.terminal_host[t] for t in ring] == ["n0", "n1", "n3", "n4", "n5", "n6", "n7"]
+
+
+def test_an_agent_of_yesterday_planned_for_whole_jobs(tmp_path: Path) -> None:
+    """Its state is read, and the jobs are planned for by rails, once."""
+    world = World(tmp_path, of=pod())
+    world.source.records = (job("7", *(f"n{h}" for h in range(8))),)
+    world.restart(traffic="alltoall")
+    assert world.once().result is Result.INSTALLED
+    file = tmp_path / "state/state.json"
+    state = json.loads(file.read_text())
+    assert state.pop("by_rail") is False
+    file.write_text(json.dumps(state))  # as it was written then
+    world.restart(traffic="alltoall")
+    assert world.once().reason is None
+    world.restart()
+    report = world.once()
+    assert (report.result, report.reason) == (Result.INSTALLED, Reason.JOBS)
+    assert report.sentence.startswith("jobs are planned for by rails from now on; ")
+    assert "1 jobs; on 4 rails 4 parts" in report.sentence
+    assert world.value("sar_agent_multi_switch_jobs") == 1
+    world.restart()
+    assert world.once().reason is None
+    assert [row.jobs for row in History(tmp_path / "state").last(9)] == [1, 1]
 
 
 EXAMPLE = Path(__file__).parents[2] / "docs/examples/cluster.ibnetdiscover"

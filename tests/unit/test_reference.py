@@ -111,7 +111,7 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
     "anonymize": (*INPUT, "--out", "{}/anonymous"),
     "key plan": FABRIC,
     "assess": (*INPUT, "--engine", "sar", "--out", "{}/assess"),
-    "demo": (*INPUT, "--out", "{}/demo"),
+    "demo": ("--fabric", "xgft:2;6,6;1,4", "--out", "{}/demo"),
     "simulate-time": (*INPUT, "--routes", "{}/sar"),
     "simulate-trace": ("--trace", "{}/ring.trace", *FABRIC, "--routes", "{}/sar"),
     "make-trace": ("cartesian", "--ranks", "8", "--size", "32KB"),

@@ -26,7 +26,7 @@ from sar_agent.keys.tickets import TrafficWish
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.install.recent import longest_way
 from sar_agent.install.transit import transition_to
-from sar_agent.jobs.mapping import mix_of_host_sets
+from sar_agent.demand.endpoints import mix_of_host_sets
 from sar_agent.routing import load_engine
 import numpy as np
 

@@ -1,5 +1,9 @@
 """Parts that can be deleted, their files and their lines: all else works as before.
 
+Each is deleted in a copy of the tree. `make test` looks part by part whether all that is left can
+be imported and has no undefined name, and runs tests without all of them at once; `make test-long`
+runs all tests that are near a part without it.
+
 They are the observers of the pass, research with the engines that only papers need, routing keys,
 five-phase updates, the standby, and one each of what there are several of: an engine, a job source,
 a command, a metric.
@@ -7,34 +11,39 @@ a command, a metric.
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from sar_agent.agent.observers import OBSERVERS
+from tests.worlds.removable_parts import PARTS, Part
 
 ROOT = Path(__file__).parents[2]
 WHERE = "sar_agent/agent/observers"
+OURS = ("sar_agent", "sar_lab")
 KEPT = ("sar_agent", "sar_lab", "tests", "docs", "deploy", "ARCHITECTURE.md", "pyproject.toml")
 RESEARCH_COMMANDS = ("simulate-trace", "make-trace", "count-congestion", '"lab"')
 
 
-def copy_to(tree: Path) -> None:
-    """The repository at `tree`; what no test changes is the same."""
+def copy_to(tree: Path, *, kernels: bool = True) -> None:
+    """The repository at `tree`; what no test changes is the same. With `kernels`, those that are
+    compiled already come along."""
+    ignored = None if kernels else shutil.ignore_patterns("__pycache__")
     for other in ROOT.iterdir():
         if other.name not in (*KEPT, "out") and not other.name.startswith((".", "sar_agent.")):
             (tree / other.name).symlink_to(other)
     for name in KEPT:
-        if (ROOT / name).is_dir():  # kernels that are compiled already come along
-            shutil.copytree(ROOT / name, tree / name)
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, tree / name, ignore=ignored)
         else:
             shutil.copy2(ROOT / name, tree / name)
     (tree / "sitecustomize.py").write_text(NO_EDITABLE)
@@ -68,10 +77,14 @@ def without_observer(observer: str, tree: Path) -> None:
 
 def without_research(tree: Path) -> None:
     """The package as it is installed without the folder has no entry points that lead there."""
+    remove_research(tree)
+    install(tree, "sar_lab")
+
+
+def remove_research(tree: Path) -> None:
     shutil.rmtree(tree / "sar_lab/research")
     remove_lines(tree / "sar_lab/pyproject.toml", "sar_lab.research")
     remove_lines(tree / "ARCHITECTURE.md", "| `sar_lab/research/` |")
-    install(tree, "sar_lab")
 
 
 def install(tree: Path, package: str) -> None:
@@ -91,147 +104,6 @@ def install(tree: Path, package: str) -> None:
     )
 
 
-class Part(NamedTuple):
-    """What goes, and the unit tests of what is next to it."""
-
-    gone: tuple[str, ...]
-    """Files and folders."""
-    lines: tuple[tuple[str, str], ...]
-    """(file, text of the lines that go)"""
-    tests: str
-    """Names of test files; those of all agents where it is empty."""
-    edits: tuple[tuple[str, str, str], ...] = ()
-    """(file, text that goes, text in its place)"""
-    own: tuple[str, ...] = ()
-    """What test files name that go with the part."""
-
-
-KEY_TURN = '''    def serve_keys(self) -> None:
-        """Serve requests for routing keys, between passes; quick, and never raises."""
-        with record_stages(self.metrics.timed):
-            self.current = self.keys.serve(self.current)
-
-'''
-KEY_REQUESTS = """        if busy := agent.keys.waiting:
-            agent.serve_keys()
-"""
-STATUS_OF_KEYS = """            "keys": [
-                lease.model_dump(mode="json", exclude={"pairs", "hosts"}) for lease in self.leases
-            ],
-"""
-PHASE_NUMBER = """    update_phase = gauge(
-        "Phase of the five-phase update: "
-        + ", ".join(f"{i} {p}" for i, p in enumerate(Phase))
-        + "."
-    )
-"""
-PHASE_SECONDS = """    update_phase_seconds = seconds(
-        "Duration of each phase of a five-phase update.",
-        phase=[phase for phase in Phase if phase is not Phase.IDLE],
-    )
-"""
-LISTENS = "    listens = daemon and config.events.has_address\n"
-PARTS = {
-    "keys": Part(
-        ("sar_agent/keys", "sar_agent/agent/install_keys.py", "sar_agent/commands/key.py"),
-        (
-            ("ARCHITECTURE.md", "| `sar_agent/keys/` |"),
-            ("sar_agent/cli.py", "    key,\n"),
-            ("sar_agent/cli.py", "key.app"),
-            ("sar_agent/agent/parts.py", "KeyPool"),
-            ("sar_agent/agent/planner.py", "import KeyPool"),
-            ("sar_agent/agent/build.py", "sar_agent.keys"),
-            ("sar_agent/agent/build.py", "KeyRequests("),
-            ("sar_agent/agent/build.py", "KeyPool("),
-            ("sar_agent/agent/build.py", "requests.of_job"),
-            ("sar_agent/agent/build.py", "pool=pool"),
-            ("sar_agent/agent/loop.py", "KeyInstaller"),
-            ("sar_agent/agent/loop.py", "self.pool."),
-            ("sar_agent/agent/loop.py", "self.keys.resume"),
-            ("sar_agent/agent/loop.py", "self.keys.publish"),
-            ("sar_agent/agent/daemon.py", "agent.keys."),
-            ("sar_agent/agent/rehearsal.py", "import warm"),
-            ("sar_agent/agent/rehearsal.py", "warm()"),
-            ("sar_agent/agent/explain.py", "sar_agent.keys"),
-            ("sar_agent/agent/explain.py", "KeyDescription"),
-            ("sar_agent/agent/explain.py", "routing keys."),
-            ("sar_agent/agent/explain.py", "self.keys]"),
-            ("sar_agent/agent/explain.py", "keys=keys_of"),
-            ("sar_agent/agent/status.py", "sar_agent.keys"),
-            ("sar_agent/agent/status.py", "list[Lease]"),
-            ("sar_agent/agent/status.py", "Routing keys."),
-            ("sar_agent/agent/status.py", "words_of"),
-            ("sar_agent/agent/status.py", "Leases(folder)"),
-            ("sar_agent/standby/adopt.py", "Lease"),
-        ),
-        "",
-        (
-            ("sar_agent/agent/planner.py", "pool: KeyPool | None", "pool: None"),
-            ("sar_agent/agent/build.py", "(*updates.handlers, requests)", "updates.handlers"),
-            (
-                "sar_agent/agent/build.py",
-                "Planner(config, engine, pool)",
-                "Planner(config, engine)",
-            ),
-            ("sar_agent/agent/loop.py", KEY_TURN, ""),
-            ("sar_agent/agent/waiting.py", KEY_REQUESTS, ""),
-            ("sar_agent/agent/waiting.py", "min(nap, KEYS_AGAIN) if busy else nap", "nap"),
-            ("sar_agent/agent/status.py", STATUS_OF_KEYS, ""),
-        ),
-        ("sar_agent.keys", "install_keys", "key_site", "leases.json"),
-    ),
-    "five phases": Part(
-        ("sar_agent/five_phase", "sar_agent/agent/phased_updates.py"),
-        (
-            ("ARCHITECTURE.md", "| `sar_agent/five_phase/` |"),
-            ("sar_agent/agent/install_held.py", "require_no_subscribers"),
-            ("sar_agent/agent/explain.py", "subscribers_of"),
-            ("sar_agent/telemetry/metrics.py", "sar_agent.five_phase"),
-        ),
-        "",
-        (
-            ("ARCHITECTURE.md", "events, five_phase, opensm", "events, opensm"),
-            ("sar_agent/telemetry/metrics.py", PHASE_NUMBER, ""),
-            ("sar_agent/telemetry/metrics.py", PHASE_SECONDS, ""),
-            ("sar_agent/agent/build.py", "phased_updates import Phased", "updates import "),
-            ("sar_agent/agent/build.py", LISTENS, ""),
-            (
-                "sar_agent/agent/build.py",
-                "PhasedUpdates(config, metrics, manager, observer, authority, listens=listens)",
-                "Updates(config.update, metrics)",
-            ),
-        ),
-        ("sar_agent.five_phase", "worlds.five_phase"),
-    ),
-    "standby": Part(
-        ("sar_agent/standby", "tests/unit/conftest.py"),
-        (("ARCHITECTURE.md", "| `sar_agent/standby/` |"),),
-        "config pass_order small_commands",
-    ),
-    "engine": Part(
-        ("sar_agent/routing/keys/engines.py",),
-        (("pyproject.toml", "routing.keys.engines:"),),
-        "config keys_printed planner",
-    ),
-    "job source": Part(
-        ("sar_agent/slurm/pyslurm_source.py",),
-        (("pyproject.toml", "pyslurm_source:"),),
-        "config squeue squeue_text",
-    ),
-    "command": Part(
-        ("sar_agent/commands/rank_order.py",),
-        (("sar_agent/cli.py", "    rank_order,\n"), ("sar_agent/cli.py", '"rank-order"')),
-        "packages place",
-    ),
-    "metric": Part(
-        (),
-        (
-            ("sar_agent/telemetry/metrics.py", "fabric_terminals = "),
-            ("sar_agent/agent/publish.py", "fabric_terminals"),
-        ),
-        "metrics pass_order",
-    ),
-}
 EVERY_MODULE = """
 import importlib, pkgutil, sar_agent, sar_lab
 for package in (sar_agent, sar_lab):
@@ -242,6 +114,12 @@ for package in (sar_agent, sar_lab):
 
 
 def without(part: Part, tree: Path) -> None:
+    remove(part, tree)
+    install(tree, "sar_agent")
+    run(tree, "-m", "docs.reference_tools")
+
+
+def remove(part: Part, tree: Path) -> None:
     for file, line in part.lines:
         remove_lines(tree / file, line)
     for file, text, other in part.edits:
@@ -251,8 +129,6 @@ def without(part: Part, tree: Path) -> None:
             shutil.rmtree(tree / gone)
         else:
             (tree / gone).unlink()
-    install(tree, "sar_agent")
-    run(tree, "-m", "docs.reference_tools")
 
 
 def rest_of_tests(tree: Path, of: Callable[[str], bool], own: Collection[str]) -> list[str]:
@@ -283,6 +159,81 @@ def run(tree: Path, *words: str) -> str:
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return done.stdout
+
+
+def touched(tree: Path) -> Callable[[], None]:
+    """Undoes what happens to the copy at `tree` from now on, by the originals."""
+
+    def undo() -> None:
+        for name in KEPT:
+            for path in [ROOT / name] if (ROOT / name).is_file() else (ROOT / name).rglob("*.*"):
+                copy = tree / path.relative_to(ROOT)
+                if "__pycache__" in path.parts or path.is_dir():
+                    continue
+                if not copy.exists() or copy.stat().st_mtime_ns != path.stat().st_mtime_ns:
+                    copy.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy2(path, copy)
+
+    return undo
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One copy for all that is only looked at; each test undoes what it did."""
+    tree = tmp_path_factory.mktemp("sources")
+    copy_to(tree, kernels=False)
+    return tree
+
+
+REMOVALS: dict[str, Callable[[Path], None]] = {
+    **{f"observer {name}": partial(without_observer, name) for name in OBSERVERS},
+    "research": remove_research,
+    **{name: partial(remove, part) for name, part in PARTS.items()},
+}
+
+
+def leads_nowhere(tree: Path) -> Iterator[str]:
+    """Imports of modules of ours that are gone. A function may import what is only there where it
+    is configured, behind an `if`."""
+    for path in [path for package in OURS for path in (tree / package).rglob("*.py")]:
+        for name in imported(ast.parse(path.read_text())):
+            file = tree / name.replace(".", "/")
+            there = file.with_suffix(".py").exists() or (file / "__init__.py").exists()
+            if name.partition(".")[0] in OURS and not there:
+                yield f"{path.relative_to(tree)} imports {name}"
+
+
+def imported(node: ast.AST, *, in_function: bool = False) -> Iterator[str]:
+    """The modules that are imported below `node`."""
+    if isinstance(node, ast.ImportFrom):
+        yield node.module or ""
+    elif isinstance(node, ast.Import):
+        yield from (each.name for each in node.names)
+    elif not (in_function and isinstance(node, ast.If)):
+        in_function |= isinstance(node, ast.FunctionDef)
+        for below in ast.iter_child_nodes(node):
+            yield from imported(below, in_function=in_function)
+
+
+@pytest.mark.parametrize("removal", REMOVALS)
+def test_nothing_that_is_left_names_what_is_gone(removal: str, sources: Path) -> None:
+    undo = touched(sources)
+    try:
+        REMOVALS[removal](sources)
+        assert list(leads_nowhere(sources)) == []
+        run(sources, "-m", "ruff", "check", "--isolated", "--select", "F821,F822,E9", "-n", *OURS)
+    finally:
+        undo()
+
+
+@pytest.mark.timeout(600)
+def test_all_else_works_without_all_of_them(tmp_path: Path) -> None:
+    copy_to(tmp_path)
+    for removal in REMOVALS.values():
+        removal(tmp_path)
+    install(tmp_path, "sar_agent")
+    install(tmp_path, "sar_lab")
+    assert_pass(tmp_path, ["tests/unit/test_rooms.py", "tests/unit/test_pass_order.py"])
 
 
 @pytest.mark.long

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,10 +14,16 @@ from sar_agent.agent.build import build_site
 from sar_agent.agent.outcome import Result
 from sar_agent.agent.restore import restore_routes
 from sar_agent.agent.rollback import resume, rollback
+from sar_agent.agent.status import read_agent_status
+from sar_agent.commands import service
+from sar_agent.commands.status_check import judge_status
 from sar_agent.errors import InputError, SarError
 from sar_agent.install import generations
+from sar_agent.live_page.web_app import WebApp
 from sar_agent.util import store as store_module
 from tests.worlds.agent_world import JOBS, World
+from tests.worlds.fake_opensm import job
+from tests.worlds.live_page import ask
 
 
 @pytest.fixture
@@ -52,6 +62,44 @@ def test_an_older_generation_comes_into_force_and_is_held(world: World) -> None:
     assert world.once().result is Result.INSTALLED
     world.once()
     assert world.value("sar_agent_rollback_hold") == 0
+
+
+def shown_held(world: World) -> set[bool]:
+    """What status, its check, the page and the metric say; one value where they agree."""
+    status = read_agent_status(world.agent.config, world.bridge.manager)
+    app = WebApp(world.agent.observers["page"].pages, "loopback")
+    return {
+        "\nheld " in status.words(),
+        status.json()["wanted"]["hold"] is not None,
+        "held by a rollback" in judge_status(replace(status, running="process 1"))[1],
+        json.loads(ask(app, "/api/state.json")[2])["in_force"]["held"],
+        world.value("sar_agent_rollback_hold") == 1,
+    }
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_a_hold_that_is_over_is_nowhere_shown(
+    world: World, monkeypatch: pytest.MonkeyPatch, resumed: bool
+) -> None:
+    """Nothing new is installed when it is over, so the state on disk still has it."""
+    world.source.records = ()
+    world.once()
+    world.once()
+    roll_back(world, hold=60)
+    world.once()
+    assert shown_held(world) == {True}
+    if resumed:
+        assert resume(world.agent.config).startswith("generation")
+    else:
+        boot = time.clock_gettime(time.CLOCK_BOOTTIME)
+        monkeypatch.setattr(time, "clock_gettime", lambda clock: boot + 3601)
+    assert world.once().result is Result.NOTHING
+    assert shown_held(world) == {False}
+    assert resume(world.agent.config) == "nothing is held"
+    world.source.records = JOBS
+    report = world.once()
+    assert report.result is Result.INSTALLED
+    assert report.sentence.startswith("the hold is over, and 2 multi-switch jobs run; ")
 
 
 def test_the_history_tells_of_it_as_of_a_pass(world: World) -> None:
@@ -108,15 +156,65 @@ def test_a_refused_rollback_changes_nothing(world: World) -> None:
 
 def test_without_a_number_it_is_the_generation_before_the_last(world: World) -> None:
     assert "the tables of generation 1 are in force again" in roll_back(world, None)
-    world.agent.installed.generations.path(1).unlink()
-    world.agent.installed.generations.path(2).unlink()
-    with pytest.raises(InputError, match="no generation before the last; kept are: 3"):
+
+
+def test_the_only_generation_has_none_before_it(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.once()
+    with pytest.raises(InputError, match=r"no generation before the last; .*kept are: 1"):
         roll_back(world, None)
+
+
+MANY = job("3", "n003", "n007", "n010", "n013", "n004", "n008", "n011", "n014")
+SIX = job("4", "n001", "n005", "n009", "n013", "n002", "n006")
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> World:
+    """Generation 3 of three is in force; the tables of each are others."""
+    world = World(tmp_path)
+    for jobs in (JOBS, (*JOBS, MANY), (SIX,)):
+        world.source.records = jobs
+        assert world.once().result is Result.INSTALLED
+    images = [world.agent.installed.generations.read(n).forwarding.tobytes() for n in (1, 2, 3)]
+    assert len({*images}) == 3
+    return world
+
+
+def test_typed_again_it_goes_further_back_and_never_to_what_it_left(three: World) -> None:
+    assert "the tables of generation 2 " in roll_back(three, None, hold=0)  # over at once
+    assert "the tables of generation 1 " in roll_back(three, None)
+    none = r"before generation 1, whose tables generation 5 has; --to names one; kept are: 1, 2, 3,"
+    with pytest.raises(InputError, match=none):
+        roll_back(three, None)
+    assert "the tables of generation 3 " in roll_back(three, 3)
+    assert "the tables of generation 2 " in roll_back(three, None)
+
+
+def test_under_the_hold_of_other_tables_it_asks_for_a_number(three: World) -> None:
+    """After `leave`, or a rollback to a generation that is not kept any more."""
+    roll_back(three, 1)
+    three.agent.installed.generations.path(1).unlink()
+    asked = r"generation 4 was put in force by hand, .*name one with --to; kept are: 2, 3, 4"
+    with pytest.raises(InputError, match=asked):
+        roll_back(three, None)
+    assert three.bridge.generation == 4
 
 
 def test_a_generation_that_is_not_kept(world: World) -> None:
     with pytest.raises(InputError, match="generation 9 is not kept"):
         roll_back(world, 9)
+
+
+def test_a_reboot_restores_them_where_there_is_no_standby(
+    world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`fetch-state` after the folder of the standby was deleted."""
+    monkeypatch.setattr(service, "for_writing", lambda *_: world.agent.config)
+    monkeypatch.setitem(sys.modules, "sar_agent.standby", None)
+    monkeypatch.delitem(sys.modules, "sar_agent.standby.report", raising=False)
+    service.fetch_state()
+    assert "begins with generation 2" in capsys.readouterr().out
 
 
 def test_a_reboot_restores_the_newest_generation_that_can_be_read(world: World) -> None:

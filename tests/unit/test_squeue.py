@@ -110,3 +110,27 @@ def test_latin_1_comments_are_no_obstacle(tmp_path):
         "os.write(1, mark.encode() + b'|7|RUNNING|n1|b|r|a|1|5|caf\\xe9 sar:ring|0|7|\\n')",
     )
     assert SqueueSource([binary]).poll().records[0].traffic == "ring"
+
+
+@pytest.mark.parametrize("shown", ["", "the queue"])
+def test_a_complaint_is_a_failed_poll_although_squeue_succeeds(tmp_path, shown):
+    good = fake_squeue(tmp_path, [{"%i": "7"}] if shown else [])
+    complains = shell(tmp_path, f"echo 'squeue: error: no right to see jobs' >&2; exec {good}")
+    with pytest.raises(Unavailable, match="exit code 0, but wrote on stderr: squeue: error: no ri"):
+        SqueueSource([complains], deadline=1).poll()
+
+
+def test_sinfo_is_called_as_squeue_is(tmp_path):
+    fake_squeue(tmp_path, [{"%N": "n[1-2]"}, {"%N": "n5"}])
+    source = SqueueSource(["env", "A=1", fake_squeue(tmp_path, [{"%N": "n5"}])])
+    assert source.allocated({"n1", "n2", "n5"}) == {"n5"}
+    with pytest.raises(Unavailable, match=r"does not show n9$"):
+        source.allocated({"n1", "n9"})
+    (tmp_path / "fake-sinfo").unlink()
+    with pytest.raises(Unavailable, match="No such file"):
+        source.allocated({"n1"})
+    with pytest.raises(Unavailable, match="how to call sinfo is not known from"):
+        SqueueSource(["/opt/queue"]).allocated({"n1"})
+    (tmp_path / "fake-sinfo").symlink_to("/bin/true")
+    with pytest.raises(Unavailable, match="not the output of sinfo"):  # PrivateData=nodes
+        source.allocated({"n1"})

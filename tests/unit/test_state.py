@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from sar_agent.agent.history import History
+from sar_agent.agent.job_days import JobDay, JobDays, Tables
 from sar_agent.agent.state import StateStore
+from sar_agent.agent.status import read_agent_status
 from sar_agent.commands.ask import _line
+from sar_agent.config.model import Config
 from sar_agent.errors import InputError, SarError
 from sar_agent.util import store as store_module
 from tests.worlds.agent_world import ROW, STATE
@@ -67,7 +72,7 @@ def test_a_broken_file_is_one_sentence(tmp_path: Path) -> None:
 def test_a_damaged_file_is_moved_aside_and_said(
     damage: str, found: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """f3.py: the page said for ever that the first pass had not ended yet."""
+    """The page once said for ever that the first pass had not ended yet."""
     damaged = History(tmp_path)
     damaged.add(*[replace(ROW, at=float(i), why="x" * 500) for i in range(100)])
     image = damaged.path.read_bytes()
@@ -92,6 +97,64 @@ def test_damaged_measures_are_no_measures(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "history.sqlite") as base:
         base.execute("UPDATE decisions SET before = '{\"effective'")
     assert History(tmp_path).last(1) == [replace(ROW, before=None)]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "why = CAST(X'68c36c' AS TEXT)",  # no UTF-8
+        "at = 'soon'",
+        "jobs = NULL",
+        "seconds = X'00'",
+        "generation = 1.5",
+    ],
+)
+def test_a_damaged_row_is_left_out_and_said_once(
+    damage: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    history = History(tmp_path)
+    history.add(*[replace(ROW, at=float(i)) for i in range(3)])
+    with sqlite3.connect(history.path) as base:
+        base.execute(f"UPDATE decisions SET {damage} WHERE id = 2")
+    for _ in range(2):
+        assert [row.at for row in History(tmp_path).last(9)] == [2.0, 0.0]
+    said = "1 row of decisions are damaged and left out"
+    assert caplog.text.count(said) == 1
+    history.add(ROW)
+    assert history.last(1) == [ROW]
+    config = Config.model_validate(
+        {"agent": {"state_dir": str(tmp_path), "run_dir": str(tmp_path / "run")}}, strict=False
+    )
+    status = read_agent_status(config)
+    assert f"history    {said}" in status.words() and status.json()["history_damage"] == said
+
+
+def test_one_flipped_bit_breaks_nothing(tmp_path: Path) -> None:
+    """Wherever it is, the history is read, or the file is moved aside, or one sentence says why
+    not; and the next decision is kept."""
+    sound = tmp_path / "sound"
+    sound.mkdir()
+    History(sound).add(*[replace(ROW, at=float(i)) for i in range(20)])
+    days = JobDays(sound)
+    sums: dict[Tables, list[float]] = {"baseline": [1.0, 2.0, 2.0], "in_force": [1.0, 1.0, 1.0]}
+    day = JobDay(1, "1", 1, True, leaf_count=2, hosts=4, leaves={"a": 4}, sums=sums)
+    days.keep([replace(day, job=str(i)) for i in range(20)])
+    image, random = (sound / "history.sqlite").read_bytes(), Random(1)
+    for n in range(150):
+        folder, data = tmp_path / str(n), bytearray(image)
+        folder.mkdir()
+        at = random.randrange(len(data))
+        data[at] ^= 1 << random.randrange(8)
+        (folder / "history.sqlite").write_bytes(data)
+        history, days = History(folder), JobDays(folder)
+        history.check()
+        with suppress(SarError):
+            for row in history.last(99):
+                assert _line(row)
+        with suppress(SarError):
+            days.all()
+        with suppress(SarError):
+            days.saved()
 
 
 def test_one_message_at_a_time_is_told() -> None:

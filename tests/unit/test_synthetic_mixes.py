@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sar_agent.demand.endpoints import mix_of_spec
 from sar_agent.errors import InputError
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.jobs.synthetic import mix_of_spec
 from sar_agent.jobs.tree_placement import TreePlacement
 
 TWO, THREE = load_fabric("xgft:2;4,3;1,2"), load_fabric("xgft:3;4,2,2;1,2,2")

@@ -12,14 +12,15 @@ import pytest
 
 from sar_agent.check import check_routes
 from sar_agent.cli import app
+from sar_agent.demand.endpoints import mix_of_spec, multi_switch_mix
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.one_more import with_one_more
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.model import make_job, multi_switch_mix
-from sar_agent.jobs.synthetic import mix_of_spec
+from sar_agent.jobs.model import make_job
 from sar_agent.quality.channel_traffic import traffic_of
+from sar_agent.reports.made_by import maker_of, of_engine
 from sar_agent.reports.places import Places
 from sar_agent.reports.screening import ranked_failures, worst_failures
 from sar_agent.reports.site_dumps import SiteDumps
@@ -155,6 +156,67 @@ def test_commands_on_the_examples(capsys: pytest.CaptureFixture[str]) -> None:
         app([*given, "--down", "S2-0", "--add", "S2-0"], standalone_mode=False)
     with pytest.raises(InputError, match="not one switch"):
         app([*given, "--add", "S2-*"], standalone_mode=False)
+
+
+def test_tables_are_compared_with_those_of_the_engine_that_made_them() -> None:
+    for engine in ("minhop", "ftree"):
+        dumps = site(TREES[1], engine)
+        dumped = replace(dumps, routes=replace(dumps.routes, engine="opensm"))
+        assert maker_of(dumped) == engine
+        assert of_engine(dumped, load_engine(engine)) == (dumped, "")
+    dumps = site(TREES[1], "dmodk")
+    assert maker_of(dumps) == "dmodk"
+
+
+def test_tables_of_another_engine_are_replaced_and_said() -> None:
+    dumps = site(TREES[1], "ftree")
+    same, differ = of_engine(dumps, load_engine("minhop"))
+    assert "not those of minhop" in differ and "% of the entries differ" in differ
+    assert (same.routes.egress == site(TREES[1], "minhop").routes.egress).all()
+
+
+@pytest.mark.parametrize("made", ["minhop", "ftree"])
+def test_the_command_takes_the_engine_of_the_tables(
+    made: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--fabric", TREES[1], "--jobs", "mix:1"]
+    app(["route", *given, "--engine", made, "--out", str(tmp_path / "r")], standalone_mode=False)
+    capsys.readouterr()
+    given += ["--routes", str(tmp_path / "r"), "--down", "S1-0[7]", "--json"]
+    app(["what-if", *given], standalone_mode=False)
+    found = json.loads(capsys.readouterr().out)
+    assert found["engine"] == made and found["notes"] == []
+    app(["what-if", *given, "--engine", "sar-plus"], standalone_mode=False)
+    other = json.loads(capsys.readouterr().out)
+    assert other["engine"] == "sar-plus" and "not those of sar-plus" in other["notes"][0]
+    assert found["load"][0] != other["load"][0]
+
+
+def test_a_leaf_cannot_be_added(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(InputError, match="a switch with hosts"):
+        app(["what-if", "--fabric", TREES[0], "--add", "S1-0"], standalone_mode=False)
+
+
+def test_the_cable_of_a_host_hurts_its_job() -> None:
+    dumps = site(TREES[0], "minhop")
+    job = dumps.mix.jobs[0]
+    found = pulled(dumps, load_engine("minhop"), Places(terminals=(job.terminals[0],)))
+    assert found.routes_over == 2 * (len(job.terminals) - 1)
+    hurt = next(each for each in found.jobs if each.job == job.id)
+    assert hurt.lost_hosts == (dumps.fabric.terminal_host[job.terminals[0]],)
+
+
+def test_a_host_that_keeps_a_port_is_said() -> None:
+    dumps = site(TREES[0], "minhop")
+    first, second = dumps.mix.jobs[0].terminals[:2]
+    hosts = list(dumps.fabric.terminal_host)
+    hosts[second] = hosts[first]
+    two = replace(dumps, fabric=replace(dumps.fabric, terminal_host=tuple(hosts)))
+    found = pulled(two, load_engine("minhop"), Places(terminals=(first,)))
+    assert found.lost_hosts == ()
+    hurt = next(each for each in found.jobs if each.job == dumps.mix.jobs[0].id)
+    assert hurt.fewer_ports == (hosts[first],)
+    assert "a port fewer at" in found.words()
 
 
 def test_switches_of_one_name_are_told_apart() -> None:

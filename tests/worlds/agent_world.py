@@ -25,10 +25,10 @@ JOBS = (job("1", "n001", "n005", "n009"), job("2", "n002", "n006"))
 class World:
     """An agent whose outside parties are stand-ins; the fabric is a file."""
 
-    def __init__(self, folder: Path, **agent: Any) -> None:
+    def __init__(self, folder: Path, of: Fabric | None = None, **agent: Any) -> None:
         self.folder = folder
         self.net = folder / "fabric.net"
-        write_ibsim_net(load_fabric("xgft:2;4,4;1,2"), self.net)
+        write_ibsim_net(of or load_fabric("xgft:2;4,4;1,2"), self.net)
         self.bridge = FakeBridge(folder / "run", self.fabric)
         self.source = FakeSource(JOBS)
         self.keys = {"mode": "install", "state_dir": str(folder / "state")} | agent
@@ -38,13 +38,13 @@ class World:
     def fabric(self) -> Fabric:
         return read_ibsim_net(self.net.read_text())
 
-    def restart(self, topology: str = "") -> Agent:
+    def restart(self, topology: str = "", traffic: str = "") -> Agent:
         keys = self.keys | {"run_dir": str(self.folder / "run")}
         config = Config.model_validate(
             {
                 "agent": keys,
                 "slurm": {"topology_conf": topology},
-                "fabric": {"file": str(self.net)},
+                "fabric": {"file": str(self.net), "traffic": traffic},
                 "opensm": {"plugin_socket": str(self.bridge.socket_path)},
             },
             strict=False,

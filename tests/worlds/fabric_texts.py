@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sar_agent.fabric.lids import assign_lids
 from sar_agent.fabric.model import Fabric
@@ -130,8 +131,13 @@ def _lines(f: Fabric) -> Iterator[str]:
 
 def in_order_of_guids(fabric: Fabric) -> Fabric:
     """The same fabric whatever order its source told it in: switches and terminals by GUID."""
-    f, s = fabric, np.argsort(fabric.switch_guid)
-    t = np.argsort(f.terminal_guid)
+    return in_order(fabric, np.argsort(fabric.switch_guid), np.argsort(fabric.terminal_guid))
+
+
+def in_order(fabric: Fabric, s: NDArray[np.intp], t: NDArray[np.intp]) -> Fabric:
+    """The same fabric as a source would tell it that lists switches and terminals in the orders
+    `s` and `t`."""
+    f = fabric
     new = np.argsort(s).astype(np.int32)  # of an old index
     c = np.lexsort((f.channel_port, new[f.channel_source]))
     values: dict[str, object] = {

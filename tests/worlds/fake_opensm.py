@@ -6,7 +6,7 @@ import hashlib
 import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -40,15 +40,22 @@ def job(id: str, *hosts: str, start: float | None = None) -> JobRecord:
 
 @dataclass
 class FakeSource:
-    """A queue that says what the test wants; `away` is the sentence of a squeue that fails."""
+    """A queue that says what the test wants; `away` is the sentence of a squeue that fails. `busy`
+    are nodes with a job; None where that is not known."""
 
     records: tuple[JobRecord, ...] = ()
     away: str = ""
+    busy: frozenset[str] | None = frozenset()
 
     def poll(self) -> Poll:
         if self.away:
             raise Unavailable(self.away)
         return Poll(self.records)
+
+    def allocated(self, hosts: Collection[str]) -> frozenset[str]:
+        if self.busy is None:
+            raise Unavailable("sinfo fails (test)")
+        return self.busy.intersection(hosts)
 
 
 State = Literal["starting", "asked", "building", "sending", "built"]

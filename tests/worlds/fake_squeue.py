@@ -1,4 +1,4 @@
-"""A stand-in for squeue: prints given jobs in whatever format it is asked for."""
+"""Stand-ins for squeue, which prints given jobs in any format that it is asked for, and sinfo."""
 
 from __future__ import annotations
 
@@ -35,15 +35,32 @@ for job in given["jobs"]:
 """
 
 
+_SINFO = """#!{python}
+import json
+given = json.load(open({jobs!r}))
+now = [job["%N"] for job in given["jobs"]]
+for nodes in given["nodes"]:
+    if nodes not in now:
+        print(nodes + "|idle|batch")
+for nodes in now:
+    print(nodes + "|allocated|batch")
+"""
+
+
 def fake_squeue(folder: Path, jobs: Sequence[dict[str, str]], delay: float = 0.0) -> str:
     """The path of an executable that answers with `jobs` (by squeue's format letters: `%i`, …)
-    after `delay` seconds. Call again with the same folder to change what it says.
+    after `delay` seconds. Call again with the same folder to change what it says. `fake-sinfo`
+    beside it shows the nodes of all jobs that there ever were.
     """
     given, data = folder / "fake-squeue.next", folder / "fake-squeue.json"
-    given.write_text(json.dumps({"delay": delay, "jobs": [_DEFAULTS | dict(job) for job in jobs]}))
+    rows = [_DEFAULTS | dict(job) for job in jobs]
+    before = json.loads(data.read_text())["nodes"] if data.exists() else []
+    nodes = sorted({*before, *(row["%N"] for row in rows)})
+    given.write_text(json.dumps({"delay": delay, "jobs": rows, "nodes": nodes}))
     given.replace(data)  # whole at any moment: somebody may read it
-    path = folder / "fake-squeue"
-    if not path.exists():  # a program that runs cannot be written
-        path.write_text(_SCRIPT.format(python=sys.executable, jobs=str(data)))
-        path.chmod(0o755)
-    return str(path)
+    for name, script in (("fake-squeue", _SCRIPT), ("fake-sinfo", _SINFO)):
+        path = folder / name
+        if not path.exists():  # a program that runs cannot be written
+            path.write_text(script.format(python=sys.executable, jobs=str(data)))
+            path.chmod(0o755)
+    return str(folder / "fake-squeue")

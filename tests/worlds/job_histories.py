@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
+from sar_agent.demand.endpoints import multi_switch_mix
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.components import is_connected
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.model import Job, make_job, multi_switch_mix
+from sar_agent.jobs.model import Job, make_job
 
 
 def job_history(whole: Fabric, random: Random, steps: int) -> Iterator[tuple[Fabric, JobMix]]:

@@ -97,17 +97,23 @@ class Judge:
     def steady(self, tables: Mapping[int, Table]) -> str:
         """What is wrong with these tables alone: a host that another one does not reach, or a
         circle."""
-        for lids, (end, _) in self.fabric.hosts.values():
-            for lid in lids:
-                for start in {at for _, (at, _) in self.fabric.hosts.values()} - {end}:
-                    here, hops = start, 0
-                    while here != end:
-                        on = self.fabric.cables.get((here, tables[here].get(lid, 0)))
-                        if on is None or hops > len(self.switches):
-                            return f"packets from {start:x} to LID {lid} are lost at {here:x}"
-                        here, hops = on[0], hops + 1
+        ends = {lid: at for lids, (at, _) in self.fabric.hosts.values() for lid in lids}
+        if lost := self.lost(tables, ends):
+            return lost
         only = {s: {lid: {port} for lid, port in table.items()} for s, table in tables.items()}
         return self._circle(only)
+
+    def lost(self, tables: Mapping[int, Table], ends: Mapping[int, int]) -> str:
+        """Where packets of a host do not reach a LID, by the switch of each; "" if all do."""
+        for lid, end in ends.items():
+            for start in {at for _, (at, _) in self.fabric.hosts.values()} - {end}:
+                here, hops = start, 0
+                while here != end:
+                    on = self.fabric.cables.get((here, tables[here].get(lid, 0)))
+                    if on is None or hops > len(self.switches):
+                        return f"packets from {start:x} to LID {lid} are lost at {here:x}"
+                    here, hops = on[0], hops + 1
+        return ""
 
     def _entries(self, s: int, switch: Switch, new: Table, silent: bool) -> dict[int, set[int]]:
         """By LID: every entry by which packets may leave a switch, or may have left."""

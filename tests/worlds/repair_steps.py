@@ -11,7 +11,7 @@ import numpy as np
 from sar_agent.formats.routes_file import NO_SWITCH, RoutesFile
 from tests.worlds.judge import Fabric, Port, Table
 
-SHAPES = ("ring", "torus", "tree", "random")
+SHAPES = ("ring", "torus", "tree", "dragonfly", "random")
 
 
 @dataclass
@@ -105,6 +105,15 @@ def build(dice: random.Random, shape: str) -> World:
         leaves, spines = dice.randint(2, 5), dice.randint(2, 3)
         count = leaves + spines
         joined = [(i, leaves + k) for i in range(leaves) for k in range(spines)]
+    elif shape == "dragonfly":  # groups whose switches are all joined, and a cable for each two
+        groups, wide = dice.randint(2, 4), dice.randint(2, 3)
+        count = groups * wide
+        joined = [(a, b) for a in range(count) for b in range(a) if a // wide == b // wide]
+        joined += [
+            (g * wide + dice.randrange(wide), h * wide + dice.randrange(wide))
+            for g in range(groups)
+            for h in range(g)
+        ]
     else:
         count = dice.randint(3, 9)
         joined = [(i, dice.randrange(i)) for i in range(1, count)]

@@ -24,6 +24,10 @@ class Chosen:
     later: int = 0
     dropping: bool = False
     unrouted: int = 0
+    follows: bool = False
+    """The plugin requests another routing once packets of older tables are gone."""
+    unconfirmed: int = 0
+    """Switches; OpenSM itself sends again."""
     tables: dict[int, Table] = field(default_factory=dict)
 
 
@@ -86,7 +90,8 @@ class SweepsProgram:
         if chosen.how == "refused":
             chosen.why = " ".join(words[1:])
         else:
-            entries, later, dropping, unrouted = map(int, words[1:])
+            entries, later, dropping, unrouted, follows, unconfirmed = map(int, words[1:])
+            chosen.follows, chosen.unconfirmed = bool(follows), unconfirmed
             chosen.entries, chosen.later = entries, later
             chosen.dropping, chosen.unrouted = bool(dropping), unrouted
         while (line := self._line()) != ".":

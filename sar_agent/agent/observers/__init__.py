@@ -14,7 +14,12 @@ from sar_agent.agent.observe_site import Observation
 from sar_agent.agent.outcome import Report
 from sar_agent.agent.parts import Parts
 
-OBSERVERS = ("baseline", "counters", "job_days", "page")
+OBSERVERS = (
+    "baseline",
+    "counters",
+    "job_days",
+    "page",
+)
 """Called in this order; the names are also labels of a metric."""
 
 

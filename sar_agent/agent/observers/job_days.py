@@ -66,7 +66,7 @@ class JobDaysWatch:
         now, today = time.time(), date.today().toordinal()
         passed = self._seconds(now, today)
         ours = site.in_force is not None and site.in_force.status.ours
-        running = {r.id: r for r in self.parts.observer.running() if len(r.hosts) > 1}
+        running = {r.id: r for r in site.running if len(r.hosts) > 1}
         for id, row in list(self._rows.items()):
             record = running.get(id)
             if record is None or (row.day, row.start, row.ours) != (today, _start(record), ours):
@@ -83,9 +83,9 @@ class JobDaysWatch:
             self._rows[id].seconds += seconds
         for tables, found in self._measured(current):
             if found and found.traffic.fabric.digest == site.fabric.digest:
-                for id, j in _jobs_of(site, found.traffic):
-                    at_once = max(1.0, float(found.traffic.job_load[j]))
-                    phases = float(found.traffic.phase_contention[j])
+                for id, parts in _jobs_of(site, found.traffic).items():
+                    at_once = max(1.0, float(found.traffic.job_load[parts].max()))
+                    phases = float(found.traffic.phase_contention[parts].max())
                     self._rows[id].add_time(tables, lasted[id], at_once, phases)
                     if tables == "baseline":
                         self._rows[id].baseline = found.traffic.routes.engine
@@ -105,15 +105,19 @@ class JobDaysWatch:
         window = self.parts.window.window
         if self.parts.window.cables != site.fabric.digest:
             window = None
-        names = {j: id for id, j in _jobs_of(site, traffic)}
-        for j, id in names.items():
+        of_jobs = _jobs_of(site, traffic)
+        names = {j: id for id, parts in of_jobs.items() for j in parts}
+        value = traffic.job_load if self.by_load else traffic.job_efi
+        for id, parts in of_jobs.items():
+            j = max(parts, key=lambda part: (value[part], -part))  # of rails, the worst one
             row, c = self._rows[id], int(self._worst[1][j])
             if c < 0:
                 continue
             if window and window.known[c]:
                 row.counted = max(row.counted or 0.0, float(window.share[c]))
             if row.worst_load is None or traffic.load[c] > row.worst_load:
-                others = [names[i] for i, _ in users_of(traffic, c) if i != j and i in names]
+                users = (names.get(i, id) for i, _ in users_of(traffic, c))
+                others = [other for other in dict.fromkeys(users) if other != id]
                 row.worst_load, row.worst_at = float(traffic.load[c]), now
                 row.worst_link = traffic.fabric.channel_name(c)
                 row.shared, row.shared_count = others[:MOST_SHARED], len(others)
@@ -150,11 +154,15 @@ def _start(record: JobRecord) -> int:
     return int(record.start or 0)
 
 
-def _jobs_of(site: Observation, traffic: Traffic) -> list[tuple[str, int]]:
-    """(id, index in the traffic's mix) of the jobs of now; `traffic` may have been measured when
-    other jobs ran on the same hosts."""
+def _jobs_of(site: Observation, traffic: Traffic) -> dict[str, list[int]]:
+    """The jobs of now, by id, with the indices of their parts in the traffic's mix; `traffic` may
+    have been measured when other jobs ran on the same hosts."""
     index = {job.key: j for j, job in enumerate(traffic.mix.jobs)}
-    return [(job.id, index[job.key]) for job in site.mix.jobs if job.key in index]
+    found: dict[str, list[int]] = {}
+    for job in site.mix.jobs:
+        if job.key in index:
+            found.setdefault(job.id, []).append(index[job.key])
+    return found
 
 
 observer = JobDaysWatch

@@ -138,7 +138,7 @@ class PageFeed:
             "generation": status.generation,
             "amendments": status.amendments,
             "since": state.installed_at if mine and state else self._since[1],
-            "held": mine and state is not None and state.hold is not None,
+            "held": mine and state is not None and state.held,
             "routing": state.engine if mine and state else "",
             "dumped": status.built_at if status.engine == "unknown" else 0.0,
         }

@@ -77,12 +77,13 @@ function fact(name, value, title) {
 
 function showForce() {
   const now = state.in_force, measures = state.measures;
+  by("rings").textContent = state.rings;
   if (!now) by("force").textContent = "What is in force is not known.";
   else {
     const repairs = now.amendments ? `, with ${now.amendments} repairs by OpenSM` : "";
     const what = now.ours
       ? `Generation ${now.generation}${now.routing ? ` of engine ${now.routing}` : ""}${repairs}`
-      : now.dumped ? `OpenSM's own tables, from its dump of ${moment(now.dumped)}` : `Engine ${now.engine} of the subnet manager`;
+      : now.dumped ? `OpenSM's own tables, from its dump of ${moment(now.dumped)} (${length((Date.now() + clockStep) / 1000 - now.dumped)} old)` : `Engine ${now.engine} of the subnet manager`;
     const age = (Date.now() + clockStep) / 1000 - now.since;
     by("force").textContent = now.dumped ? `${what}.` : `${what}, since ${moment(now.since)} (${length(age)})${now.held ? "; held by a person" : ""}`;
   }

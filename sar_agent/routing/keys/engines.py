@@ -140,8 +140,10 @@ def _remarks(tree: KeyTree, mix: JobMix, keyed: list[_Keyed], load: I64) -> list
         return ["no job names its traffic, so there are no routing keys"]
     worst = [(max((c.flows for c in job.key.contention), default=0), job) for job in keyed]
     alone = sum(flows <= 1 for flows, _ in worst)
+    rails = any(job.part_of for job in mix.jobs)
     remarks = [
-        f"{len(keyed)} of {len(mix.jobs)} jobs have a routing key; {alone} of them have at most "
+        f"{len(keyed)} of {len(mix.jobs)} jobs{' or their rails' * rails} have a routing key; "
+        f"{alone} of them have at most "
         f"one flow on each link; all jobs together have at most {int(load.max(initial=0))}"
     ]
     worst.sort(key=lambda pair: -pair[0])

@@ -40,18 +40,19 @@ class Marks:
 def marks_of(fabric: Fabric, history: JobHistory, begin: float, end: float) -> Marks:
     """`begin` and `end` (Unix seconds) say which days count."""
     placed = place_history(history, fabric)
-    multi = [job for job in placed.jobs if job]
+    multi = [parts for parts in placed.parts if parts]
     moments = placed.change_times
     moments = moments[(moments > begin) & (moments < end)]
     # A job that comes and goes between two looks is not seen; few do.
     looks = np.unique(np.ceil((moments - begin) / LOOK))
     days = int((end - begin) // DAY)
     a_day = np.bincount((looks * LOOK // DAY).astype(np.int64), minlength=days)[:days]
-    leaves = [len(np.unique(fabric.terminal_switch[job.terminals])) for job in multi]
+    terminals = [np.concatenate([part.terminals for part in parts]) for parts in multi]
+    leaves = [len(np.unique(fabric.terminal_switch[each])) for each in terminals]
     return Marks(
         jobs=history.jobs,
         multi_switch_share=len(multi) / max(1, history.jobs),
         changes_per_day=tuple(a_day.tolist()),
-        hosts_per_job=float(np.mean([len(j.terminals) for j in multi])) if multi else 0.0,
+        hosts_per_job=float(np.mean([len(each) for each in terminals])) if multi else 0.0,
         leaves_per_job=float(np.mean(leaves)) if multi else 0.0,
     )

@@ -56,8 +56,8 @@ def _month(system: str, seed: int) -> tuple[Marks, F64]:
     placed = place_history(history, fabric)
     at = np.arange(BEGIN, BEGIN + DAYS * DAY, EVERY)
     change = np.zeros(len(at) + 1)
-    for job, start, end in zip(placed.jobs, history.start, history.end, strict=True):
-        if job is not None:
+    for parts, start, end in zip(placed.parts, history.start, history.end, strict=True):
+        for job in parts:
             first, last = np.searchsorted(at, [start, end])
             change[first] += len(job.terminals)
             change[last] -= len(job.terminals)

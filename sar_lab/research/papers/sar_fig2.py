@@ -16,7 +16,6 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.quality import measure
 from sar_agent.routing import Options
-from sar_lab.demo.three_jobs import three_equal_jobs
 from sar_lab.opensm_tables import lab_engine
 from sar_lab.replay.chain import CachedEngine
 from sar_lab.research.papers.claims import NEAR, times_as_much, value
@@ -26,6 +25,7 @@ from sar_lab.research.papers.pictures import COLOURS, LABELS, spans
 from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.worded_claims import judged
 from sar_lab.research.statistics import Estimate, median_of
+from sar_lab.research.three_jobs import three_equal_jobs
 
 SAID = quotes("sar-fig2")
 TREES = {"1:1": "xgft:2;36,18;1,36", "2:1": "xgft:2;36,18;1,18", "3:1": "xgft:2;36,18;1,12"}

@@ -69,9 +69,9 @@ def poll_seconds(seed: int) -> F64:
     jobs = [
         (start, end, f"{n}|RUNNING|{_hosts(fabric.terminal_host, job.terminals)}"
                      f"|batch|root|(null)|{len(job.terminals)}|{int(start)}|job\n")
-        for n, (job, start, end) in enumerate(
-            zip(placed.jobs, history.start, history.end, strict=True), 1)
-        if job is not None
+        for n, (parts, start, end) in enumerate(
+            zip(placed.parts, history.start, history.end, strict=True), 1)
+        for job in parts
     ]  # fmt: skip
     starts, ends = (np.array([job[k] for job in jobs]) for k in (0, 1))
     before, found = host_sets([]), []

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sar_agent.demand.endpoints import synthetic_mix
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.synthetic import synthetic_mix
 from sar_agent.routing import Options, load_engine
 from sar_lab.fluid.flow_steps import Flows, job_ends
 from sar_lab.fluid.job_patterns import all_to_all, shift

@@ -20,7 +20,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from sar_agent.demand.rails import rails_for
+from sar_agent.demand.endpoints import multi_switch_mix
+from sar_agent.demand.rails import rails_of
 from sar_agent.demand.rank_order import ranks_of
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.builder import FabricBuilder
@@ -154,8 +155,7 @@ def times(title: str, seed: int) -> dict[tuple[str, str], float]:
     """(collective, row) → the slowdown of the mean job."""
     fabric = fabrics()[title]
     mix = jobs_of(fabric, seed)
-    rails = rails_for(fabric, None)
-    split = rails.split(mix) if rails else mix
+    rails, split = rails_of(fabric), multi_switch_mix(fabric, mix.jobs)
     tables = {
         "ftree": load_engine("ftree").route(fabric, JobMix(()), Options()),
         "dmodc": load_engine("dmodc").route(fabric, JobMix(()), Options()),
@@ -169,7 +169,7 @@ def times(title: str, seed: int) -> dict[tuple[str, str], float]:
     found: dict[tuple[str, str], float] = {}
     for name, (make, by_rail) in COLLECTIVES.items():
         some = split if by_rail else mix
-        owner = [job.id.split(" rail ")[0] for job in some.jobs]
+        owner = [job.id for job in some.jobs]
         steps: list[Steps] = []
         for ranks in np.split(ranks_of(fabric, some), some.offset[1:-1]):
             every = [step[host[step[:, 0]] != host[step[:, 1]]] for step in make(ranks)]

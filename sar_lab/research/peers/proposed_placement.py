@@ -15,10 +15,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sar_agent.demand.endpoints import live_part, multi_switch_mix
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.model import Job, live_part, make_job, multi_switch_mix
+from sar_agent.jobs.model import Job, make_job
 from sar_agent.reports.placement import Placer
 from sar_agent.reports.site_dumps import SiteDumps
 from sar_agent.routing import Options, Routes, load_engine

@@ -18,13 +18,13 @@ import numpy as np
 from sar_agent.agent.planner import Planner
 from sar_agent.check.transition import Way, examine
 from sar_agent.config.model import AgentConfig, Config
+from sar_agent.demand.endpoints import multi_switch_mix, synthetic_mix
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.install.plan import make_plan
 from sar_agent.jobs import JobMix
-from sar_agent.jobs.model import make_job, multi_switch_mix
-from sar_agent.jobs.synthetic import synthetic_mix
+from sar_agent.jobs.model import make_job
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.lanes.routed_engine import routed
 from sar_lab.research.papers.claims import order

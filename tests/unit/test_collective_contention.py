@@ -7,8 +7,8 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
+from sar_agent.quality.collective_contention import collective_contention
 from sar_agent.routing import Options, load_engine
-from sar_agent.routing.phase_contention import phase_contention
 
 
 def on_all(fabric: Fabric) -> JobMix:
@@ -27,5 +27,5 @@ def test_two_jobs_that_share_their_only_link() -> None:
     fabric = load_fabric("xgft:2;2,2;1,1")
     mix = JobMix((make_job("1", [0, 2]), make_job("2", [1, 3])))
     tables = load_engine("minhop").route(fabric, mix, Options()).egress[0]
-    assert phase_contention(fabric, mix, tables).tolist() == [2.0, 2.0]
-    assert phase_contention(fabric, JobMix(mix.jobs[:1]), tables).tolist() == [1.0]
+    assert collective_contention(fabric, mix, tables).tolist() == [2.0, 2.0]
+    assert collective_contention(fabric, JobMix(mix.jobs[:1]), tables).tolist() == [1.0]

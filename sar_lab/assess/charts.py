@@ -1,4 +1,4 @@
-"""Small SVG charts: bars, paired histograms, dumbbells, lines. Colours come from the page's CSS.
+"""Parts of SVG charts, and paired histograms. Colours come from the page's CSS.
 
 Every chart is 420 units wide with 13-unit text, so that it is legible on a phone. "Before" is
 hollow or dashed and "after" is solid, so that the chart is readable without colour.
@@ -36,19 +36,6 @@ def ticks(top: float, most: int = 4) -> list[float]:
     power = 10.0 ** np.floor(np.log10(top / most))
     step = next(power * m for m in (1, 2, 5, 10) if top / (power * m) <= most)
     return [step * i for i in range(int(top / step + 1e-9) + 1)]
-
-
-def bars(label: str, rows: Sequence[tuple[str, float, str, str]]) -> str:
-    """Horizontal bars: (name, value, value in words, CSS class)."""
-    top = max((value for _, value, _, _ in rows), default=0) or 1
-    parts = []
-    for i, (name, value, words, style) in enumerate(rows):
-        y = 6 + 34 * i
-        width = max(1.5, value / top * 270)
-        parts.append(text(70, y + 18, name, "end"))
-        parts.append(f'<rect class="{style}" x="78" y="{y}" width="{width:.1f}" height="24"/>')
-        parts.append(text(84 + width, y + 18, words, style="strong"))
-    return svg(34 * len(rows) + 8, label, parts)
 
 
 def histograms(
@@ -94,59 +81,3 @@ def histograms(
             x = start + (tick - 0.5) / step * width
             parts.append(text(x, base + 15, f"{tick:.0f}", "middle", "small"))
     return svg(8 + (tall + 52) * len(panels), label, parts)
-
-
-def dumbbells(label: str, rows: Sequence[tuple[str, float, float]], form: str = ".0f") -> str:
-    """A row for each (name, before, after): a line from a hollow circle to a full one."""
-    top = max([1e-9, *(max(b, a) for _, b, a in rows)])
-    left, right, line = 118.0, WIDTH - 16.0, 19
-    foot = 22 + line * len(rows)
-
-    def x_of(value: float) -> float:
-        return left + value / top * (right - left)
-
-    parts = []
-    for tick in ticks(top):
-        parts.append(f'<path class="grid" d="M{x_of(tick):.1f} 14V{foot}"/>')
-        parts.append(text(x_of(tick), foot + 14, f"{tick:{form}}", "middle", "small"))
-    for i, (name, before, after) in enumerate(rows):
-        y = 24 + line * i
-        a, b = x_of(before), x_of(after)
-        parts.append(text(left - 10, y + 4, name, "end", "small"))
-        parts.append(f'<path class="stem" d="M{a:.1f} {y}H{b:.1f}"/>')
-        parts.append(f'<circle class="hollow" cx="{a:.1f}" cy="{y}" r="5"/>')
-        parts.append(f'<circle class="after" cx="{b:.1f}" cy="{y}" r="4"/>')
-    return svg(foot + 20, label, parts)
-
-
-def lines(
-    label: str,
-    x: Sequence[float],
-    series: Sequence[tuple[Sequence[float], str]],
-    top: float,
-    form: str,
-) -> str:
-    """Lines over a share from 0 to 1; a series is (values, CSS class)."""
-    left, right, foot, head = 46.0, WIDTH - 12.0, 140.0, 10.0
-
-    def at(share: float, value: float) -> tuple[float, float]:
-        return left + share * (right - left), foot - value / top * (foot - head)
-
-    parts = []
-    for tick in ticks(top, 4):
-        y = at(0, tick)[1]
-        parts.append(f'<path class="grid" d="M{left} {y:.1f}H{right}"/>')
-        parts.append(text(left - 6, y + 4, f"{tick:{form}}", "end", "small"))
-    for share in (0, 0.25, 0.5, 0.75, 1):
-        anchor = "end" if share == 1 else "middle"
-        parts.append(text(at(share, 0)[0], foot + 16, f"{share:.0%}", anchor, "small"))
-    for values, style in series:
-        points = [at(s, v) for s, v in zip(x, values, strict=True)]
-        path = "L".join(f"{px:.1f} {py:.1f}" for px, py in points)
-        parts.append(f'<path class="line {style}" d="M{path}"/>')
-        if style != "bound":
-            mark = "hollow" if style == "before" else "after"
-            parts += [
-                f'<circle class="{mark}" cx="{a:.1f}" cy="{b:.1f}" r="4"/>' for a, b in points
-            ]
-    return svg(foot + 22, label, parts)

@@ -29,13 +29,6 @@ def bin_width(*efis: EFI) -> int:
     return max(1, -(-max(int(efi.max(initial=0)) for efi in efis) // LEVELS))
 
 
-def bin_names(width: int) -> list[tuple[str, str]]:
-    """(CSS class, range of routes) of every colour, dark links first."""
-    ranges = [(1 + i * width, (i + 1) * width) for i in range(LEVELS)]
-    shown = [f"{low}" if low == high else f"{low}–{high}" for low, high in ranges]
-    return [("q0", "0 (dark)"), *((f"q{i + 1}", text) for i, text in enumerate(shown))]
-
-
 def drawable(fabric: Fabric) -> bool:
     return 0 < int(fabric.channel_up.sum()) <= MOST_CHANNELS
 
