@@ -23,13 +23,16 @@ def emulate(
         ),
     ] = "ftree,sar-plus",
     run: Annotated[
-        str,
+        list[str] | None,
         typer.Option(
             "--run",
+            metavar="PATTERNS|[NAME=]COMMAND",
             help="patterns of all jobs, separated by commas: ring, halo, pairwise, at-once, "
-            "recursive-doubling, or another word of `--sar-traffic`",
+            "recursive-doubling, or another word of `--sar-traffic`; or, with a space in it, a "
+            "command that each job runs and that prints its time, such as 'mpirun PROGRAM' of Open "
+            "MPI; may be given several times. Without any, these five patterns",
         ),
-    ] = "ring,halo,pairwise,at-once,recursive-doubling",
+    ] = None,
     rounds: Annotated[int, typer.Option("--rounds", min=1, max=100)] = 5,
     mbit: Annotated[
         float,
@@ -44,6 +47,9 @@ def emulate(
         int,
         typer.Option("--bytes", min=1000, max=1 << 30, help="through the busiest port of each job"),
     ] = 250_000,
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=1, help="after which a command is given up")
+    ] = 120,
     as_json: JsonOption = False,
 ) -> None:
     """Time programs on several tables, over real packets between network namespaces.
@@ -52,18 +58,22 @@ def emulate(
     entry of a table a route. It is an IP network with InfiniBand's tables: no credits, no
     head-of-line blocking, no virtual lanes, no RDMA. Tables are tried in turn in each round. Beside
     each time stands the share of the processors that was idle; with less than .25 a run does not
-    count, and the rate is halved, at most three times. Times are multiples of what the busiest port
-    of a job would take alone. Needs root.
+    count, and the rate is halved, at most three times. Times of patterns are multiples of what the
+    busiest port of a job would take alone; those of commands are what they print. Needs root.
     """
     from sar_agent.commands.announce import note
     from sar_lab.emulate import WHAT_IT_IS_NOT
     from sar_lab.emulate.whole import Wishes, emulated
 
+    given = run or ["ring,halo,pairwise,at-once,recursive-doubling"]
+    patterns = [text for text in given if " " not in text]
     wishes = Wishes(
         fabric=fabric,
         jobs=jobs,
         tables=tuple(filter(None, tables.split(","))),
-        run=tuple(filter(None, run.split(","))),
+        run=tuple(word for text in patterns for word in text.split(",") if word),
+        commands=tuple(text for text in given if " " in text),
+        seconds=seconds,
         rounds=rounds,
         rate=mbit * 1e6,
         size=size,

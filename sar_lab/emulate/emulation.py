@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -69,6 +69,19 @@ Runner = Callable[[Emulated, float], Run]
 """Runs a program of all jobs once, within these seconds."""
 
 
+class Timed(NamedTuple):
+    """A program, and what its times are compared with."""
+
+    run: Runner
+    size: int | None
+    """Bytes through the busiest port of each job: times are multiples of what this port would take
+    alone. None: times stay as they were printed."""
+
+    def unit(self, rate: float) -> float:
+        """What times are divided by."""
+        return 1.0 if self.size is None else ideal_seconds(self.size, rate)
+
+
 @dataclass
 class Emulation:
     """What is measured, on what."""
@@ -77,20 +90,18 @@ class Emulation:
     mix: JobMix
     tables: Mapping[str, Routes]
     """By name; others are compared with the first."""
-    programs: Mapping[str, Runner]
+    programs: Mapping[str, Timed]
     rounds: int
-    size: int
-    """Bytes through the busiest port of each job."""
     tell: Callable[[str], None]
     measured: list[TimedProgram] = field(default_factory=list)
 
     def run(self, site: Emulated) -> None:
         """Fills `measured`."""
         first = site.network.rate
-        for name, runner in self.programs.items():
+        for name, timed in self.programs.items():
             program = TimedProgram(name, site.network.rate)
             self.measured.append(program)
-            while not self._rounds(site, program, runner):
+            while not self._rounds(site, program, timed):
                 if site.network.rate * 2**idle.HALVINGS <= first * 1.001:
                     program.busy = True
                     self.tell(f"{name}: {BUSY}")
@@ -99,14 +110,14 @@ class Emulation:
                 self.tell(f"{name}: too little of the machine was idle; rate halved")
                 site.network.set_rate(program.rate)
 
-    def _rounds(self, site: Emulated, program: TimedProgram, runner: Runner) -> bool:
+    def _rounds(self, site: Emulated, program: TimedProgram, timed: Timed) -> bool:
         """False: a run did not count."""
         program.runs = {tables: {} for tables in self.tables}
-        seconds = 20 + _SLOWEST * ideal_seconds(self.size, site.network.rate)
+        seconds = 20 + _SLOWEST * timed.unit(site.network.rate)
         for number in range(1, self.rounds + 1):
             for tables, routes in self.tables.items():
                 site.install(routes)
-                run = program.runs[tables][number] = runner(site, seconds)
+                run = program.runs[tables][number] = timed.run(site, seconds)
                 shown = f"lost ({run.lost})" if run.lost else f"{np.mean(run.seconds):.3f} s"
                 self.tell(
                     f"{program.name}, round {number} of {self.rounds}, {tables}: {shown}, "
@@ -117,12 +128,12 @@ class Emulation:
         return True
 
     def compared(self, program: TimedProgram) -> dict[str, Compared]:
-        """By tables: the mean of the jobs' times over the time of their busiest port alone."""
-        ideal = ideal_seconds(self.size, program.rate)
+        """By tables: the mean of the jobs' times over their unit."""
+        unit = self.programs[program.name].unit(program.rate)
         return compare(
             {
                 tables: {
-                    number: float(np.mean(run.seconds)) / ideal
+                    number: float(np.mean(run.seconds)) / unit
                     for number, run in runs.items()
                     if not run.lost
                 }
@@ -145,14 +156,14 @@ class Emulation:
                     "spread": row.spread,
                     "ratio": row.ratio and row.ratio._asdict(),
                     "differs": row.differs,
-                    "job_times": _jobs(runs, ideal_seconds(self.size, program.rate)),
+                    "job_times": _jobs(runs, self.programs[program.name].unit(program.rate)),
                     "idle": program.idle(tables),
                     "late": max((run.late for run in runs), default=0.0),
                     "lost": program.lost(tables),
                 }
 
 
-def _jobs(runs: Iterable[Run], ideal: float) -> list[float]:
-    """Of each job the median time over the ideal one."""
+def _jobs(runs: Iterable[Run], unit: float) -> list[float]:
+    """Of each job the median time."""
     times = [run.seconds for run in runs if not run.lost]
-    return [] if not times else (np.median(np.array(times), axis=0) / ideal).tolist()
+    return [] if not times else (np.median(np.array(times), axis=0) / unit).tolist()

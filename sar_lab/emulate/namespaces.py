@@ -15,7 +15,6 @@ from __future__ import annotations
 import ctypes
 import os
 import resource
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
@@ -23,7 +22,7 @@ from typing import Any, Self
 from sar_agent.errors import InputError, SarError, TooMany
 from sar_agent.fabric import Fabric
 
-HOST_PORT = "ib0"
+HOST_PORT, MANAGEMENT_PORT = "ib0", "mg0"
 MTU, HEADERS, PAYLOAD = 1500, 14, 1448
 """Bytes: of a packet, of Ethernet around it, and of data in it (TCP with timestamps)."""
 MOST_FOR_EACH_PROCESSOR = 64
@@ -92,14 +91,14 @@ class Namespace:
     """A network of its own; `links` are the indices of its ports by name."""
 
     def __init__(self) -> None:
-        self._file, self.netlink = _new_network()
-        self.path = f"/proc/{os.getpid()}/fd/{self._file}"
+        self.file, self.netlink = _new_network()
+        self.path = f"/proc/{os.getpid()}/fd/{self.file}"
         """A file that other processes can open to enter it, while this process lives."""
         self.links: dict[str, int] = {}
 
     def join(self, port: str, other: Namespace, other_port: str) -> None:
         """A cable between two ports that do not exist yet. Both are up."""
-        end = {"ifname": other_port, "address": _MAC, "mtu": MTU, "net_ns_fd": other._file}
+        end = {"ifname": other_port, "address": _MAC, "mtu": MTU, "net_ns_fd": other.file}
         self.netlink.link("add", ifname=port, kind="veth", address=_MAC, mtu=MTU, peer=end)
         for space, name in ((self, port), (other, other_port)):
             [space.links[name]] = space.netlink.link_lookup(ifname=name)
@@ -128,9 +127,14 @@ class Namespace:
             if link["index"] in name
         }
 
+    def set_up(self, port: str) -> None:
+        """A port that answers ARP, such as `lo`."""
+        [index] = self.netlink.link_lookup(ifname=port)
+        self.netlink.link("set", index=index, state="up")
+
     def close(self) -> None:
         self.netlink.close()
-        os.close(self._file)
+        os.close(self.file)
 
     def __enter__(self) -> Self:
         return self
@@ -169,18 +173,16 @@ class EmulatedFabric:
     """`with EmulatedFabric(fabric, rate) as network:` a namespace for each switch and each terminal
     (a host with two ports is two), and a veth pair for each live cable; no routes yet."""
 
-    def __init__(
-        self, fabric: Fabric, rate: float, tell: Callable[[int, int], None] = lambda done, of: None
-    ) -> None:
-        """`rate`: bits a second of every cable in each direction. `tell` hears how many of the
-        namespaces stand. Raises `TooMany`, `InputError`, `SarError`."""
+    def __init__(self, fabric: Fabric, rate: float, *, management: bool = False) -> None:
+        """`rate`: bits a second of every cable in each direction. `management`: hosts have a second
+        network, `mg0`, whose one switch has no rate. Raises `TooMany`, `InputError`, `SarError`."""
         require_size(fabric)
         if rate < 1e4:
             raise InputError(f"a rate of {rate:g} bit/s", remedy="give at least .01 Mbit/s")
         self.fabric, self.rate = fabric, rate
         self.switches: list[Namespace] = []
         self.hosts: list[Namespace] = []
-        self._stack, self._tell = ExitStack(), tell
+        self._stack, self._management = ExitStack(), management
 
     def __enter__(self) -> Self:
         _more_files()
@@ -206,11 +208,9 @@ class EmulatedFabric:
         self.rate = rate
 
     def _build(self) -> None:
-        fabric, total = self.fabric, self.fabric.switches + self.fabric.terminals
+        fabric = self.fabric
         for into, count in ((self.switches, fabric.switches), (self.hosts, fabric.terminals)):
-            for _ in range(count):
-                into.append(self._stack.enter_context(Namespace()))
-                self._tell(len(self.switches) + len(self.hosts), total)
+            into += [self._stack.enter_context(Namespace()) for _ in range(count)]
         for channel in range(fabric.channels):
             back = int(fabric.channel_reverse[channel])
             if channel < back and fabric.channel_up[channel]:
@@ -221,6 +221,24 @@ class EmulatedFabric:
             if fabric.terminal_up[terminal]:
                 self._connect(terminal, host)
         self.set_rate(self.rate)
+        if self._management:
+            self._manage()
+
+    def _manage(self) -> None:
+        switch = self._stack.enter_context(Namespace())
+        switch.netlink.link("add", ifname="br0", kind="bridge")
+        [bridge] = switch.netlink.link_lookup(ifname="br0")
+        switch.set_up("br0")
+        for terminal, host in enumerate(self.hosts):
+            other = {"ifname": MANAGEMENT_PORT, "net_ns_fd": host.file}
+            switch.netlink.link("add", ifname=f"m{terminal}", kind="veth", peer=other)
+            [port] = switch.netlink.link_lookup(ifname=f"m{terminal}")
+            switch.netlink.link("set", index=port, master=bridge, state="up")
+            [own] = host.netlink.link_lookup(ifname=MANAGEMENT_PORT)
+            address = f"10.78.{terminal // 250}.{terminal % 250 + 1}"
+            host.netlink.addr("add", index=own, address=address, prefixlen=16)
+            host.set_up(MANAGEMENT_PORT)
+            host.set_up("lo")
 
     def _connect(self, terminal: int, host: Namespace) -> None:
         leaf = self.switches[self.fabric.terminal_switch[terminal]]

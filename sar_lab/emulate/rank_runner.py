@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from sar_agent.jobs import JobMix
-from sar_lab.emulate.emulation import Emulated, Runner
+from sar_lab.emulate.emulation import Emulated, Timed
 from sar_lab.emulate.phases import program_of
 from sar_lab.emulate.runner import JobToRun, Run, run_jobs
 
 
-def pattern_runner(binary: Path, mix: JobMix, pattern: str, size: int) -> Runner:
+def pattern_runner(binary: Path, mix: JobMix, pattern: str, size: int) -> Timed:
     """All jobs of `mix` run `pattern`, `size` bytes through each one's busiest port. Raises
     `InputError` where a job cannot, before anything is started."""
     programs = [program_of(job, pattern, size) for job in mix.jobs]
@@ -27,4 +27,4 @@ def pattern_runner(binary: Path, mix: JobMix, pattern: str, size: int) -> Runner
         ]
         return run_jobs(binary, jobs, seconds)
 
-    return run
+    return Timed(run, size)

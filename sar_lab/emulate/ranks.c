@@ -15,7 +15,6 @@
  *     start SECONDS                 written by the runner when all ranks are ready: when to begin, on CLOCK_REALTIME
  * Standard output: `ready`, then `done SECONDS LATE`: from the agreed time to the end of this rank, and how late it began.
  * Exit code 2: bad input; 1: the network failed. One sentence on standard error says which. */
-#define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>

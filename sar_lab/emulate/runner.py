@@ -55,17 +55,20 @@ class _Lost(Exception):
 
 @contextmanager
 def ranks_program() -> Iterator[Path]:
-    """`ranks.c`, compiled in a folder that is removed. Raises `SarError` without a
-    compiler."""
+    """`ranks.c`, compiled. Raises `SarError` without a compiler."""
+    with as_file(files("sar_lab.emulate") / "ranks.c") as source, compiled(source) as program:
+        yield program
+
+
+@contextmanager
+def compiled(source: Path, *flags: str) -> Iterator[Path]:
+    """A C file, compiled in a folder that is removed. Raises `SarError` without a compiler."""
     compiler = find_program("cc", "gcc")
-    with (
-        as_file(files("sar_lab.emulate") / "ranks.c") as source,
-        tempfile.TemporaryDirectory(prefix="sar-ranks-") as folder,
-    ):
-        program = Path(folder) / "ranks"
-        flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-O2"]
+    with tempfile.TemporaryDirectory(prefix="sar-compiled-") as folder:
+        program = Path(folder) / source.stem
+        usual = ("-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O2")
         run_program(
-            [compiler, *flags, "-o", str(program), str(source)],
+            [compiler, *usual, *flags, "-o", str(program), str(source)],
             deadline=60 * PATIENCE,
             most=1 << 20,
             remedy="install gcc and libc6-dev",

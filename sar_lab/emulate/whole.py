@@ -16,7 +16,9 @@ from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import routed
-from sar_lab.emulate.emulation import Emulated, Emulation
+from sar_lab.emulate.benchmark import Benchmark
+from sar_lab.emulate.command_runner import command_folder, command_runner
+from sar_lab.emulate.emulation import Emulated, Emulation, Timed
 from sar_lab.emulate.namespaces import EmulatedFabric, require_emulation, require_size
 from sar_lab.emulate.rank_runner import pattern_runner
 from sar_lab.emulate.runner import ranks_program
@@ -32,6 +34,11 @@ class Wishes:
     tables: tuple[str, ...]
     """Engines, dumps and folders."""
     run: tuple[str, ...]
+    """Patterns."""
+    commands: tuple[str, ...]
+    """`[NAME=]COMMAND`."""
+    seconds: float
+    """After which a command is given up."""
     rounds: int
     rate: float
     """Bits a second."""
@@ -41,9 +48,11 @@ class Wishes:
 def emulated(wishes: Wishes, tell: Callable[[str], None]) -> Emulation:
     """Raises `SarError` before anything is built where it cannot be: `InputError` for what is
     asked, and where the machine lacks something a sentence that names it."""
-    if not wishes.tables or not wishes.run:
+    benchmarks = [Benchmark.of(text) for text in wishes.commands]
+    names = (*wishes.run, *(benchmark.name for benchmark in benchmarks))
+    if not wishes.tables or not names:
         raise InputError("nothing to compare", remedy="give --tables and --run")
-    for words in (wishes.tables, wishes.run):
+    for words in (wishes.tables, names):
         if len(set(words)) < len(words):
             raise InputError(f"a name is given twice in {','.join(words)}", remedy="give it once")
     fabric = read_fabric(wishes.fabric)
@@ -55,15 +64,24 @@ def emulated(wishes: Wishes, tell: Callable[[str], None]) -> Emulation:
     require_emulation()
     with ExitStack() as stack:
         stack.enter_context(_ended_by_signals())
-        binary = stack.enter_context(ranks_program())
-        programs = {word: pattern_runner(binary, mix, word, wishes.size) for word in wishes.run}
+        programs: dict[str, Timed] = {}
+        if wishes.run:
+            binary = stack.enter_context(ranks_program())
+            programs |= {
+                word: pattern_runner(binary, mix, word, wishes.size) for word in wishes.run
+            }
+        if benchmarks:
+            folder = stack.enter_context(command_folder())
+            programs |= {b.name: command_runner(folder, b, wishes.seconds) for b in benchmarks}
         began = time.monotonic()
-        network = stack.enter_context(EmulatedFabric(fabric, wishes.rate))
+        network = stack.enter_context(
+            EmulatedFabric(fabric, wishes.rate, management=bool(benchmarks))
+        )
         tell(
             f"{fabric.switches} switches and {fabric.terminals} host ports are up after "
             f"{time.monotonic() - began:.1f} s"
         )
-        emulation = Emulation(fabric, mix, tables, programs, wishes.rounds, wishes.size, tell)
+        emulation = Emulation(fabric, mix, tables, programs, wishes.rounds, tell)
         emulation.run(Emulated(network, mix))
     return emulation
 

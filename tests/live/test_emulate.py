@@ -104,7 +104,7 @@ def test_packets_take_the_way_of_the_tables(network: EmulatedFabric, engine: str
                 at = int(FABRIC.channel_target[channel])
     before = [space.sent() for space in network.switches]
     with ranks_program() as program:
-        run = pattern_runner(program, ACROSS, "at-once", size)(site, 60)
+        run = pattern_runner(program, ACROSS, "at-once", size).run(site, 60)
     assert not run.lost
     for switch, space in enumerate(network.switches):
         for name, sent in space.sent().items():
@@ -120,7 +120,7 @@ def test_tables_are_replaced_while_ranks_run(network: EmulatedFabric) -> None:
     site = Emulated(network, ACROSS)
     site.install(tables("ftree"))
     with ranks_program() as program:
-        run = pattern_runner(program, ACROSS, "pairwise", 500_000)
+        run = pattern_runner(program, ACROSS, "pairwise", 500_000).run
         result = []
         thread = Thread(target=lambda: result.append(run(site, 60)))
         thread.start()

@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from sar_agent.demand.endpoints import mix_of_spec
 from sar_agent.errors import InputError, TooMany
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import Job, make_job
-from sar_agent.jobs.synthetic import mix_of_spec
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.routes import NO_ROUTE
-from sar_lab.emulate.emulation import Emulation
+from sar_lab.emulate.emulation import Emulation, Timed
 from sar_lab.emulate.idle import LEAST, Ticks, counts, idle_share, read_ticks
 from sar_lab.emulate.namespaces import ideal_seconds, require_size
 from sar_lab.emulate.phases import STEPS, Place, Program, program_of, rank_texts
@@ -167,7 +167,7 @@ def emulation(rounds: int = 2, lost: str = "") -> Emulation:
 
     mix = mix_of_spec("mix:1", FABRIC)
     tables = {"a": routes(), "b": routes()}
-    return Emulation(FABRIC, mix, tables, {"ring": run}, rounds, 1000, lambda line: None)  # type: ignore[dict-item]
+    return Emulation(FABRIC, mix, tables, {"ring": Timed(run, 1000)}, rounds, lambda line: None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("halvings", range(4))

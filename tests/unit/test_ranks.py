@@ -16,7 +16,7 @@ from sar_lab.emulate.runner import JobToRun, run_jobs
 from sar_lab.live.process import free_port
 
 SOURCE = Path(runner.__file__).with_name("ranks.c")
-FLAGS = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-g"]
+FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O1", "-g"]
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 
