@@ -16,8 +16,8 @@ from __future__ import annotations
 import os
 import shlex
 import tempfile
+import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -112,18 +112,19 @@ def command_runner(folder: CommandFolder, benchmark: Benchmark, seconds: float) 
 
     def once(site: Emulated) -> Run:
         before = read_ticks()
-        with ThreadPoolExecutor(len(site.terminals)) as pool:
-            waiting = [
-                pool.submit(folder.run, benchmark, job, terminals, seconds * PATIENCE)
-                for job, terminals in enumerate(site.terminals, 1)
-            ]
+        waiting = [
+            _Waiting(folder, benchmark, job, terminals, seconds * PATIENCE)
+            for job, terminals in enumerate(site.terminals, 1)
+        ]
+        for each in waiting:
+            each.join()
         idle = idle_share(before, read_ticks())
-        for job, each in enumerate(waiting, 1):
-            if (error := each.exception()) is not None:
-                if not isinstance(error, SarError):
-                    raise error
-                return Run((), idle, lost=f"job {job}: {error}")
-        return Run(tuple(each.result() for each in waiting), idle)
+        for each in waiting:
+            if each.error is not None:
+                if not isinstance(each.error, SarError):
+                    raise each.error
+                return Run((), idle, lost=f"job {each.job}: {each.error}")
+        return Run(tuple(each.time for each in waiting), idle)
 
     def run(site: Emulated, _: float) -> Run:
         folder.lead_to(site)
@@ -134,3 +135,28 @@ def command_runner(folder: CommandFolder, benchmark: Benchmark, seconds: float) 
         return result
 
     return Timed(run, None)
+
+
+class _Waiting(threading.Thread):
+    """Waits for the command of one job. Its processes end with this thread, and it ends with the
+    program: Ctrl-C need not wait for it."""
+
+    def __init__(
+        self,
+        folder: CommandFolder,
+        benchmark: Benchmark,
+        job: int,
+        terminals: list[int],
+        seconds: float,
+    ) -> None:
+        super().__init__(daemon=True)
+        self.job, self.time = job, 0.0
+        self.error: BaseException | None = None
+        self._call = lambda: folder.run(benchmark, job, terminals, seconds)
+        self.start()
+
+    def run(self) -> None:
+        try:
+            self.time = self._call()
+        except BaseException as error:
+            self.error = error

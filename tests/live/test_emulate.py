@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
@@ -20,12 +22,15 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.routes import NO_ROUTE
+from sar_lab.emulate.benchmark import Benchmark
+from sar_lab.emulate.command_runner import command_folder, command_runner
 from sar_lab.emulate.emulation import Emulated
 from sar_lab.emulate.namespaces import EmulatedFabric, require_emulation
 from sar_lab.emulate.rank_runner import pattern_runner
 from sar_lab.emulate.runner import ranks_program
 from sar_lab.emulate.tables import WrongEntry, write_entry
 from sar_lab.live.process import wait_until
+from tests.worlds.json_keys import differences
 
 pytestmark = pytest.mark.live
 FABRIC = xgft_fabric("xgft:2;4,4;1,2")
@@ -130,6 +135,37 @@ def test_tables_are_replaced_while_ranks_run(network: EmulatedFabric) -> None:
     assert not result[0].lost
 
 
+def test_each_rank_of_a_command_is_in_its_own_host(network: EmulatedFabric) -> None:
+    """The launcher here is a shell loop over what mpirun would call."""
+    jobs = JobMix((make_job("1", [0, 5]), make_job("2", [10, 15])))
+    loop = (
+        'for host in $(echo $SAR_HOSTS | tr , " "); do $SAR_RSH $host '
+        '"test \\$(hostname) = $host && ip -4 -o address show dev ib0"; done > $0/job$SAR_JOB; '
+        "echo trial: $SAR_JOB s"
+    )
+    with tempfile.TemporaryDirectory() as folder, command_folder() as means:
+        benchmark = Benchmark("loop", ("sh", "-c", loop, folder))
+        run = command_runner(means, benchmark, 60).run(Emulated(network, jobs), 60)
+        assert (run.lost, run.seconds) == ("", (1.0, 2.0))
+        for job, terminals in ((1, (0, 5)), (2, (10, 15))):
+            addresses = re.findall(r"inet (\S+)/32", Path(folder, f"job{job}").read_text())
+            assert addresses == [network.address(t) for t in terminals]
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [("exit 3", "exit code 3"), ("sleep 1000", "no answer"), ("echo 1", "known")],
+)
+def test_a_command_without_a_time_is_a_lost_run(
+    network: EmulatedFabric, script: str, said: str
+) -> None:
+    with command_folder() as means:
+        benchmark = Benchmark("bad", ("sh", "-c", script))
+        run = command_runner(means, benchmark, 0.5).run(Emulated(network, ACROSS), 60)
+    assert run.seconds == ()
+    assert "job 1" in run.lost and said in run.lost
+
+
 COMMAND = [sys.executable, "-c", "from sar_lab.cli import main; main()", "emulate", "--fabric",
            "xgft:2;4,4;1,2", "--jobs", "blocks:8,8"]  # fmt: skip
 
@@ -141,6 +177,7 @@ def test_the_command_prints_a_row_for_each_program_and_tables() -> None:
         capture_output=True, text=True,
     )  # fmt: skip
     answer = json.loads(done.stdout)
+    assert list(differences("emulate", answer)) == []
     assert [(row["run"], row["tables"]) for row in answer["rows"]] == [
         (run, engine) for run in ("ring", "at-once") for engine in ("ftree", "minhop")
     ]
@@ -150,40 +187,52 @@ def test_the_command_prints_a_row_for_each_program_and_tables() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_nothing_is_left_after_the_end(number: signal.Signals, tmp_path: Path) -> None:
-    """Its ranks have ended, no namespace of them is left, and a second start works."""
+@pytest.mark.parametrize(
+    ("run", "networks"), [("ring", 16), ("wait=sh -c '$SAR_RSH h1 sleep 1000; true'", 3)]
+)
+def test_nothing_is_left_after_the_end(
+    run: str, networks: int, number: signal.Signals, tmp_path: Path
+) -> None:
+    """All processes in its namespaces have ended, and with them the namespaces."""
     log = tmp_path / "log"
     with log.open("w") as output:
         process = subprocess.Popen(
-            [*COMMAND, "--run", "ring", "--tables", "ftree", "--bytes", "100000000"],
-            stderr=output,
+            [*COMMAND, "--run", run, "--tables", "ftree", "--bytes", "100000000"], stderr=output
         )
-    ranks: list[int] = []
+    inside: dict[int, int] = {}
 
     def all_run() -> bool:
-        ranks[:] = children_of(process.pid)
-        return len(ranks) == 16
+        inside.clear()
+        inside.update(networks_below(process.pid))
+        return len(set(inside.values())) >= networks or process.poll() is not None
 
-    assert wait_until(all_run, 120), log.read_text()
-    networks = {Path(f"/proc/{rank}/ns/net").stat().st_ino for rank in ranks}
+    assert wait_until(all_run, 120) and process.poll() is None, log.read_text()
     process.send_signal(number)
     process.wait(30)
-    assert wait_until(lambda: not any(map(alive, ranks)), 30)
-    assert not networks & networks_in_use()
+    assert wait_until(lambda: not any(map(alive, inside)), 30)
+    assert not set(inside.values()) & networks_in_use()
     assert "Traceback" not in log.read_text()
 
 
-def children_of(pid: int) -> list[int]:
-    """Those that run the rank program in a network of their own."""
-    own = Path("/proc/self/ns/net").stat().st_ino
-    found = []
-    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-        try:
-            if Path(f"/proc/{child}/ns/net").stat().st_ino != own:
-                found.append(int(child))
-        except OSError:
-            continue
-    return found
+def networks_below(pid: int) -> dict[int, int]:
+    """The networks of all descendants that are not in this one."""
+    own, parent, found = Path("/proc/self/ns/net").stat().st_ino, {}, {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                after = (entry / "stat").read_text().rpartition(")")[2].split()
+                parent[int(entry.name)] = int(after[1])
+                if (network := (entry / "ns/net").stat().st_ino) != own:
+                    found[int(entry.name)] = network
+            except OSError:
+                continue
+
+    def is_below(child: int) -> bool:
+        while child in parent and child != pid:
+            child = parent[child]
+        return child == pid
+
+    return {child: network for child, network in found.items() if is_below(child)}
 
 
 def alive(pid: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from dataclasses import replace
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from sar_agent.demand.endpoints import mix_of_spec
-from sar_agent.errors import InputError, TooMany
+from sar_agent.errors import InputError, SarError, TooMany
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import Job, make_job
@@ -17,7 +18,7 @@ from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.routes import NO_ROUTE
 from sar_lab.emulate.emulation import Emulation, Timed
 from sar_lab.emulate.idle import LEAST, Ticks, counts, idle_share, read_ticks
-from sar_lab.emulate.namespaces import ideal_seconds, require_size
+from sar_lab.emulate.namespaces import ideal_seconds, require_emulation, require_size
 from sar_lab.emulate.phases import STEPS, Place, Program, program_of, rank_texts
 from sar_lab.emulate.runner import Run
 from sar_lab.emulate.statistics import compare
@@ -114,6 +115,19 @@ def test_a_table_that_leads_nowhere_is_refused_with_its_name() -> None:
 def test_too_many_hosts_are_refused() -> None:
     with pytest.raises(TooMany, match="11664 host ports"):
         require_size(xgft_fabric("xgft:3;18,18,36;1,18,18"))
+
+
+def test_without_root_one_sentence_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    with pytest.raises(SarError, match="needs root: run it as root"):
+        require_emulation()
+
+
+def test_without_pyroute2_one_sentence_names_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setitem(sys.modules, "pyroute2", None)
+    with pytest.raises(SarError, match="Debian's python3-pyroute2"):
+        require_emulation()
 
 
 def test_ideal_time_counts_headers() -> None:
