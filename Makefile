@@ -31,7 +31,7 @@ $(VENV)/.run: pyproject.toml sar_lab/pyproject.toml
 	touch $@
 
 $(VENV)/.all: $(VENV)/.run
-	$(PIP) --editable '.[dev]' --editable './sar_lab[papers,replay]'
+	$(PIP) --editable '.[dev]' --editable './sar_lab[emulate,papers,replay]'
 	touch $@
 
 # The commands alone, without linters and test runners: what assess and demo need.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from sar_lab.trial.samples import AIM, Summary, summary
+from sar_lab.emulate.statistics import AIM, Summary, summary
 from sar_lab.trial.site_look import OWN, SiteLook
 from sar_lab.trial.trial_run import Sample, TrialResult
 

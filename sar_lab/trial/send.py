@@ -16,7 +16,7 @@ from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.formats.export import export_routes
 from sar_agent.jobs.jobmap import format_jobmap
 from sar_agent.util.text_files import write_text
-from sar_lab.trial.benchmarks import Benchmark
+from sar_lab.emulate.benchmark import Benchmark
 from sar_lab.trial.site_look import SiteLook
 
 _KEPT = ("rehearsal", "seed", "rounds", "order", "installs", "seconds", "tables", "samples")

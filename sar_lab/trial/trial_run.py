@@ -25,7 +25,8 @@ from sar_agent.counters.compare import RESOLUTION, rank_correlation
 from sar_agent.errors import InputError, SarError
 from sar_agent.install.transit import NotSafe
 from sar_agent.util.lock_file import Lock
-from sar_lab.trial.benchmarks import Benchmark, Beside, Launcher
+from sar_lab.emulate.benchmark import Benchmark
+from sar_lab.trial.benchmarks import Beside, Launcher
 from sar_lab.trial.port_counts import PortCounts
 from sar_lab.trial.site_look import OWN, SiteLook
 from sar_lab.trial.way_back import (

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from sar_agent.commands.service import for_writing
 from sar_agent.errors import InputError
-from sar_lab.trial.benchmarks import Benchmark, Launcher
+from sar_lab.emulate.benchmark import Benchmark
+from sar_lab.trial.benchmarks import Launcher
 from sar_lab.trial.page import AIM, write_page
 from sar_lab.trial.port_counts import PortCounts
 from sar_lab.trial.results import as_json, headline, tables_of

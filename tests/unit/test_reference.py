@@ -134,9 +134,9 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
 }
 NEEDS_MORE = {
     "rollback", "resume", "leave", "counters", "fetch-state", "key request", "key done", "key list",
-    "lab run",
+    "lab run", "emulate",
 }  # fmt: skip
-"""They need a daemon, counters of ports, or (`lab run`) minutes: their own tests
+"""They need a daemon, counters of ports, root, or (`lab run`) minutes: their own tests
 call them."""
 WITHOUT_JSON = {
     "run": "a daemon: its results are metrics and `status --json`",

@@ -16,9 +16,10 @@ from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.lanes import routed
 from sar_agent.routing.routes import NO_ROUTE
-from sar_lab.trial import benchmarks, page, samples
-from sar_lab.trial.benchmarks import Benchmark, Reading, read_output
-from sar_lab.trial.samples import summary
+from sar_lab.emulate import benchmark, statistics
+from sar_lab.emulate.benchmark import Benchmark, Reading, read_output
+from sar_lab.emulate.statistics import summary
+from sar_lab.trial import page
 from sar_lab.trial.site_look import split_nodes
 from sar_lab.trial.way_back import own_tables
 
@@ -80,7 +81,7 @@ def test_intervals_say_how_much_they_cover() -> None:
 
 
 def test_the_doctests() -> None:
-    for module in (benchmarks, page, samples):
+    for module in (benchmark, page, statistics):
         assert doctest.testmod(module).failed == 0
 
 

@@ -1,0 +1,102 @@
+"""`sar-lab emulate`: programs timed on tables, over real packets in an emulated fabric."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from sar_agent.commands.host_options import with_host_options
+from sar_agent.commands.inputs import FabricOption, JobsOption, JsonOption, print_json
+
+
+@with_host_options
+def emulate(
+    fabric: FabricOption,
+    jobs: JobsOption,
+    tables: Annotated[
+        str,
+        typer.Option(
+            "--tables",
+            help="engines, and dumps or folders of routes, separated by commas; others are "
+            "compared with the first",
+        ),
+    ] = "ftree,sar-plus",
+    run: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--run",
+            metavar="PATTERNS|[NAME=]COMMAND",
+            help="patterns of all jobs, separated by commas: ring, halo, pairwise, at-once, "
+            "recursive-doubling, or another word of `--sar-traffic`; or, with a space in it, a "
+            "command that each job runs and that prints its time, such as 'mpirun PROGRAM' of Open "
+            "MPI; may be given several times. Without any, these five patterns",
+        ),
+    ] = None,
+    rounds: Annotated[int, typer.Option("--rounds", min=1, max=100)] = 5,
+    mbit: Annotated[
+        float,
+        typer.Option(
+            "--mbit",
+            min=0.01,
+            max=10000,
+            help="rate of every cable in each direction; halved where the machine is busy",
+        ),
+    ] = 2.0,
+    size: Annotated[
+        int,
+        typer.Option("--bytes", min=1000, max=1 << 30, help="through the busiest port of each job"),
+    ] = 250_000,
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=1, help="after which a command is given up")
+    ] = 120,
+    as_json: JsonOption = False,
+) -> None:
+    """Time programs on several tables, over real packets between network namespaces.
+
+    Every switch and host port is a network namespace, every cable a veth pair with a rate, every
+    entry of a table a route. It is an IP network with InfiniBand's tables: no credits, no
+    head-of-line blocking, no virtual lanes, no RDMA. Tables are tried in turn in each round. Beside
+    each time stands the share of the processors that was idle; with less than .25 a run does not
+    count, and the rate is halved, at most three times. Times of patterns are multiples of what the
+    busiest port of a job would take alone; those of commands are what they print. Needs root.
+    """
+    from sar_agent.commands.announce import note
+    from sar_lab.emulate import WHAT_IT_IS_NOT
+    from sar_lab.emulate.whole import Wishes, emulated
+
+    given = run or ["ring,halo,pairwise,at-once,recursive-doubling"]
+    patterns = [text for text in given if " " not in text]
+    wishes = Wishes(
+        fabric=fabric,
+        jobs=jobs,
+        tables=tuple(filter(None, tables.split(","))),
+        run=tuple(word for text in patterns for word in text.split(",") if word),
+        commands=tuple(text for text in given if " " in text),
+        seconds=seconds,
+        rounds=rounds,
+        rate=mbit * 1e6,
+        size=size,
+    )
+    emulation = emulated(wishes, note)
+    rows = list(emulation.rows())
+    if as_json:
+        print_json(
+            {
+                "is": WHAT_IT_IS_NOT,
+                "terminals": emulation.fabric.terminals,
+                "jobs": [len(job.terminals) for job in emulation.mix.jobs],
+                "bytes": size,
+                "rounds": rounds,
+                "rows": rows,
+            }
+        )
+    else:
+        from rich.console import Console
+
+        from sar_lab.emulate.report import times_table
+
+        Console(highlight=False).print(times_table(emulation))
+        typer.echo(f"Emulated: {WHAT_IT_IS_NOT}.")
+    if not all(row["measured"] for row in rows):
+        raise typer.Exit(1)
