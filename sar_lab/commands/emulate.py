@@ -33,7 +33,9 @@ def emulate(
             "MPI; may be given several times. Without any, these five patterns",
         ),
     ] = None,
-    rounds: Annotated[int, typer.Option("--rounds", min=1, max=100)] = 5,
+    rounds: Annotated[
+        int, typer.Option("--rounds", min=1, max=100, help="how often all tables are tried")
+    ] = 5,
     mbit: Annotated[
         float,
         typer.Option(

@@ -19,6 +19,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib.resources import as_file, files
 from pathlib import Path
 
@@ -152,7 +153,7 @@ class _Waiting(threading.Thread):
         super().__init__(daemon=True)
         self.job, self.time = job, 0.0
         self.error: BaseException | None = None
-        self._call: Callable[[], float] = lambda: folder.run(benchmark, job, terminals, seconds)
+        self._call: Callable[[], float] = partial(folder.run, benchmark, job, terminals, seconds)
         self.start()
 
     def run(self) -> None:
