@@ -61,6 +61,8 @@ def tiles_of(assessment: Assessment) -> list[Tile]:
 def rings_of(assessment: Assessment) -> str:
     """The sentence on rings that meet; empty where no job spans switches."""
     after = assessment.ratings.after
+    if not assessment.judgement.changes:
+        return ""
     return ring_sentence(assessment.ratings.before.measures, after.measures if after else None)
 
 

@@ -159,9 +159,9 @@ def assess(
     if found.repair:
         typer.echo(found.repair)
     typer.echo(found.judgement.sentence)
+    typer.echo(found.judgement.why)
     if rings := rings_of(found):
         typer.echo(rings)
-    typer.echo(found.judgement.why)
     for name, change in (
         ("all messages at once", found.judgement.at_once),
         ("one message at a time", found.judgement.one_at_a_time),

@@ -326,6 +326,7 @@ ELSEWHERE = {
     "/api/loads.json": "channels alone, of the page's traffic",
     "/api/link.json": "channels alone, of the page's traffic",
     "demo": "by assess, of synthetic jobs",
+    "packets": "simulated times, of the jobs' parts",
     "replay": "by measure, of a history",
 }
 

@@ -89,7 +89,7 @@ def test_tables_that_changed_under_a_load_are_read_and_decided_of_again(
 ) -> None:
     """Found live: a fallback engine rewrites the fabric while the load waits for OpenSM, and the
     history told of the change from the tables before."""
-    fabric = load_fabric("xgft:2;4,4;1,2")
+    fabric = load_fabric("xgft:2;4,4;1,3")  # where minhop's tables are others
     ours = load_engine("dfsssp").route(fabric, JobMix(()), Options())
     place = Place(tmp_path, ours, fabric)
     old = place.fake.digest

@@ -9,7 +9,12 @@ from sar_agent.fabric.model import U32, Fabric
 
 def leaf_by_leaf(fabric: Fabric) -> U32:
     """uint32[D]: terminals in the order of their switches' GUIDs and ports, then the switches' own
-    LIDs: neighbours take turns, and the order in a file changes no route."""
+    LIDs: neighbours take turns, and the order in a file changes no route.
+
+    >>> from sar_agent.fabric.spec import load_fabric
+    >>> leaf_by_leaf(load_fabric("xgft:2;2,2;1,1")).tolist()
+    [0, 1, 2, 3, 4, 5, 6]
+    """
     guid = fabric.switch_guid[fabric.terminal_switch]
     terminals = np.lexsort((fabric.terminal_switch_port, guid))
     switches = fabric.terminals + np.argsort(fabric.switch_guid)
