@@ -156,10 +156,12 @@ def _from_templates(fabric: Fabric, mix: JobMix, options: Options) -> ExceptedTa
     if not mix.jobs or options.objective == "routes":
         return min(good, key=ExceptedTables.peak)
     collectives = Collectives.of(fabric, mix, templates)
-    return min(
-        (_served(tables, collectives, ceiling) for tables in good),
-        key=lambda tables: collectives.worth(tables.egress),
-    )
+    served = [_served(tables, collectives, ceiling) for tables in good]
+    if any(collectives.loses(tables.egress) for tables in served):
+        # Relief of full links cost a collective too much: templates as they are come first.
+        plain = [_plain(each, mix, options) for each in templates]
+        served += [_served(tables, collectives, tables.peak()) for tables in plain]
+    return min(served, key=lambda tables: collectives.worth(tables.egress))
 
 
 def _served(tables: ExceptedTables, collectives: Collectives, ceiling: float) -> ExceptedTables:

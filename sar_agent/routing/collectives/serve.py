@@ -77,6 +77,10 @@ class Collectives:
         found[item[of_phase[demand.use_phase]]] = True
         return found
 
+    def loses(self, egress: U8) -> bool:
+        """Whether a collective takes longer on these tables than on the better template."""
+        return self.worth(egress)[0]
+
     def worth(self, egress: U8) -> tuple[bool, float]:
         """Less is better: tables on which a collective takes longer than on the better template are
         worse than all others."""
