@@ -22,7 +22,7 @@ from sar_agent.demand.collectives import (
     job_phases,
     moments,
 )
-from sar_agent.demand.patterns import rank_phases
+from sar_agent.demand.patterns import RankPhase, rank_phases
 from sar_agent.demand.rank_order import ranks_of
 from sar_agent.demand.rates import port_demand
 from sar_agent.fabric import Fabric
@@ -183,17 +183,17 @@ def _usual(collective: str, size: int) -> _Sent:
     return _as_sent([phase for k in steps for phase in rank_phases(f"shift:{k}", size)], False)
 
 
-def _as_sent(phases: Iterable[object], together: bool) -> _Sent:
-    some = [phase for phase in phases if len(phase.source)]  # type: ignore[attr-defined]
+def _as_sent(phases: Iterable[RankPhase], together: bool) -> _Sent:
+    some = [phase for phase in phases if len(phase.source)]
     none = np.empty(0, np.int32)
-    sizes = [len(phase.source) for phase in some]  # type: ignore[attr-defined]
+    sizes = [len(phase.source) for phase in some]
     number = np.repeat(np.arange(len(some), dtype=np.int32), sizes)
-    weight = np.repeat([phase.weight for phase in some], sizes)  # type: ignore[attr-defined]
+    weight = np.repeat([phase.weight for phase in some], sizes)
     if together and len(some):
         number, weight = np.zeros_like(number), weight / len(some)
     return _Sent(
-        np.concatenate([none, *(phase.source for phase in some)]),  # type: ignore[attr-defined]
-        np.concatenate([none, *(phase.destination for phase in some)]),  # type: ignore[attr-defined]
+        np.concatenate([none, *(phase.source for phase in some)]),
+        np.concatenate([none, *(phase.destination for phase in some)]),
         number,
         weight.astype(np.float64),
         min(1, len(some)) if together else len(some),
