@@ -81,11 +81,13 @@ class SarPlus:
         if before.fabric.digest != fabric.digest:
             egress = carried_tables(fabric, old, template.cache, template.egress)
             tables = ExceptedTables.of(template, mix, options, egress)
-            enough = _enough(tables, tables.most)  # the least change
-            if tables.peak() > WORTH * enough:
-                tables.cool()
-            _separate_rings(tables)
+            tables.cool()
+            _separate_rings(tables)  # the least change
+            if tables.peak() > tables.most * WORTH:
+                everyone = np.ones(len(mix.jobs), np.bool_)
+                _serve_changed(tables, everyone, max(1.0, tables.most))
             tables.keep_one_lane()
+            enough = _enough(tables, tables.most)
         else:
             tables, started = self._followed(before, template, mix, options)
             # When a job ends, loads only fall, and the bound with them.
@@ -155,11 +157,14 @@ def _from_templates(fabric: Fabric, mix: JobMix, options: Options) -> ExceptedTa
     good = [tables for tables in made if tables.peak() <= ceiling]
     if not mix.jobs or options.objective == "routes":
         return min(good, key=ExceptedTables.peak)
-    collectives = Collectives.of(fabric, mix, templates)
+    collectives = Collectives.of(fabric, mix)
     served = [_served(tables, collectives, ceiling) for tables in good]
     if any(collectives.loses(tables.egress) for tables in served):
         # Relief of full links cost a collective too much: templates as they are come first.
-        plain = [_plain(each, mix, options) for each in templates]
+        moved = [
+            tables.template for tables in made if (tables.egress != tables.template.egress).any()
+        ]
+        plain = [_plain(each, mix, options) for each in moved]
         served += [_served(tables, collectives, tables.peak()) for tables in plain]
     return min(served, key=lambda tables: collectives.worth(tables.egress))
 
@@ -187,7 +192,7 @@ def _serve_changed(tables: ExceptedTables, started: Bool, ceiling: float) -> Non
     if not mix.jobs or options.objective == "routes":
         return
     fabric, template, egress = tables.template.fabric, tables.template, tables.egress.copy()
-    collectives = Collectives.of(fabric, mix, templates_of(fabric))
+    collectives = Collectives.of(fabric, mix)
     if started.any():
         collectives.serve(template, egress, ceiling, ceiling, started)
     else:
@@ -200,7 +205,7 @@ def _separate_rings(tables: ExceptedTables) -> None:
     if not mix.jobs or tables.options.objective == "routes":
         return
     fabric, egress = tables.template.fabric, tables.egress.copy()
-    collectives = Collectives.of(fabric, mix, templates_of(fabric))
+    collectives = Collectives.of(fabric, mix)
     everything = np.ones(len(collectives.demand.leaf), np.bool_)
     collectives.separate(tables.template, egress, everything)
     tables.take(egress)

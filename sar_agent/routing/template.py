@@ -22,12 +22,14 @@ from sar_agent.jobs.model import make_job
 from sar_agent.routing.demand_items import Objective
 from sar_agent.routing.dfsssp import dfsssp_trees
 from sar_agent.routing.dmodc import closed_form_trees
+from sar_agent.routing.engine import Options
 from sar_agent.routing.graph.csr import Graph, graph_of
 from sar_agent.routing.graph.shortest_path_dag import DagCache
 from sar_agent.routing.job_loads import JobLoads
 from sar_agent.routing.lane_guard import choice_may_loop
 from sar_agent.routing.repair import same_indices
 from sar_agent.routing.rotations import rotations
+from sar_agent.routing.updn import Ftree
 
 EVEN = 1.05
 """Times the least possible load: D-mod-k that is as good is not compared with `dfsssp`."""
@@ -48,6 +50,8 @@ class Template(NamedTuple):
 
 _kept: list[tuple[Template, ...]] = []
 """Those of the last fabrics, the latest last."""
+_of_ftree: list[tuple[Fabric, U8 | None]] = []
+"""The tables of `ftree` of the last fabrics, the latest last."""
 KEPT = 2
 
 
@@ -65,6 +69,20 @@ def templates_of(fabric: Fabric) -> tuple[Template, ...]:
     templates = _made(fabric)
     _kept[:] = [*_kept[1 - KEPT :], templates]
     return templates
+
+
+def tables_without_jobs(fabric: Fabric) -> tuple[U8, ...]:
+    """uint8[T + S, S] of each template, and of `ftree` where it serves: no collective is to take
+    longer than on the best of them."""
+    templates = templates_of(fabric)
+    fabric = templates[0].fabric
+    if all(known is not fabric for known, _ in _of_ftree):
+        egress = None
+        with suppress(Unserved):
+            (egress,) = Ftree().route(fabric, JobMix(()), Options()).egress
+        _of_ftree[:] = [*_of_ftree[1 - KEPT :], (fabric, egress)]
+    ftree = [egress for known, egress in _of_ftree if known is fabric and egress is not None]
+    return *(each.egress for each in templates), *ftree
 
 
 def nearest_template(fabric: Fabric, egress: U8) -> Template:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
+from watchdog.observers.api import BaseObserver
 
 from sar_agent.errors import InputError
 from sar_agent.slurm.topology import SlurmTopology
@@ -43,7 +44,7 @@ class TopologyWatcher(FileSystemEventHandler):
         self._near: set[str] = set()  # paths whose events concern us
         self._seen: object = None
         self._touched = threading.Event()
-        self._observer = Observer()
+        self._observer: BaseObserver | None = None  # inotify has few: a single reading needs none
         self.changed()
 
     def changed(self) -> bool:
@@ -72,13 +73,16 @@ class TopologyWatcher(FileSystemEventHandler):
         return (before and before.switches) != (self.topology and self.topology.switches)
 
     def start(self) -> None:
-        """Begin to call `on_event`. A stopped watcher cannot be started again."""
-        self._observer.start()
+        """Begin to call `on_event`. Where no inotify instance is left, none is called, and
+        `changed()` still detects edits."""
+        with suppress(OSError):
+            self._observer = Observer()
+            self._observer.start()
         self._watch()
 
     def stop(self) -> None:
         """End the watching thread; `changed()` still works."""
-        if self._observer.is_alive():
+        if self._observer and self._observer.is_alive():
             self._observer.stop()
             self._observer.join()
 
@@ -98,7 +102,7 @@ class TopologyWatcher(FileSystemEventHandler):
         All watches are replaced each time: inotify watches a directory itself, not its name, and a
         directory that was removed and created again, or is reached by a changed link, is another.
         """
-        if not self._observer.is_alive():
+        if not (self._observer and self._observer.is_alive()):
             return
         near = _near(self._files)
         self._near = set(map(str, near))

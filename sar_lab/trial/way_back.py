@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -168,6 +168,10 @@ class _NoJobs:
 
     def poll(self) -> Poll:
         return Poll(())
+
+    def allocated(self, hosts: Collection[str]) -> frozenset[str]:
+        """None: that it shows no job is to be believed at once."""
+        return frozenset()
 
 
 class OwnTables(NamedTuple):

@@ -195,9 +195,12 @@ def test_nothing_is_left_after_the_end(
 ) -> None:
     """All processes in its namespaces have ended, and with them the namespaces."""
     log = tmp_path / "log"
+    more = ("--tables", "ftree", "--bytes", "100000000")
     with log.open("w") as output:
         process = subprocess.Popen(
-            [*COMMAND, "--run", run, "--tables", "ftree", "--bytes", "100000000"], stderr=output
+            # A shell starts what is in the background with SIGINT ignored, tests perhaps, too.
+            ["env", "--default-signal=INT", *COMMAND, "--run", run, *more],
+            stderr=output,
         )
     inside: dict[int, int] = {}
 

@@ -296,8 +296,8 @@ def test_an_administrator_asks_holds_and_rolls_back(site: LoopSite) -> None:
 
     said = json.loads(done("explain", job, "--json"))
     assert said["leaves"] == {"S1-0": ["n001"], "S1-1": ["n005"], "S1-2": ["n009"]}
-    # What is planned is made from nothing, and may lead elsewhere at the same worth.
-    for word in ("engine", "efi_max", "own_routes"):
+    # What is planned is made from nothing, and may lead elsewhere at the same load.
+    for word in ("engine", "load"):
         assert said["in_force"][word] == said["planned"][word], word
     assert '"S1-' in done("explain", job)
     assert said["transition"] and "from one to the other: " in done("explain", job)

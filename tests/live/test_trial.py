@@ -199,7 +199,8 @@ def test_the_agents_own_tables_come_back_and_it_goes_on(site: TrialSite) -> None
     site.site.slurm.salloc("n[003,007,011,015]")
     assert site.ask("once")[0] == 0
     site.before = readback.installed(site.site.ibsim)
-    assert site.ask(*site.trial("--rounds", "1"))[0] == 0
+    code, text = site.ask(*site.trial("--rounds", "1"))
+    assert code == 0, text
     site.wait_back()
     state = StateStore(site.state).load()
     assert state and state.hold is None and not state.jobs

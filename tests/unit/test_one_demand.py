@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from docs.reference_tools.json_objects import json_objects
@@ -281,7 +282,10 @@ def test_the_agent_plans_what_route_and_assess_plan(site: Site) -> None:
         for each in site.say("assess", "--no-simulate", *both, "--out", out / "page")["engines"]
     }
     own = rated["sar-plus"]
-    assert own["load_time"] <= rated.get("ftree", own)["load_time"] + 1e-9
+    mean = {
+        name: np.mean(list(loads(each["jobs_detail"]).values())) for name, each in rated.items()
+    }
+    assert mean["sar-plus"] <= mean.get("ftree", np.inf) + 1e-9
     assert loads(own["jobs_detail"]) == pytest.approx(loads(measured["jobs_detail"]), abs=1e-9)
     assert own["parts"] == measured["parts"] == routed["parts"]
 

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from sar_agent.fabric.model import F64
+from sar_agent.fabric.model import F64, I32
 
 LOSS = 3.0
 EQUAL = 1.002
 """Times as long: so much is no loss."""
 
 
-def times_of(contention: F64) -> F64:
-    """float64[P]: the time of each collective; `contention` float64[P, J]."""
+def times_of(contention: F64, whole: I32) -> F64:
+    """float64[P]: the time of each collective; `contention` float64[P, J] of parts of jobs, and the
+    jobs `whole` int32[J] that they are parts of: a job goes on when all of its rails are done."""
     if not contention.shape[1]:
         return np.ones(len(contention))
-    times: F64 = contention.mean(axis=1)
+    most = np.zeros((len(contention), int(whole.max()) + 1))
+    np.maximum.at(most.T, whole, contention.T)
+    times: F64 = most.mean(axis=1)
     return times
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,7 +20,7 @@ from sar_agent.routing.collectives.rings import separate_rings, whole_tree
 from sar_agent.routing.collectives.search import DEPTH, give_back, search
 from sar_agent.routing.collectives.sums import OVER, sums_of
 from sar_agent.routing.collectives.ways import paths_of, ways_of
-from sar_agent.routing.template import Template
+from sar_agent.routing.template import Template, tables_without_jobs
 
 PRICE = 0.01
 """Of an exception: what a phase of one job must gain in one collective, as a share of a phase
@@ -34,8 +34,8 @@ TRIES_PER_ITEM = 4
 LEAST_TRIES = 10_000
 RING_TRIES = 40_000
 ROUNDS = 6
-"""A round follows while a collective takes longer than on the better template; it counts `AGAIN`
-times as much then."""
+"""A round follows while a collective takes longer than on the best tables without jobs; it counts
+`AGAIN` times as much then."""
 AGAIN = 3.0
 
 
@@ -46,13 +46,16 @@ class Collectives:
     fabric: Fabric
     demand: PhaseDemand
     usual: F64
-    """float64[P]: the time of each collective on the better template."""
+    """float64[P]: the time of each collective on the best of the tables that ignore jobs."""
+    whole: I32
+    """int32[J]: the job that each is a part of."""
 
     @classmethod
-    def of(cls, fabric: Fabric, mix: JobMix, templates: tuple[Template, ...]) -> Collectives:
-        demand, width = phase_demand(fabric, mix), _width(fabric)
-        each = [times_of(contention_of(fabric, width, demand, t.egress)) for t in templates]
-        return cls(fabric, demand, np.min(each, axis=0))
+    def of(cls, fabric: Fabric, mix: JobMix) -> Collectives:
+        demand = phase_demand(fabric, mix)
+        made = cls(fabric, demand, np.empty(0), mix.whole_of[demand.order])
+        each = [made._times(egress) for egress in tables_without_jobs(fabric)]
+        return replace(made, usual=np.min(each, axis=0))
 
     @cached_property
     def width(self) -> F64:
@@ -78,12 +81,12 @@ class Collectives:
         return found
 
     def loses(self, egress: U8) -> bool:
-        """Whether a collective takes longer on these tables than on the better template."""
+        """Whether a collective takes longer on these tables than on the best without jobs."""
         return self.worth(egress)[0]
 
     def worth(self, egress: U8) -> tuple[bool, float]:
-        """Less is better: tables on which a collective takes longer than on the better template are
-        worse than all others."""
+        """Less is better: tables on which a collective takes longer than on the best tables without
+        jobs are worse than all others."""
         times = self._times(egress)
         return bool((times > EQUAL * self.usual).any()), relative_time(times, self.usual)
 
@@ -97,11 +100,31 @@ class Collectives:
     ) -> None:
         """Changes `egress` uint8[T + S, S] so that rings meet no more than they must, and the other
         collectives little. No load rises above `ceiling`, or `highest` where a collective would
-        take longer than on the better template. `started` bool[J]: jobs whose entries alone may
-        change, but for those of rings that must make way; None: all are."""
+        take longer than on the best tables without jobs. `started` bool[J]: jobs whose entries
+        alone may change, but for those of rings that must make way; None: all are. Where rings
+        cannot all be apart, and that they meet no more than they must costs another collective,
+        they are one collective among the others."""
         everyone = np.ones(len(self.demand.leaf), np.bool_)
         free = everyone if started is None else self.items_of(started)
+        first = egress.copy()
         self.separate(template, egress, free)
+        self._serve(template, egress, ceiling, highest, free)
+        if self.loses(egress) and not self.rings_fit:
+            plain = self.demand._replace(ring=np.zeros_like(self.demand.ring))
+            among = replace(self, demand=plain)
+            among._serve(template, first, ceiling, highest, free)
+            if self.worth(first) < self.worth(egress):
+                egress[:] = first
+
+    @property
+    def rings_fit(self) -> bool:
+        """Whether the cabling lets all rings be apart."""
+        used = self.demand.ring.any()
+        return not used or (self.view is not None and int(self.limit.max()) == 1)
+
+    def _serve(
+        self, template: Template, egress: U8, ceiling: float, highest: float, free: Bool
+    ) -> None:
         weight = np.ones(len(self.usual))
         kept, best = egress.copy(), self.worth(egress)
         for number in range(ROUNDS):
@@ -151,7 +174,7 @@ class Collectives:
         return PRICE / (self.demand.jobs + FEW)
 
     def _times(self, egress: U8) -> F64:
-        return times_of(contention_of(self.fabric, self.width, self.demand, egress))
+        return times_of(contention_of(self.fabric, self.width, self.demand, egress), self.whole)
 
     def _prices(self, weight: F64) -> F64:
         """float64[G]: what the norm of each phase costs."""
