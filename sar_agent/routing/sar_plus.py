@@ -84,8 +84,7 @@ class SarPlus:
             tables.cool()
             _separate_rings(tables)  # the least change
             if tables.peak() > tables.most * WORTH:
-                everyone = np.ones(len(mix.jobs), np.bool_)
-                _serve_changed(tables, everyone, max(1.0, tables.most))
+                tables.cool()
             tables.keep_one_lane()
             enough = _enough(tables, tables.most)
         else:
@@ -194,7 +193,7 @@ def _serve_changed(tables: ExceptedTables, started: Bool, ceiling: float) -> Non
     fabric, template, egress = tables.template.fabric, tables.template, tables.egress.copy()
     collectives = Collectives.of(fabric, mix)
     if started.any():
-        collectives.serve(template, egress, ceiling, ceiling, started)
+        collectives.serve(template, egress, ceiling, ceiling, collectives.items_of(started))
     else:
         collectives.return_unneeded(template, egress, ceiling)
     _take_used(tables, egress)

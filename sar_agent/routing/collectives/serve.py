@@ -96,16 +96,16 @@ class Collectives:
         egress: U8,
         ceiling: float,
         highest: float,
-        started: Bool | None = None,
+        free: Bool | None = None,
     ) -> None:
         """Changes `egress` uint8[T + S, S] so that rings meet no more than they must, and the other
         collectives little. No load rises above `ceiling`, or `highest` where a collective would
-        take longer than on the best tables without jobs. `started` bool[J]: jobs whose entries
-        alone may change, but for those of rings that must make way; None: all are. Where rings
-        cannot all be apart, and that they meet no more than they must costs another collective,
-        they are one collective among the others."""
-        everyone = np.ones(len(self.demand.leaf), np.bool_)
-        free = everyone if started is None else self.items_of(started)
+        take longer than on the best tables without jobs. `free` bool[I]: items whose entries alone
+        may change, but for those of rings that must make way; None: all are. Where rings cannot
+        all be apart, and that they meet no more than they must costs another collective, they are
+        one collective among the others."""
+        if free is None:
+            free = np.ones(len(self.demand.leaf), np.bool_)
         first = egress.copy()
         self.separate(template, egress, free)
         self._serve(template, egress, ceiling, highest, free)
