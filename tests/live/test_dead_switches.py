@@ -97,7 +97,10 @@ def test_it_comes_back_to_a_plan_that_does_not_have_it(site: LoopSite, name: str
         site.fabric.relink(name)
         site.sm.sweep()
         assert wait_until(lambda: settled(site, 6), 60, 0.05), site.bridge.status()
-        assert site.bridge.status().repair_calls_answered > calls, site.bridge.status()
+        assert site.bridge.status().repair_calls_answered > calls, (
+            site.bridge.status(),
+            site.log(),
+        )
         assert wait_until(lambda: len(site.plan().switch_guids) == 6, 60, 0.1), site.rows()
         site.slurm.salloc("n[003,007,011]")
         assert wait_until(lambda: site.rows()[0].reason == "jobs_changed", 60, 0.1), site.log()
