@@ -21,8 +21,8 @@ from sar_lab.research.papers.compared import (
     claim,
     compared,
     falls,
-    gains,
     grows,
+    is_gain,
     most,
     never,
 )
@@ -118,7 +118,7 @@ def test_a_comparison_holds_at_the_places_that_it_says() -> None:
     assert claim(never(a > b), "A never above B").ours == "at 1 of 4"
     assert grows([[1.0, 2.0, 3.0]]).holds and not falls([[1.0, 2.0, 3.0]]).holds
     assert not grows([[1.0, 2.0], [2.0, 2.0]]).holds
-    assert gains(seeds(0.1)).holds and gains(seeds(-0.1)).holds is False
+    assert is_gain(seeds(0.1)).holds and is_gain(seeds(-0.1)).holds is False
 
 
 def test_what_seeds_do_not_tell_apart_does_not_hold() -> None:
@@ -128,4 +128,4 @@ def test_what_seeds_do_not_tell_apart_does_not_hold() -> None:
         for held in (one > other, one < other, one.not_above(other)):
             assert held.holds is None, judge
         assert (Compared([seeds(3.0)], judge) > Compared([seeds(1.0)], judge)).holds
-    assert gains([-1.0, 1.0, -2.0, 2.0]).holds is None
+    assert is_gain([-1.0, 1.0, -2.0, 2.0]).holds is None

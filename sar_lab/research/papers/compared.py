@@ -128,7 +128,7 @@ def falls(curves: Sequence[Sequence[float]]) -> Held:
     return _every([all(a > b for a, b in pairwise(curve)) for curve in curves])
 
 
-def gains(draws: Sequence[float]) -> Held:
+def is_gain(draws: Sequence[float]) -> Held:
     """Whether a gain is above 0 on the seeds."""
     mean = bootstrap_of(draws, np.mean, resamples=RESAMPLES)
     return _every([told_apart(mean, least=0.0)])

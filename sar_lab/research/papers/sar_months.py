@@ -253,7 +253,7 @@ def _claims_table1(system: str, drawn: Drawn) -> Iterator[Claim]:
         ours = bootstrap_of(each, np.mean, resamples=RESAMPLES)
         if mean > 0:
             yield claim(
-                gains(each), f"{what}: SAR is better", ours=ours.words(1),
+                is_gain(each), f"{what}: SAR is better", ours=ours.words(1),
                 published=f"{mean:.1f}", said=SAID_TABLE[metric],
             )  # fmt: skip
         else:
