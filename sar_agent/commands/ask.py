@@ -113,6 +113,8 @@ def _line(row: Row) -> str:
     changed = "" if row.entries_changed is None else f", {row.entries_changed} entries"
     if row.blocks_changed is not None:
         changed += f" in {row.blocks_changed} blocks"
+    if row.entries_changed and row.ring_entries_moved is not None:
+        changed += f", {row.ring_entries_moved} of them of running rings"
     if row.sl2vl_tables:
         changed += f" and {row.sl2vl_tables} SL2VL tables"
     if row.transition:

@@ -116,9 +116,10 @@ class _Rings(NamedTuple):
 
 
 def ring_entries_moved(fabric: Fabric, before: JobMix, after: JobMix, old: U8, new: U8) -> int:
-    """How many entries over which rings of jobs send that run before and after differ."""
-    running = {job.key for job in after.jobs}
-    kept = JobMix(tuple(job for job in before.jobs if job.key in running))
+    """How many entries over which rings of jobs send that run before and after differ. A job is
+    known by its terminals; `old`, `new` uint8[T + S, S]."""
+    running = {job.terminals.tobytes() for job in before.jobs}
+    kept = JobMix(tuple(job for job in after.jobs if job.terminals.tobytes() in running))
     if not kept.jobs:
         return 0
     messages = messages_of(fabric, kept, RING)
