@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from sar_agent.commands.host_options import TrafficOption, with_traffic
 from sar_agent.commands.inputs import CONFIG_PATH, ConfigOption, JsonOption, print_answer
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ def explain(
             help="also write a page for the job's user, without names of others",
         ),
     ] = None,
+    traffic: TrafficOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Describe one job: hosts, leaf switches, its most loaded link, and who shared that.
@@ -95,7 +97,7 @@ def explain(
     """
     from sar_agent.config.model import load_config
 
-    settings = load_config(config)
+    settings = with_traffic(load_config(config), traffic)
     from sar_agent.agent.explain import explain as explain_job
 
     report = explain_job(settings, job)
