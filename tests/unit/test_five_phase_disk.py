@@ -86,8 +86,9 @@ def test_a_damaged_file_of_subscribers_is_said_and_kept_aside(
 
 
 def test_every_flipped_bit_in_the_file_of_subscribers_is_seen(tmp_path: Path) -> None:
+    coordinator = Coordinator(tmp_path, LeaseRules())
     for name in (NAME, NAME.replace("aa", "ab")):
-        Coordinator(tmp_path, LeaseRules()).hear(Subscribe(name, "1", 1000, 0, 0))
+        coordinator.hear(Subscribe(name, "1", 1000, 0, 0))
     image = (tmp_path / "subscribers.jsonl").read_bytes()
     assert len(_read(image)) == 2
     for at in range(len(image)):
