@@ -9,7 +9,7 @@
  *
  * Without a load, the plugin reads a file (routes.sar, which the agent puts in place once its routes are confirmed) only
  * at OpenSM's first routing and at its first one as master. It refuses a file that is older than what this process has had
- * in force.
+ * in force. If another subnet manager was master since, the file counts only where the switches have its routes (read_back.c).
  */
 #include <errno.h>
 #include <inttypes.h>
