@@ -1,12 +1,11 @@
 /*
  * The state of the plugin, and the functions that its files call of each other.
  *
- * There are four locks. OpenSM holds its own (`osm->lock`) around every call of the routing engine, so callbacks never
+ * There are three locks. OpenSM holds its own (`osm->lock`) around every call of the routing engine, so callbacks never
  * take it; only notices.c, dump.c and fabric.c do, in threads of the socket; a routing that waits for the agent lends it to the
  * last two (agent_call.c). `tables` guards the known contents of the
  * switches' tables. `mutex` guards what threads of the socket and of OpenSM share; it is held only briefly, so that
- * `status` is answered at once. The order: OpenSM's lock first, then `tables`, then `mutex`. `counting` guards `counters`; its
- * holders take no other lock.
+ * `status` is answered at once. The order: OpenSM's lock first, then `tables`, then `mutex`.
  */
 #pragma once
 #include <pthread.h>
@@ -27,7 +26,6 @@
 #include "live.h"
 #include "options.h"
 #include "own.h"
-#include "port_counters.h"
 #include "routes_file.h"
 
 #define SAR_ENGINE "sar"
@@ -101,9 +99,6 @@ struct bridge {
 	uint32_t unconfirmed, unconfirmed_blocks, unconfirmed_ports, unconfirmed_tables;
 	uint64_t topology_changes, routings;
 	time_t built_at;
-
-	pthread_mutex_t counting;
-	struct port_counters counters;
 };
 
 #define MORE_SIZE 128
@@ -222,12 +217,6 @@ bool notice_raise(struct bridge *b, const struct notice *notice, unsigned *subsc
 typedef bool write_for_agent(struct bridge *b, char more[MORE_SIZE], struct reason *why);
 write_for_agent dump_in_force;	/* dump.c: the tables in force */
 write_for_agent fabric_write;	/* fabric.c: the discovered fabric */
-write_for_agent counters_write; /* counters.c: what OpenSM's PerfMgr counts, of each port the last difference */
-
-bool counters_are_read(const struct bridge *b);
-void counters_note_data(struct bridge *b, const osm_epi_dc_event_t *event);
-void counters_note_waits(struct bridge *b, const osm_epi_pe_event_t *event);
-uint32_t counters_sweep(struct bridge *b);
 
 /* socket_server.c: the plugin's threads. */
 bool server_open(struct bridge *b, struct reason *why);

@@ -42,16 +42,6 @@ cl_status_t osm_switch_set_hops(osm_switch_t *sw, uint16_t lid, uint8_t port, ui
 	return CL_ERROR;
 }
 
-void counters_note_data(struct bridge *b, const osm_epi_dc_event_t *event)
-{
-	(void)b, (void)event;
-}
-
-void counters_note_waits(struct bridge *b, const osm_epi_pe_event_t *event)
-{
-	(void)b, (void)event;
-}
-
 static struct fake_osm *registering;
 
 uint8_t *fake_has(const struct fake_osm *f, uint32_t s)

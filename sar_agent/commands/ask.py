@@ -1,4 +1,4 @@
-"""`status`, `history`, `explain`, `counters`: they show what the agent knows and change nothing."""
+"""`status`, `history`, `explain`: they show what the agent knows and change nothing."""
 
 from __future__ import annotations
 
@@ -124,9 +124,7 @@ def _line(row: Row) -> str:
     gain = _gain(row.before, row.achieved or row.predicted)
     problem = f"; {row.message}" if row.message else ""
     method = "" if row.how in ("", "direct") else f" [{row.how}]"
-    line = f"{when}  {row.who}: {result}{method} ({row.why}){changed}{gain}{_phases(row)}"
-    line += f"{_counted(row)}{problem}"
-    return line
+    return f"{when}  {row.who}: {result}{method} ({row.why}){changed}{gain}{_phases(row)}{problem}"
 
 
 def _phases(row: Row) -> str:
@@ -138,15 +136,6 @@ def _phases(row: Row) -> str:
     )
     late = f", {row.phases['late']} late" if row.phases["late"] else ""
     return f", {row.phases['subscribers']} subscribers: {times}{late}"
-
-
-def _counted(row: Row) -> str:
-    """The fullest link before and after, as ports counted."""
-    before, after = row.counted, row.counted_after
-    if not (before and after):
-        return ""
-    jobs = "" if after["same_jobs"] else " (with other jobs)"
-    return f", counted {before['counted_max']:.1%} → {after['counted_max']:.1%}{jobs}"
 
 
 def _gain(before: dict[str, Any] | None, after: dict[str, Any] | None) -> str:
@@ -166,16 +155,3 @@ def _gain(before: dict[str, Any] | None, after: dict[str, Any] | None) -> str:
         )
     except (KeyError, TypeError, ValueError):
         return ", measures that cannot be read"
-
-
-def counters(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> None:
-    """Compare the bytes that links carried with the predicted loads, over the last window."""
-    from sar_agent.config.model import load_config
-
-    settings = load_config(config)
-    from sar_agent.agent.build import build_site
-    from sar_agent.agent.counted_now import counted_now
-    from sar_agent.counters.last_window import comparison_words
-
-    comparison, _ = counted_now(settings, build_site(settings).observer.observe())
-    print_answer(comparison.json(), comparison_words(comparison), as_json=as_json)

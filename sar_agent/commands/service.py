@@ -23,6 +23,8 @@ from sar_agent.commands.times import seconds_of
 if TYPE_CHECKING:
     from sar_agent.config.model import Config
 
+log = logging.getLogger(__name__)
+
 
 def run(config: ConfigOption = CONFIG_PATH, traffic: TrafficOption = None) -> None:
     """Run the agent as a daemon: watch Slurm and the fabric, and match the routes to the jobs."""
@@ -155,9 +157,12 @@ def for_writing(config: Path, command: str) -> Config:
     """The configuration. Raises `SarError` if this user may not write the files that `command`
     writes."""
     from sar_agent.agent.rights import require_cache, require_owner
+    from sar_agent.config.gone_keys import gone_keys
     from sar_agent.config.model import load_config
 
     settings = load_config(config)
+    for sentence in gone_keys(config):
+        log.warning("%s: %s", config, sentence)
     require_owner(settings.agent.state_dir, command)
     require_cache(command)
     return settings

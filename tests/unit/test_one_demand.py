@@ -348,7 +348,6 @@ ELSEWHERE = {
     "route": "in test_the_agent_plans_what_route_and_assess_plan; it prints loads of engines alone "
     "that write no tables",
     "place": "in test_place_foresees_what_is_measured_then",
-    "counters": "compare_jobs, as the page",
     "cables": "channels alone, of the same traffic as link",
     "/api/loads.json": "channels alone, of the page's traffic",
     "/api/link.json": "channels alone, of the page's traffic",
