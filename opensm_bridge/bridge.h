@@ -62,6 +62,7 @@ struct bridge {
 	char known_engine[32];
 	uint64_t known_generation, tables_routings;
 	bool looked; /* tables_look() has run since the last routing began */
+	bool expected; /* at the next routing, OpenSM's copies are what the switches have answered (read_back.c) */
 	uint32_t longest; /* hops of the longest route that was in force so far; 0: unknown */
 	double older_gone_at; /* seconds on CLOCK_MONOTONIC: when no packets of older tables are left */
 
@@ -155,6 +156,8 @@ uint64_t lanes_digest(const struct bridge *b, uint64_t hash);
 enum look { LOOK_SWEEP, LOOK_DISCOVERED, LOOK_ROUTING, LOOK_DONE, LOOK_DUMP };
 void tables_look(struct bridge *b, enum look when);
 void tables_forget(struct bridge *b);
+/* The next routing finds what another subnet manager has installed in OpenSM's copies. */
+void tables_expect(struct bridge *b);
 /* What may be in force in these switches; NULL if nothing is known of any. */
 const struct known *tables_known(struct bridge *b, const struct live *live);
 /* Where the routes of each LID end, for the next routing. */
@@ -162,6 +165,9 @@ void tables_note_ends(struct bridge *b, const struct install *i);
 /* The longest time that a packet may wait at the head of a queue, in seconds; -1: no limit. */
 double tables_head_of_queue(const osm_subn_opt_t *options);
 uint64_t tables_digest(struct bridge *b, const struct live *live);
+
+/* read_back.c: after discovery. Asks the switches for their tables if this OpenSM is master again. */
+void read_back(struct bridge *b);
 
 /* state.c: the progress of OpenSM. The caller holds the mutex. */
 const char *state_name(struct bridge *b);

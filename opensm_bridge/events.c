@@ -171,6 +171,7 @@ void events_report(void *context, osm_epi_event_id_t event, void *data)
 	case OSM_EVENT_ID_HEAVY_SWEEP_DONE:
 		b->heavy_sweeps++;
 		look(b, LOOK_DISCOVERED);
+		read_back(b);
 		break;
 	case OSM_EVENT_ID_UCAST_ROUTING_DONE:
 		routing_done(b);

@@ -21,10 +21,31 @@ from sar_agent.quality.channel_traffic import traffic_of
 from sar_agent.quality.ring_messages import meeting_of, message_words, ring_messages
 from sar_agent.quality.worst_links import jobs_over, worst_channels
 from sar_agent.routing import load_engine
+from sar_agent.routing.collectives.reasons import exceptions_of
 from sar_agent.routing.routes import Routes
+from sar_agent.routing.sar_plus import SarPlus
+from sar_agent.routing.template import nearest_template
 
 RING_SHOWN = 4
 """Messages of rings that are named."""
+EXCEPTIONS_SHOWN = 4
+"""Exceptions that are named."""
+
+
+@dataclass(frozen=True)
+class ExplainedException:
+    """An entry over which the job sends, and which is not the one of tables without jobs."""
+
+    switch: str
+    destination: str
+    """A host."""
+    port: int
+    reason: str
+    """In words: `keeps the ring of job 4711 apart from job 4802's`."""
+
+    def words(self) -> str:
+        """For people."""
+        return f"entry of {self.switch} for {self.destination}: {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -49,6 +70,8 @@ class JobUnderRoutes:
     """Where messages of its ring meet others, and which; empty where they meet none."""
     shared_with: list[str] = field(default_factory=list)
     """Other jobs with routes over its worst link, those with the most first."""
+    exceptions: list[ExplainedException] = field(default_factory=list)
+    """Those over which it sends, those for rings first; none on tables not of `sar-plus`."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +134,9 @@ class JobExplanation:
                 )
                 if under.ring:
                     lines.append(f"  {under.ring}")
+                lines += [f"  {each.words()}" for each in under.exceptions[:EXCEPTIONS_SHOWN]]
+                if (more := len(under.exceptions) - EXCEPTIONS_SHOWN) > 0:
+                    lines.append(f"  and {more} more exceptions; --json lists them")
             elif self.multi_switch:
                 lines.append(f"{name}: not known")
         if self.transition:
@@ -193,4 +219,20 @@ def _under(
         else f"its ring waits on {fabric.channel_name(where)}: "
         + ", ".join(message_words(rings, fabric, mix, m) for m in meeting[:RING_SHOWN]),
         shared_with=[id for _, id in others],
+        exceptions=_exceptions(fabric, mix, parts, routes),
     )
+
+
+def _exceptions(
+    fabric: Fabric, mix: JobMix, parts: tuple[int, ...], routes: Routes
+) -> list[ExplainedException]:
+    """Those of the tables of LID offset 0."""
+    if routes.engine.partition("+")[0] != SarPlus.name:
+        return []
+    egress = routes.egress[0]
+    template = nearest_template(fabric, egress).egress
+    switch, host = fabric.switch_name, fabric.terminal_host
+    return [
+        ExplainedException(switch[each.switch], host[each.destination], each.port, each.reason)
+        for each in exceptions_of(fabric, mix, template, egress, parts)
+    ]

@@ -70,6 +70,9 @@ class Row:
     """The five-phase update, if there was one: number, subscribers, late ones, seconds by phase."""
     sl2vl_tables: int | None = None
     """SL2VL tables that OpenSM sent to switches for the install; None where nobody counts them."""
+    ring_entries_moved: int | None = None
+    """Entries among `entries_changed` over which rings of jobs sent that the tables before were
+    made for and that still run; None where that is not known."""
 
 
 def summary(measures: Measures | None) -> dict[str, Any] | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from sar_agent.commands.host_options import TrafficOption, with_traffic
 from sar_agent.commands.inputs import CONFIG_PATH, ConfigOption, JsonOption, print_answer
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ def explain(
             help="also write a page for the job's user, without names of others",
         ),
     ] = None,
+    traffic: TrafficOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Describe one job: hosts, leaf switches, its most loaded link, and who shared that.
@@ -95,7 +97,7 @@ def explain(
     """
     from sar_agent.config.model import load_config
 
-    settings = load_config(config)
+    settings = with_traffic(load_config(config), traffic)
     from sar_agent.agent.explain import explain as explain_job
 
     report = explain_job(settings, job)
@@ -113,6 +115,8 @@ def _line(row: Row) -> str:
     changed = "" if row.entries_changed is None else f", {row.entries_changed} entries"
     if row.blocks_changed is not None:
         changed += f" in {row.blocks_changed} blocks"
+    if row.entries_changed and row.ring_entries_moved is not None:
+        changed += f", {row.ring_entries_moved} of them of running rings"
     if row.sl2vl_tables:
         changed += f" and {row.sl2vl_tables} SL2VL tables"
     if row.transition:

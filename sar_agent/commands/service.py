@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sar_agent.commands.host_options import TrafficOption, with_traffic
 from sar_agent.commands.inputs import (
     CONFIG_PATH,
     ConfigOption,
@@ -25,10 +26,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def run(config: ConfigOption = CONFIG_PATH) -> None:
+def run(config: ConfigOption = CONFIG_PATH, traffic: TrafficOption = None) -> None:
     """Run the agent as a daemon: watch Slurm and the fabric, and match the routes to the jobs."""
     log_to_stderr()
-    settings = for_writing(config, "run")
+    settings = with_traffic(for_writing(config, "run"), traffic)
     if settings.standby.enabled:
         from sar_agent.standby.run import run as run_daemon
     else:
@@ -36,7 +37,11 @@ def run(config: ConfigOption = CONFIG_PATH) -> None:
     run_daemon(settings)
 
 
-def once(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> None:
+def once(
+    config: ConfigOption = CONFIG_PATH,
+    traffic: TrafficOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """Do one pass and exit, for cron.
 
     Exit code 0 if the pass succeeded or had nothing to do, 1 if it failed.
@@ -45,7 +50,7 @@ def once(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> Non
 
     gc.disable()  # this process lives two seconds; garbage collection would take 0.3 of them
     log_to_stderr()
-    settings = for_writing(config, "once")
+    settings = with_traffic(for_writing(config, "once"), traffic)
     from sar_agent.agent.build import build_agent
     from sar_agent.util.lock_file import Lock
 

@@ -49,7 +49,8 @@ def test_keys_are_those_of_the_reference(path: str, snapshot: PageSnapshot) -> N
     query = {"job": f"job={snapshot.mix.jobs[0].id}", "link": "link=3"}.get(path, "")
     decision = dict.fromkeys(
         ("at", "who", "reason", "why", "result", "message", "engine", "generation", "jobs",
-         "seconds", "entries_changed", "transition", "before", "predicted", "how")
+         "seconds", "entries_changed", "transition", "before", "predicted", "how",
+         "ring_entries_moved")
     )  # fmt: skip
     app = shown(replace(snapshot, decisions=(decision,)))
     status, headers, body = ask(app, f"/api/{path}.json", query)

@@ -35,7 +35,8 @@ SHOWN_DECISIONS = 20
 SAVED_SECONDS = 300.0
 """Seconds for which sums over the last 30 days are kept: those of a large site take a second."""
 _SHOWN = ("at", "who", "reason", "why", "result", "message", "engine", "generation", "jobs",
-          "seconds", "entries_changed", "transition", "before", "predicted", "how")  # fmt: skip
+          "seconds", "entries_changed", "transition", "before", "predicted", "how",
+          "ring_entries_moved")  # fmt: skip
 
 
 class PageFeed:

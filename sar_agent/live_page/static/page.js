@@ -154,7 +154,7 @@ function showDecisions() {
     const text = `${one.result}${one.generation ? ` as generation ${one.generation}` : ""}: ${one.why || one.reason}.`;
     item.append(element("time", moment(one.at)), " ", element("strong", text), gain(one));
     if (one.message) item.append(` ${one.message}.`);
-    if (one.entries_changed) item.append(` ${one.entries_changed.toLocaleString("en")} entries changed${one.how ? ` (${one.how})` : ""}.`);
+    if (one.entries_changed) item.append(` ${one.entries_changed.toLocaleString("en")} entries changed${one.how ? ` (${one.how})` : ""}${one.ring_entries_moved == null ? "" : `, ${one.ring_entries_moved.toLocaleString("en")} of them of running rings`}.`);
     if (one.who !== "agent") item.append(` By ${one.who}.`);
     return item;
   });
