@@ -49,7 +49,7 @@ class HostOptions:
         typer.Option(
             "--hca",
             metavar="GLOB",
-            help="HCAs (mlx5_[0-3]) or HCA ports (mlx5_0/1) that jobs use, where hosts have "
+            help="HCAs (mlx5_[0-11]) or HCA ports (mlx5_0/1) that jobs use, where hosts have "
             "several; may be repeated; without it, all",
         ),
     ] = None

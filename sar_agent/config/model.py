@@ -192,14 +192,14 @@ class FabricConfig(Section, frozen=True):
     )
     vendor_names: list[str] = Field(
         default=list(VENDOR_NAMES),
-        description="glob patterns of node descriptions that contain no host name",
+        description="patterns of node descriptions that contain no host name",
     )
     storage_hosts: list[str] = Field(
-        default=[], description="glob patterns of the host names of storage servers"
+        default=[], description="patterns of the host names of storage servers"
     )
     other_hosts: list[str] = Field(
         default=[],
-        description="glob patterns of the host names of login, management and other nodes without "
+        description="patterns of the host names of login, management and other nodes without "
         "jobs",
     )
     short_names: bool = Field(
@@ -207,7 +207,7 @@ class FabricConfig(Section, frozen=True):
     )
     job_hcas: list[str] = Field(
         default=[],
-        description="glob patterns of the HCAs (mlx5_[0-3]) or HCA ports (mlx5_0/1) that jobs use, "
+        description="patterns of the HCAs (mlx5_[0-11]) or HCA ports (mlx5_0/1) that jobs use, "
         "where hosts have several; all if empty",
     )
     traffic: Literal["", "rail", "alltoall"] = Field(

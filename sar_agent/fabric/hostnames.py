@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import IntEnum
-from fnmatch import translate
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NamedTuple
 
 from sar_agent.errors import InputError
+from sar_agent.fabric.name_patterns import matches
 
 HOST_PATTERN = r"(?:MF0;)?(?P<host>[^\s:;]+)(?:[\s:]+(?P<hca>\S.*?))?"
 """`host`, `host HCA-1`, `host mlx5_0`, `host ibp11s0f0`, `host hfi1_0`, `MF0;host:MODEL/U1`."""
@@ -66,15 +66,15 @@ class HostMapper:
     host_pattern: str = HOST_PATTERN
     """Regular expression for a whole description; groups `host` and, optionally, `hca`."""
     vendor_names: tuple[str, ...] = VENDOR_NAMES
-    """Globs of descriptions that contain no host's name."""
+    """Patterns of descriptions that contain no host's name."""
     storage_hosts: tuple[str, ...] = ()
-    """Globs of host names, `ai400x-*`."""
+    """Patterns of host names, `ai400x-*`."""
     other_hosts: tuple[str, ...] = ()
-    """Globs of host names: login, management, …; storage takes precedence where both match."""
+    """Patterns of host names: login, management, …; storage takes precedence where both match."""
     short_names: bool = True
     """Cut `n001.cluster.org` to `n001`, as Slurm's NodeName usually is."""
     job_hcas: tuple[str, ...] = ()
-    """Globs of the HCAs (`mlx5_[0-3]`) or HCA ports (`mlx5_0/1`) that jobs use; all where empty."""
+    """Patterns of the HCAs (`mlx5_[0-11]`) or HCA ports (`mlx5_0/1`) that jobs use; empty: all."""
     traffic: str = ""
     """Whom a job's port sends to: `rail`, to the same port of the other hosts; `alltoall`, to all
     ports; empty: as the cabling shows (`demand/rails.py`)."""
@@ -109,9 +109,9 @@ class HostMapper:
     def __call__(self, description: str) -> HostPort:
         """The host, HCA and kind of an HCA with this description."""
         text = description.strip()
-        if _matches(text, AGGREGATION_NODES):
+        if matches(text, AGGREGATION_NODES):
             return HostPort(None, "", Kind.IN_SWITCH)
-        match = None if _matches(text, self.vendor_names) else self._regex.fullmatch(text)
+        match = None if matches(text, self.vendor_names) else self._regex.fullmatch(text)
         if not match or not match["host"]:
             return HostPort(None, "", Kind.COMPUTE)
         host = match["host"]
@@ -120,15 +120,15 @@ class HostMapper:
         return HostPort(host, match.groupdict().get("hca") or "", self.kind(host))
 
     def kind(self, host: str) -> Kind:
-        """The kind of a host, by the configured globs."""
-        if _matches(host, self.storage_hosts):
+        """The kind of a host, by the configured patterns."""
+        if matches(host, self.storage_hosts):
             return Kind.STORAGE
-        return Kind.OTHER if _matches(host, self.other_hosts) else Kind.COMPUTE
+        return Kind.OTHER if matches(host, self.other_hosts) else Kind.COMPUTE
 
     def used_by_jobs(self, hca: str, port: int) -> bool:
         """Whether jobs use this port of an HCA; an HCA without a name is matched by `/1`, `/2`."""
         chosen = self.job_hcas
-        return not chosen or _matches(hca, chosen) or _matches(f"{hca}/{port}", chosen)
+        return not chosen or matches(hca, chosen) or matches(f"{hca}/{port}", chosen)
 
 
 def hca_order(hca: str) -> list[str | tuple[int, str]]:
@@ -141,17 +141,6 @@ def _number(digits: str) -> tuple[int, str]:
     """A key in the order of the numbers, which may have any length."""
     digits = digits.lstrip("0")
     return len(digits), digits
-
-
-def _matches(text: str, globs: tuple[str, ...]) -> bool:
-    return bool(globs) and _any_of(globs).match(text) is not None
-
-
-@lru_cache
-def _any_of(globs: tuple[str, ...]) -> re.Pattern[str]:
-    """One regular expression for all globs: a large fabric is matched tens of thousands of
-    times."""
-    return re.compile("|".join(map(translate, globs)))
 
 
 def name_port(

@@ -6,19 +6,22 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from fnmatch import fnmatchcase
 
 import numpy as np
 
-from sar_agent.errors import InputError
+from sar_agent.errors import InputError, TooMany
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.name_patterns import matches
 from sar_agent.reports.wording import some
+from sar_agent.slurm.hostlist import expand_few
 
 _PORT = re.compile(
     r"(?P<node>.+?)\"?(?: \((?P<guid>0x[0-9a-fA-F]{1,16})\))?"
     r"(?:\[(?P<port>\d{1,3})\]|:(?P<colon>\d{1,3}))(?: (?:–|->|<->|-) .+)?$"
 )
 _GUID = re.compile(r"0x[0-9a-fA-F]{1,16}$")
+MOST_LISTED = 100_000
+"""The most names of a list: a slip such as n[1-99999999] must not eat the machine."""
 
 
 @dataclass(frozen=True)
@@ -44,14 +47,18 @@ class Places:
 
 def find_places(fabric: Fabric, named: Iterable[str]) -> Places:
     """What these texts name: a switch (its name or a GUID), a port (`LEAF[21]` or `LEAF:21`), a
-    cable as our reports print it (`"A"[1] – "B"[2]`), a host, or, by a pattern such as `rack12-*`,
-    switches and hosts. Raises `InputError`, with similar names."""
+    cable as our reports print it (`"A"[1] – "B"[2]`), a host, a host list as Slurm prints it
+    (`n[9-12,20]`), or, by a pattern such as `rack12-*`, switches and hosts. Raises `InputError`,
+    with similar names, and where a list names what the fabric lacks."""
     switches: set[int] = set()
     channels: set[int] = set()
     terminals: set[int] = set()
     for text in map(str.strip, named):
         if found := _switches(fabric, text, patterns=False):
             switches |= found
+        elif (listed := _listed(fabric, text)) is not None:
+            switches |= listed[0]
+            terminals |= listed[1]
         elif match := _PORT.match(text):
             channel, terminal = _port(fabric, match)
             channels |= channel
@@ -73,11 +80,42 @@ def _switches(fabric: Fabric, text: str, patterns: bool = True) -> set[int]:
     exact = {s for s, known in enumerate(fabric.switch_name) if known == name}
     if exact or not patterns:
         return exact
-    return {s for s, known in enumerate(fabric.switch_name) if fnmatchcase(known, name)}
+    return {s for s, known in enumerate(fabric.switch_name) if matches(known, (name,))}
+
+
+def _listed(fabric: Fabric, text: str) -> tuple[set[int], set[int]] | None:
+    """Switches and terminals of a list with brackets or commas; None where the text is none, or a
+    port of a switch: then `A[1]` is the port and not `A1`."""
+    if not re.search(r"[\[,]", text) or re.search(r"[*?!\s\"]", text):
+        return None
+    if (port := _PORT.match(text)) and _switches(fabric, port["guid"] or port["node"]):
+        return None
+    try:
+        names = expand_few(text, MOST_LISTED)
+    except TooMany:
+        raise
+    except InputError:
+        return None
+    switches, terminals, missing = set[int](), set[int](), list[str]()
+    for name in names:
+        found, ports = _switches(fabric, name, patterns=False), fabric.hosts.get(name, ())
+        switches |= found
+        terminals |= set(ports)
+        if not found and not len(ports):
+            missing.append(name)
+    if not missing:
+        return switches, terminals
+    if len(missing) == len(names):
+        raise _unknown(fabric, text)
+    raise InputError(
+        f"{text} is a host list, and {some(missing, 4)} of it "
+        f"{'is' if len(missing) == 1 else 'are'} not in {fabric.name}",
+        remedy="leave them out, or give a pattern with * or ?",
+    )
 
 
 def _hosts(fabric: Fabric, pattern: str) -> set[int]:
-    return {t for host, of in fabric.hosts.items() if fnmatchcase(host, pattern) for t in of}
+    return {t for host, of in fabric.hosts.items() if matches(host, (pattern,)) for t in of}
 
 
 def _port(fabric: Fabric, match: re.Match[str]) -> tuple[set[int], set[int]]:
