@@ -15,6 +15,7 @@ from sar_agent.demand.collectives import AT_ONCE, COLLECTIVES, PAIRWISE
 from sar_agent.fabric import Fabric
 from sar_agent.install.transit import transition_to
 from sar_agent.jobs import JobMix
+from sar_agent.jobs.find_job import find_job
 from sar_agent.keys.description import KeyDescription, keys_of
 from sar_agent.keys.leases import Leases
 from sar_agent.quality.channel_traffic import traffic_of
@@ -157,7 +158,7 @@ def explain(config: Config, wanted: str, site: Site | None = None) -> JobExplana
     observer = (site or build_site(config)).observer
     observed = observer.observe()
     fabric, mix = observed.fabric, observed.mix
-    record = next((record for record in observer.running() if record.id == wanted), None)
+    record = find_job([*observer.running()], wanted)
     if record is None:
         return ended_job(config, wanted)
     leaves: dict[str, list[str]] = {}
@@ -166,7 +167,7 @@ def explain(config: Config, wanted: str, site: Site | None = None) -> JobExplana
             names = leaves.setdefault(fabric.switch_name[fabric.terminal_switch[terminal]], [])
             if host not in names:
                 names.append(host)
-    parts = mix.parts_of(wanted)
+    parts = mix.parts_of(record.id)
     in_force = planned = transition = None
     routes = observed.in_force.routes if observed.in_force else None
     if parts:
@@ -178,7 +179,7 @@ def explain(config: Config, wanted: str, site: Site | None = None) -> JobExplana
         planned = _under(fabric, mix, parts, plan.routes, by_load)
         transition = transition_to(plan, routes).transition
     return JobExplanation(
-        job=wanted,
+        job=record.id,
         leaves=leaves,
         unknown_hosts=[host for host in record.hosts if host not in fabric.hosts],
         multi_switch=bool(parts),

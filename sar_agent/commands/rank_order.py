@@ -55,13 +55,11 @@ def rank_order(
 
     Leaf switches that are near each other follow each other. Changes nothing.
     """
-    from sar_agent.errors import InputError
+    from sar_agent.jobs.find_job import require_job
     from sar_agent.slurm.switch_order import in_switch_order
 
     network, records = _inputs(fabric, jobs, config)
-    record = next((each for each in records if job == each.id or job in each.numbers), None)
-    if record is None:
-        raise InputError(f"no job {job} is running", remedy="list the running jobs with squeue")
+    record = require_job(records, job)
     known, unknown = in_switch_order(network, record.hosts)
     if unknown and not as_json:
         note(f"{len(unknown)} hosts are not in the fabric and come last: {', '.join(unknown[:5])}")

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from sar_agent.counters.port_errors import words as error_words
-from sar_agent.errors import InputError
 from sar_agent.fabric.odd_cables import cable_name, host_cable_name
 from sar_agent.fabric.rates import speed_words
+from sar_agent.jobs.find_job import require_job
 from sar_agent.reports.places import Places
 from sar_agent.reports.site_dumps import JobOnLink, SiteDumps
 from sar_agent.reports.wording import job_words, moment
@@ -98,12 +98,8 @@ def links(dumps: SiteDumps, places: Places) -> tuple[Link, ...]:
 def links_of_job(dumps: SiteDumps, job: str) -> list[int]:
     """The channels that a job uses, the fullest first; none where it is on one switch. Raises
     `InputError` where no such job runs."""
-    if parts := dumps.mix.parts_of(job):
-        used = dumps.traffic.links_of(parts).tolist()
-        return sorted(used, key=lambda c: (-dumps.traffic.load[c], c))
-    if job not in {record.id for record in dumps.records}:
-        raise InputError(f"no job {job} is in the queue", remedy="list the jobs with squeue")
-    return []
+    used = dumps.traffic.links_of(dumps.mix.parts_of(require_job(dumps.records, job).id)).tolist()
+    return sorted(used, key=lambda c: (-dumps.traffic.load[c], c))
 
 
 def line_of_job(dumps: SiteDumps, job: str) -> str:
