@@ -88,11 +88,13 @@ def parse_squeue_pipe(
     `InputError` with `source` and the line for the first line that is not a job line, where half of
     the lines are none.
     """
-    lines = [
-        (number, line)
-        for number, line in enumerate(text.splitlines(), 1)
-        if line.strip() and not _CLUSTER.fullmatch(line.strip())
-    ]
+    lines, clusters, cluster = list[tuple[int, str]](), dict[int, str](), ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if _CLUSTER.fullmatch(line.strip()):
+            cluster = line.partition(":")[2].strip()
+        elif line.strip():
+            lines.append((number, line))
+            clusters[number] = cluster
     layout = _OURS
     heads = [place for place, (_, line) in enumerate(lines[:_HEADER_LINES]) if _names_columns(line)]
     if heads:  # with -M again for each cluster
@@ -104,7 +106,7 @@ def parse_squeue_pipe(
     elif lines and all(line.count("|") >= _WITH_REASON.width - 1 for _, line in lines):
         layout = _WITH_REASON
     records, bad = list[JobRecord](), list[InputError]()
-    unknown, times = list[str](), list[str]()
+    unknown, times, of = list[str](), list[str](), list[str]()
     for number, line in lines:
         try:
             record = parse_line(line, layout, states)
@@ -118,7 +120,9 @@ def parse_squeue_pipe(
             if record and record.start is None:
                 start = layout.of(_split(line, layout) or [], "START_TIME")
                 times += [] if start in _NO_TIME else [f"line {number}: {start[:40]!r}"]
-            records += [record] if record else []
+            if record:
+                records.append(record)
+                of.append(clusters[number])
     where = f"{source}: " if source else ""
     if unknown:
         log.warning(
@@ -131,7 +135,26 @@ def parse_squeue_pipe(
             "SLURM_TIME_FORMAT=standard squeue prints them so that they can",
             where, len(times), times[0],
         )  # fmt: skip
-    return jobs_of_file(records, bad, len(lines))
+    return jobs_of_file(_set_apart(records, of, where), bad, len(lines))
+
+
+def _set_apart(records: list[JobRecord], clusters: list[str], where: str) -> list[JobRecord]:
+    """Where two clusters have a job of one id, each gets its cluster: `beta:100`."""
+    seen: dict[str, set[str]] = {}
+    for record, cluster in zip(records, clusters, strict=True):
+        seen.setdefault(record.id.partition("+")[0], set()).add(cluster)
+    twice = [job for job, of in seen.items() if len(of) > 1]
+    if twice:
+        log.warning(
+            "%s%d job ids are of several clusters and get their cluster's name (%s:%s)",
+            where, len(twice), min(seen[twice[0]] - {""}), twice[0],
+        )  # fmt: skip
+    return [
+        record._replace(id=f"{cluster}:{record.id}")
+        if cluster and len(seen[record.id.partition("+")[0]]) > 1
+        else record
+        for record, cluster in zip(records, clusters, strict=True)
+    ]
 
 
 def _columns(line: str) -> list[str]:
