@@ -21,6 +21,13 @@ VENDOR_NAMES = (
     "localhost*",
     "NVIDIA *",
     "QLogic *",
+    "Voltaire *",
+    "(none)*",
+    "HCA-[0-9]*",
+    "ubuntu",
+    "ubuntu *",
+    "debian",
+    "debian *",
 )
 """Descriptions by firmware or an unconfigured system: they contain no host's name."""
 
