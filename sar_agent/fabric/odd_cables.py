@@ -100,16 +100,21 @@ def odd_cables(fabric: Fabric) -> OddCables:
 
 
 def _odd_hosts(fabric: Fabric) -> Iterator[Odd]:
-    """Hosts of jobs with slower cables, or fewer ports, than most."""
+    """Hosts of jobs with slower cables than the same HCA's port of most hosts, the slowest first,
+    or with fewer ports than most."""
     compute = np.flatnonzero(fabric.is_host_port & (fabric.terminal_kind == Kind.COMPUTE))
-    usual, odd = _below_most(fabric.terminal_rate[compute])
-    for t in compute[odd]:
-        yield Odd(
-            f"{host_cable_name(fabric, t)} is {speed_words(fabric.terminal_rate[t])} among "
-            f"{speed_words(usual)}",
-            (),
-            (int(t),),
-        )
+    found: list[tuple[float, Odd]] = []
+    alike: dict[str, list[int]] = {}
+    for t in compute.tolist():
+        alike.setdefault(_hca_port(fabric, t), []).append(t)
+    for of in map(np.array, alike.values()):
+        usual, odd = _below_most(fabric.terminal_rate[of])
+        for t in of[odd].tolist():
+            rate = float(fabric.terminal_rate[t])
+            words = f"is {speed_words(rate)} among {speed_words(usual)}"
+            sentence = f"{host_cable_name(fabric, t)} {words}"
+            found.append((rate / usual, Odd(sentence, (), (t,))))
+    yield from (each for _, each in sorted(found, key=lambda one: one[0]))
     up = set(compute.tolist())
     ports = {host: [t for t in of if t in up] for host, of in fabric.job_ports.items()}
     hosts = [host for host, of in ports.items() if of]
@@ -121,6 +126,12 @@ def _odd_hosts(fabric: Fabric) -> Iterator[Odd]:
             (),
             tuple(ports[hosts[i]]),
         )
+
+
+def _hca_port(fabric: Fabric, t: int) -> str:
+    """`mlx5_0/1`: the HCA by its description, without the host, and its port."""
+    _, _, hca = fabric.terminal_description[t].partition(" ")
+    return f"{hca}/{fabric.terminal_port_number[t]}"
 
 
 def host_cable_name(fabric: Fabric, terminal: int) -> str:

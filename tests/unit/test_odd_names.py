@@ -1,10 +1,15 @@
-"""Default descriptions are no hosts, and one id in two clusters is two jobs."""
+"""An odd name or record decides nothing for the others."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from sar_agent.fabric.hostnames import HostMapper
+from sar_agent.fabric.odd_cables import odd_cables
+from sar_agent.fabric.spec import load_fabric
 from sar_agent.slurm.squeue_text import parse_squeue_pipe
 
 
@@ -27,3 +32,14 @@ def test_one_id_in_two_clusters_is_two_jobs() -> None:
     text = "\n".join(lines)
     jobs = {job.id: job.hosts for job in parse_squeue_pipe(text)}
     assert jobs == {"alpha:100": ("n1", "n2"), "beta:100": ("n4",), "7": ("n5",)}
+
+
+def test_a_port_is_compared_with_the_same_hca_of_other_hosts() -> None:
+    fabric = load_fabric("xgft:2;4,4;1,2")
+    rate = np.full(fabric.terminals, 400, np.float32)
+    hcas = [f"mlx5_{t % 4}" for t in range(fabric.terminals)]
+    rate[3::4] = 200  # mlx5_3 is for storage
+    rate[5], rate[9] = 200, 100
+    described = [f"{h} {hca}" for h, hca in zip(fabric.terminal_host, hcas, strict=True)]
+    odd = odd_cables(replace(fabric, terminal_rate=rate, terminal_description=tuple(described)))
+    assert [each.terminals for each in odd.odd] == [(9,), (5,)]
