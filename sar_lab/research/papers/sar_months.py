@@ -22,7 +22,7 @@ from sar_lab.replay.samples import samples_of
 from sar_lab.replay.table1 import METRICS, Gain, column, table1
 from sar_lab.research.papers import pictures
 from sar_lab.research.papers.claims import NEAR, RESAMPLES, Claim, order, value
-from sar_lab.research.papers.compared import PLAIN, Compared, claim, most
+from sar_lab.research.papers.compared import PLAIN, Compared, claim, is_gain, most
 from sar_lab.research.papers.measured import by_key, measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable, median_table
 from sar_lab.research.papers.pictures import COLOURS, legend, spans
