@@ -1,8 +1,9 @@
 """Counters from files: what perfquery printed, ibdiagnet2's dump of counters (`ibdiagnet2.pm`), and
 its `ibdiagnet2.db_csv`.
 
-A file holds all ports at one time, which is the time when it was last written. The two newest files
-of a glob pattern are a window. perfquery names ports by LID:
+A file holds all ports at one time: that of its heading (`# File created at`), else when it was last
+written, which a copy loses. The two newest files of a glob pattern are a window. perfquery names
+ports by LID:
 
     # Port extended counters: Lid 6 port 1 (CapMask: 0x1200)
     PortXmitData:....................1234
@@ -53,7 +54,10 @@ FOLDER_FILES = ("ibdiagnet2.db_csv", "ibdiagnet2.pm")
 _PERFQUERY_PORT = re.compile(r"# Port (extended )?counters: Lid (\d{1,6}) port (\d{1,4})\b")
 _IBDIAGNET_PORT = re.compile(r"Port=(\d{1,4}) Lid=\w{1,10} GUID=0x([0-9a-fA-F]{1,16})\b")
 _VALUE = re.compile(r"(\w+)(?::\.*|=)(0x[0-9a-fA-F]+|\d+)$")
-_DATE = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \S* ?([+-]\d{4})")
+_DATE = re.compile(r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(?:[^\S\n]*[A-Z]*[^\S\n]*([+-]\d{4}))?")
+"""`2025-03-31 23:43:18 UTC +0000`; local time without the last part."""
+_HEADING = re.compile(r"^#[^\S\n]*(File created at|Running timestamp)[^\S\n]*:", re.MULTILINE)
+"""ibdiagnet's; the first is nearer to the reading, the second is when ibdiagnet began."""
 _PAUSE = re.compile(r"-pm_pause_time[ =](\d{1,6})\b")
 _MOST = (1 << 64) - 1
 _COLUMNS = {
@@ -158,9 +162,11 @@ def values_of_text(
     """The counters that `names` (of perfquery and `ibdiagnet2.pm`) or `columns` (of a db_csv) lead
     to, and the Unix time at which they were read: `at`, unless the text says it."""
     if not SEEN.search(text):
-        return values_of_lines(text, names), at
+        return values_of_lines(text, names), _heading_date(text) or at
     sections = _sections(text, columns, "PM_INFO")
-    return _values_of_section(sections, "PM_INFO", columns), _date_of(sections) or at
+    return _values_of_section(sections, "PM_INFO", columns), _date_of(sections) or _heading_date(
+        text
+    ) or at
 
 
 def _sections(text: str, columns: Mapping[str, str], *counters: str) -> Sections:
@@ -249,11 +255,23 @@ def _values_of_section(sections: Sections, name: str, columns: Mapping[str, str]
 
 
 def _date_of(sections: Sections) -> float | None:
-    """The Unix time at which ibdiagnet began, `2025-03-31 23:43:18 UTC +0000`."""
-    for row in sections.rows["RUN_INFO"]:
-        if match := _DATE.search(row.values[0]):
-            with suppress(ValueError):
-                return datetime.strptime("".join(match.groups()), "%Y-%m-%d %H:%M:%S%z").timestamp()
+    """The Unix time at which ibdiagnet began, by RUN_INFO."""
+    times = (_time_of(row.values[0]) for row in sections.rows["RUN_INFO"])
+    return next((time for time in times if time is not None), None)
+
+
+def _heading_date(text: str) -> float | None:
+    """The Unix time in ibdiagnet's heading; None where there is none."""
+    said = {match[1]: _time_of(text[match.end() :][:80]) for match in _HEADING.finditer(text)}
+    return said.get("File created at") or said.get("Running timestamp")
+
+
+def _time_of(text: str) -> float | None:
+    """The first time in a text, Unix seconds; one without an offset is local."""
+    if match := _DATE.search(text.partition("\n")[0]):
+        date, offset = match.groups()
+        with suppress(ValueError, OverflowError):
+            return datetime.fromisoformat(date + (offset or "")).timestamp()
     return None
 
 
@@ -285,5 +303,6 @@ class FileCounters:
                 f"counters.files = {self.pattern} has {len(found)} files, and a window needs two; "
                 "let cron write one every few minutes"
             )
-        before, after = (read_counter_file(path) for _, path in found[-2:])
+        newest = [read_counter_file(path) for _, path in found[-2:]]
+        before, after = sorted(newest, key=lambda totals: float(totals.at.max()))
         return difference(before, after, time.time())
