@@ -43,6 +43,8 @@ class RatingsOverTime:
     """The ratings of M moments of a history, before and after."""
 
     times: tuple[float, ...]
+    days: tuple[str, str]
+    """Day and time of the first and the last, by the clock of `JobHistory.clock`."""
     jobs: tuple[int, ...]
     """The number of multi-switch jobs at each moment."""
     before: tuple[MomentRating, ...]
@@ -98,7 +100,8 @@ def rate_over_time(
         return None
     before, after = (tuple(pair[side] for pair in pairs) for side in (0, 1))
     names = ratings.before.name, ratings.after.name
-    return RatingsOverTime(tuple(times), tuple(jobs), before, after, *names, idle)
+    days = placed.history.day_of(times[0]), placed.history.day_of(times[-1])
+    return RatingsOverTime(tuple(times), days, tuple(jobs), before, after, *names, idle)
 
 
 def _point(traffic: Traffic) -> MomentRating:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
 from math import inf
 from typing import NamedTuple
@@ -71,6 +72,9 @@ class JobHistory:
     left_out: tuple[LeftOut, ...] = ()
     remarks: tuple[str, ...] = ()
     """Sentences that a report of results must repeat: `end times are bounds`, …"""
+    unix: bool = False
+    """Whether times are seconds since 1970; else they are what the source's clock showed, which is
+    local, read as UTC."""
 
     @property
     def jobs(self) -> int:
@@ -88,6 +92,14 @@ class JobHistory:
             return 0.0, 0.0
         known = self.end[np.isfinite(self.end)]
         return float(self.start[0]), max(float(self.start[-1]), float(known.max(initial=-inf)))
+
+    def clock(self, time: float) -> datetime:
+        """What the source's clock showed at a time; for seconds since 1970, the reader's own."""
+        return datetime.fromtimestamp(time, None if self.unix else UTC)
+
+    def day_of(self, time: float) -> str:
+        """`2016-12-22 07:15`, by that clock."""
+        return f"{self.clock(time):%Y-%m-%d %H:%M}"
 
     def hosts_of(self, job: int) -> I32:
         """int32[N]: the hosts of one job."""
@@ -122,6 +134,7 @@ class JobHistory:
             self.host[np.repeat(keep, self.size)],
             self.left_out,
             self.remarks,
+            self.unix,
         )
 
 
@@ -130,6 +143,8 @@ class HistoryBuilder:
     """Collects jobs in any order, and records that are not used; `build` sorts and freezes them."""
 
     name: str
+    unix: bool = False
+    """As in `JobHistory`."""
     _number: dict[str, int] = field(default_factory=dict)
     _rows: list[tuple[float, float, str, I32]] = field(default_factory=list)
     _seen: set[tuple[str, float, float, bytes]] = field(default_factory=set)
@@ -195,6 +210,7 @@ class HistoryBuilder:
             np.concatenate([row[3] for row in rows]).astype(np.int32),
             self._build_left(),
             tuple(self._remarks),
+            self.unix,
         )
 
     def _build_left(self) -> tuple[LeftOut, ...]:
