@@ -80,7 +80,7 @@ def rate_over_time(
     if ratings.after is None:
         return None
     fabric, engine = placed.fabric, load_engine(ratings.after.name)
-    first, last = placed.history.span
+    first, last = placed.history.bulk
     known: dict[frozenset[bytes], tuple[MomentRating, MomentRating]] = {}
     times, jobs, pairs, idle = [], [], [], 0
     for i, time in enumerate(first + (np.arange(samples) + 0.5) / samples * (last - first)):

@@ -56,7 +56,7 @@ class HourOfDay:
 def by_hour(placed: PlacedHistory, routes: Routes, pulled: Places | None) -> list[HourOfDay]:
     """A row for each hour of the day that the record has. Raises `InputError` for a record of less
     than an hour, or of more than a year (a part of it must be given)."""
-    begin, end = placed.history.span
+    begin, end = placed.history.bulk
     moments = np.arange((begin // HOUR) * HOUR + HOUR / 2, end, HOUR)
     moments = moments[moments >= begin]
     if not 0 < len(moments) <= MOST_MOMENTS:
