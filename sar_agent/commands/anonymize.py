@@ -73,15 +73,16 @@ def anonymize(
     """Copy dumps without names, users, accounts, comments and real GUIDs; the measures stay equal.
 
     Kept: cables, ports, link rates, LIDs, the names of HCAs (mlx5_0), the kind of a host (compute,
-    storage), the last number in a host's name, the sizes, partners and traffic hints of jobs, and
-    the order of job numbers and GUIDs. Hosts whose names differ in more than that number change
-    their order, and with it the ranks of a job: one message at a time may then differ.
+    storage), the last number in a host's name, the sizes, partners, partitions and traffic hints
+    of jobs, and the order of job numbers and GUIDs. Hosts whose names differ in more than that
+    number change their order, and with it the ranks of a job: one message at a time may then
+    differ.
     """
     from sar_agent.commands.inputs import read_routes
     from sar_agent.fabric.ibsim_net import write_ibsim_net
     from sar_agent.formats.export import export_routes
-    from sar_agent.jobs.jobmap import format_jobmap
     from sar_agent.slurm.job_files import read_jobs_file
+    from sar_agent.slurm.squeue_text import squeue_pipe
     from sar_agent.slurm.topology_files import read_topology, topology_in_use
     from sar_agent.util.text_files import write_text
 
@@ -96,14 +97,14 @@ def anonymize(
     write_ibsim_net(copy, out / "fabric.net")
     files = ["fabric.net"]
     if jobs:
-        write_text(out / "jobs.txt", format_jobmap(anonymous_jobs(records, names)))
+        write_text(out / "jobs.txt", squeue_pipe(anonymous_jobs(records, network, names)))
         files.append("jobs.txt")
     if tables is not None:
         export_routes(out, copy, replace(tables, fabric_digest=copy.digest), ["lfts"])
         files.append("lfts.dump")
     if tree is not None:
         lines = [
-            _switch_line(switch.name, switch.nodes, switch.children, names)
+            _switch_line(switch.name, host_names(network, switch.nodes), switch.children, names)
             for switch in tree.switches.values()
         ]
         write_text(out / "topology.conf", "\n".join(lines) + "\n")
@@ -149,14 +150,26 @@ def anonymous_fabric(fabric: Fabric, names: Pseudonyms) -> Fabric:
     )
 
 
-def anonymous_jobs(records: Iterable[JobRecord], names: Pseudonyms) -> list[JobRecord]:
-    """The same jobs under numbers from 1, without users and partitions."""
+def host_names(fabric: Fabric, hosts: Iterable[str]) -> tuple[str, ...]:
+    """The hosts as the fabric spells them: `N001` and `n001` get one pseudonym."""
+    return tuple(fabric.hosts.name_of(host) or host for host in hosts)
+
+
+def anonymous_jobs(
+    records: Iterable[JobRecord], fabric: Fabric, names: Pseudonyms
+) -> list[JobRecord]:
+    """The same jobs under numbers from 1, without users and start times. A word after `sar:` that
+    is no hint has no effect, and might be a name."""
+    from sar_agent.jobs.traffic import is_traffic
+
     return [
         record._replace(
             id=str(number),
-            hosts=tuple(names.of("h", host) for host in record.hosts),
+            hosts=tuple(names.of("h", host) for host in host_names(fabric, record.hosts)),
             user="",
-            partition="",
+            partition=record.partition and names.of("p", record.partition),
+            start=None,
+            traffic=record.traffic if record.traffic and is_traffic(record.traffic) else None,
             uid=None,
             raw=(),
         )

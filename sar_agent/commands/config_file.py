@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sar_agent.commands.inputs import CONFIG_PATH, ConfigOption, JsonOption, print_answer
+from sar_agent.commands.named_files import read_named_files
 from sar_agent.commands.program import Program
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ app = Program(name="config", help="Test a configuration file, or print the setti
 
 @app.command()
 def check(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> None:
-    """Test a configuration file, and the engine, the files and the commands that it names, and read
-    the queue and the subnet manager's status once; changes nothing.
+    """Test a configuration file, and the engine and the commands that it names; read the files that
+    it names, the queue and the subnet manager's status once; changes nothing.
 
     Exit code 2 and all problems at once if there is one. That Slurm or the subnet manager does not
     answer now is said, but is no problem of the file.
@@ -35,15 +35,16 @@ def check(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> No
         problems, settings = error.problems, error.usable
         if settings is None:
             raise
-    problems += _problems(settings)
+    files, wrong = read_named_files(settings)
+    problems += [*_problems(settings), *wrong]
     if problems:
         raise ConfigError(config, problems)
     changed, jobs, manager = _changed(settings), _jobs_now(settings), _manager_now(settings)
     idle = [*gone_keys(config), *idle_keys(settings, changed)]
     answer = {"file": str(config), "ok": True, "changed": changed, "without_effect": idle}
-    answer |= {"jobs": jobs, "subnet_manager": manager}
+    answer |= {"files": files, "jobs": jobs, "subnet_manager": manager}
     differ = f"{config}: no problem; changed from the defaults: {', '.join(changed) or 'nothing'}"
-    words = (differ, *idle, f"jobs: {jobs}", f"subnet manager: {manager}")
+    words = (differ, *idle, *files, f"jobs: {jobs}", f"subnet manager: {manager}")
     print_answer(answer, "\n".join(words), as_json=as_json)
 
 
@@ -70,7 +71,7 @@ def show(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> Non
 
 
 def _problems(settings: Config) -> list[str]:
-    """What the model cannot know: names of engines and subnet managers, and files."""
+    """What the model cannot know: names of engines, subnet managers and commands."""
     from sar_agent.config.model import BEFORE
     from sar_agent.errors import SarError
     from sar_agent.install.subnet_manager import load_subnet_manager
@@ -87,14 +88,6 @@ def _problems(settings: Config) -> list[str]:
         load_subnet_manager(settings)
     except SarError as error:
         problems.append(f"opensm.manager: {error}")
-    files = {
-        "agent.ib_partitions_file": settings.agent.ib_partitions_file,
-        "fabric.file": settings.fabric.file,
-        "opensm.lfts_dump": settings.opensm.lfts_dump,
-    }
-    for key, name in files.items():
-        if name and not Path(name).exists():
-            problems.append(f"{key} = {name!r}: no such file; check the path")
     commands = {
         "slurm.squeue": settings.slurm.squeue if settings.slurm.source == "squeue" else [],
         "opensm.read_back_command": settings.opensm.read_back_command,

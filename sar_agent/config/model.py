@@ -199,8 +199,7 @@ class FabricConfig(Section, frozen=True):
     )
     other_hosts: list[str] = Field(
         default=[],
-        description="patterns of the host names of login, management and other nodes without "
-        "jobs",
+        description="patterns of the host names of login, management and other nodes without jobs",
     )
     short_names: bool = Field(
         default=True, description="shorten host names to their first part: n001.cluster.org to n001"

@@ -1,8 +1,8 @@
-"""Counters from files: what perfquery printed, ibdiagnet2's dump of counters (`ibdiagnet2.pm`), and
-its `ibdiagnet2.db_csv`.
+"""Counters from files: what perfquery or ibqueryerrors printed, ibdiagnet2's dump of counters
+(`ibdiagnet2.pm`), and its `ibdiagnet2.db_csv`.
 
-A file holds all ports at one time, which is the time when it was last written. Two files are a
-window. perfquery names ports by LID:
+A file holds all ports at one time: that of its heading (`# File created at`), else when it was last
+written, which a copy loses. Two files are a window. perfquery names ports by LID:
 
     # Port extended counters: Lid 6 port 1 (CapMask: 0x1200)
     PortXmitData:....................1234
@@ -11,6 +11,10 @@ ibdiagnet2 names them by GUID:
 
     Port=1 Lid=0x0006 GUID=0x248a070300f88ff0 Device=52000 Port Name=sw1/P1
     port_xmit_data_extended=1234
+
+and so does ibqueryerrors, of ports with errors above its thresholds:
+
+       GUID 0x248a070300f88ff0 port 1: [SymbolErrorCounter == 4711] [LinkDownedCounter == 3]
 
 A db_csv has its time in it, counters in PM_INFO, and, if ibdiagnet read them twice, what they grew
 by in PM_DELTA. Both have the columns of perfquery's names, and are known from files of ibdiagnet
@@ -50,8 +54,13 @@ REMEDY = "give the output of perfquery -x, or ibdiagnet2.pm or ibdiagnet2.db_csv
 FOLDER_FILES = ("ibdiagnet2.db_csv", "ibdiagnet2.pm")
 _PERFQUERY_PORT = re.compile(r"# Port (extended )?counters: Lid (\d{1,6}) port (\d{1,4})\b")
 _IBDIAGNET_PORT = re.compile(r"Port=(\d{1,4}) Lid=\w{1,10} GUID=0x([0-9a-fA-F]{1,16})\b")
+_QUERYERRORS_PORT = re.compile(r"GUID 0x([0-9a-fA-F]{1,16}) port (\w{1,4}):")
+_QUERYERRORS_VALUE = re.compile(r"\[(\w+) == (\d+)")
 _VALUE = re.compile(r"(\w+)(?::\.*|=)(0x[0-9a-fA-F]+|\d+)$")
-_DATE = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \S* ?([+-]\d{4})")
+_DATE = re.compile(r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(?:[^\S\n]*[A-Z]*[^\S\n]*([+-]\d{4}))?")
+"""`2025-03-31 23:43:18 UTC +0000`; local time without the last part."""
+_HEADING = re.compile(r"^#[^\S\n]*(File created at|Running timestamp)[^\S\n]*:", re.MULTILINE)
+"""ibdiagnet's; the first is nearer to the reading, the second is when ibdiagnet began."""
 _PAUSE = re.compile(r"-pm_pause_time[ =](\d{1,6})\b")
 _MOST = (1 << 64) - 1
 _COLUMNS = {
@@ -109,8 +118,9 @@ class PortValues:
         ]
         notes = tuple(f"{name}: {note}" for note in passed_over(self.bad))
         if not places:
+            what = "has no counter of " + ("what ports sent" if self.values else "a port")
             why = f" ({notes[0].removeprefix(f'{name}: ')})" if notes else ""
-            raise InputError(f"has no counter of a port{why}", file=name, remedy=REMEDY)
+            raise InputError(f"{what}{why}", file=name, remedy=REMEDY)
         words = np.uint64(WORD)
         most = (1 << 64) // WORD - 1
 
@@ -156,9 +166,11 @@ def values_of_text(
     """The counters that `names` (of perfquery and `ibdiagnet2.pm`) or `columns` (of a db_csv) lead
     to, and the Unix time at which they were read: `at`, unless the text says it."""
     if not SEEN.search(text):
-        return values_of_lines(text, names), at
+        return values_of_lines(text, names), _heading_date(text) or at
     sections = _sections(text, columns, "PM_INFO")
-    return _values_of_section(sections, "PM_INFO", columns), _date_of(sections) or at
+    return _values_of_section(sections, "PM_INFO", columns), _date_of(sections) or _heading_date(
+        text
+    ) or at
 
 
 def _sections(text: str, columns: Mapping[str, str], *counters: str) -> Sections:
@@ -202,7 +214,8 @@ def read_window(files: Sequence[str | Path], seconds: float | None = None) -> Po
 
 
 def values_of_lines(text: str, names: Mapping[str, str]) -> PortValues:
-    """What perfquery and `ibdiagnet2.pm` say of the counters that `names` has: theirs to ours."""
+    """What perfquery, ibqueryerrors and `ibdiagnet2.pm` say of the counters in `names`, which leads
+    from their names to ours."""
     ports, here, extended = PortValues(), None, ""  # type: PortValues, dict[str, int] | None, str
     for number, line in enumerate(text.splitlines(), 1):
         line = line.strip()
@@ -211,6 +224,11 @@ def values_of_lines(text: str, names: Mapping[str, str]) -> PortValues:
             extended = " extended" if match[1] else ""
         elif match := _IBDIAGNET_PORT.match(line):
             here, extended = ports.at((int(match[2], 16), 0, int(match[1]))), ""
+        elif match := _QUERYERRORS_PORT.match(line):
+            port = int(match[2]) if match[2].isdecimal() else 0  # of `ALL`, as of port 0: none
+            if (here := ports.at((int(match[1], 16), 0, port))) is not None:
+                counts = _QUERYERRORS_VALUE.findall(line)
+                here.update({names[n]: min(int(c), _MOST) for n, c in counts if n in names})
         elif line.startswith(("# Port ", "Port=")):
             here = None
             ports.bad.append((number, "names no port"))
@@ -247,11 +265,23 @@ def _values_of_section(sections: Sections, name: str, columns: Mapping[str, str]
 
 
 def _date_of(sections: Sections) -> float | None:
-    """The Unix time at which ibdiagnet began, `2025-03-31 23:43:18 UTC +0000`."""
-    for row in sections.rows["RUN_INFO"]:
-        if match := _DATE.search(row.values[0]):
-            with suppress(ValueError):
-                return datetime.strptime("".join(match.groups()), "%Y-%m-%d %H:%M:%S%z").timestamp()
+    """The Unix time at which ibdiagnet began, by RUN_INFO."""
+    times = (_time_of(row.values[0]) for row in sections.rows["RUN_INFO"])
+    return next((time for time in times if time is not None), None)
+
+
+def _heading_date(text: str) -> float | None:
+    """The Unix time in ibdiagnet's heading; None where there is none."""
+    said = {match[1]: _time_of(text[match.end() :][:80]) for match in _HEADING.finditer(text)}
+    return said.get("File created at") or said.get("Running timestamp")
+
+
+def _time_of(text: str) -> float | None:
+    """The first time in a text, Unix seconds; one without an offset is local."""
+    if match := _DATE.search(text.partition("\n")[0]):
+        date, offset = match.groups()
+        with suppress(ValueError, OverflowError):
+            return datetime.fromisoformat(date + (offset or "")).timestamp()
     return None
 
 

@@ -2,13 +2,15 @@
 
 What counts is what a bad cable, connector or transceiver does: links that went down or had to
 recover, symbols and packets that arrived broken, packets that were thrown away. Names are those of
-`perfquery` (PortCounters of IBA, 16.1.3.5), of `ibdiagnet2.pm` and of PM_INFO in a db_csv.
+`perfquery` and `ibqueryerrors` (PortCounters of IBA, 16.1.3.5), of `ibdiagnet2.pm`, and of PM_INFO
+in a db_csv.
 
 A reading holds totals since somebody cleared the counters. Two readings give what was added.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,6 +31,8 @@ ERRORS = {
 """Our name, the worst first, to perfquery's (also db_csv's), to that of `ibdiagnet2.pm` and to
 that of perfquery in OFED 1."""
 _NAMES = {theirs: ours for ours, names in ERRORS.items() for theirs in names}
+_NO_ERRORS = re.compile(r"^## Summary: \d+ nodes checked, 0 bad nodes found", re.MULTILINE)
+"""What ibqueryerrors prints where it names no port."""
 _COLUMNS = {names[0]: ours for ours, names in ERRORS.items()}
 
 
@@ -60,7 +64,7 @@ class PortErrors:
             for place, counts in self.counts.items()
             if (guid := owner.get(place) or switch.get(place[0] or place[1]))
         }
-        if not found:
+        if self.counts and not found:
             raise InputError(
                 f"{self.source} has no port of {fabric.name}",
                 remedy="give counters of this fabric",
@@ -74,9 +78,10 @@ def read_port_errors(path: str | Path) -> PortErrors:
     path = Path(path)
     if path.is_dir() and (found := first_readable(path, FOLDER_FILES, read_port_errors)):
         return found[0]
-    ports, time = values_of_text(read_text(path), path.stat().st_mtime, _NAMES, _COLUMNS)
-    if not 0 < len(ports.values) <= MOST_PORTS:
-        raise InputError("names no port", file=path, remedy=REMEDY)
+    text = read_text(path)
+    ports, time = values_of_text(text, path.stat().st_mtime, _NAMES, _COLUMNS)
+    if not _NO_ERRORS.search(text) and not 0 < len(ports.values) <= MOST_PORTS:
+        raise InputError("names no port", file=path, remedy=f"{REMEDY}, or of ibqueryerrors")
     above_0 = {p: {n: c for n, c in counts.items() if c} for p, counts in ports.values.items()}
     return PortErrors(
         str(path),

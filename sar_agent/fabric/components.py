@@ -63,6 +63,16 @@ def _are_planes(fabric: Fabric, component: I32) -> bool:
     return bool(len(pieces) and (pieces == component.max() + 1).all())
 
 
+def _shared_lid(fabric: Fabric, component: I32) -> int:
+    """A LID that ports of two components have, 0 without one: within one subnet LIDs are unique."""
+    live = fabric.terminal_up
+    lid = np.concatenate([fabric.switch_lid, fabric.terminal_lid[live]])
+    place = np.concatenate([component, component[fabric.terminal_switch[live]]])
+    pairs = np.unique(np.stack([lid, place])[:, (lid > 0) & (place >= 0)], axis=1)
+    shared = pairs[0][1:][pairs[0][1:] == pairs[0][:-1]]
+    return int(shared[0]) if len(shared) else 0
+
+
 def require_connected(fabric: Fabric) -> None:
     """Raise `InputError`, naming a switch of each piece, where there is more than one."""
     component = connected_components(fabric)
@@ -81,10 +91,14 @@ def require_connected(fabric: Fabric) -> None:
         f'"{fabric.switch_name[switch]}" ({size} switch{"es" * (size > 1)})'
         for switch, size in zip(first[:5].tolist(), sizes[:5].tolist(), strict=True)
     ]
+    lid = _shared_lid(fabric, component)
     raise InputError(
         f"the fabric is in {len(first)} pieces, with no live link between "
         + " and ".join(names)
-        + (" and others" if len(first) > 5 else ""),
+        + (" and others" if len(first) > 5 else "")
+        + (f"; LID {lid} is in several of them, so these are several subnets" if lid else ""),
         file=fabric.name,
-        remedy="repair the cabling, or give one piece at a time",
+        remedy="give the dump of one subnet at a time"
+        if lid
+        else "repair the cabling, or give one piece at a time",
     )

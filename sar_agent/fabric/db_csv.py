@@ -11,6 +11,7 @@ beside it (2052), so the highest bit is the speed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -51,9 +52,16 @@ _DOWN = 1
 def read_db_csv(text: str, name: str = "file", mapper: HostMapper | None = None) -> Fabric:
     """The fabric of the text; `name` is for messages. `Fabric.notes` has what was passed over.
 
-    Raises `InputError` for a file without nodes or links, and for one that ends in the middle of
-    the three sections.
+    Raises `InputError` for a file without nodes or links, for one that ends in the middle of the
+    three sections, and for several in one.
     """
+    dumps = len(re.findall(r"^START_NODES[ \t]*$", text, re.MULTILINE))
+    if dumps > 1:
+        raise InputError(
+            f"the file holds {dumps} dumps of ibdiagnet, one after the other",
+            file=name,
+            remedy="give one dump at a time, each from a file of its own",
+        )
     sections = read_sections(text, _COLUMNS)
     if sections.cut in _COLUMNS:
         raise InputError(sections.notes()[0], file=name, remedy=AGAIN)

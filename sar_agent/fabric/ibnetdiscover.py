@@ -10,9 +10,8 @@ from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.model import Fabric
 from sar_agent.fabric.node_records import AGAIN, parse_lines
 
-_SEEN = re.compile(
-    r"^[ \t]*(?:# Topology file: generated on|switchguid=0x[0-9a-f]+\()", re.MULTILINE
-)
+_TITLE = r"^[ \t]*# Topology file: generated on"
+_SEEN = re.compile(rf"{_TITLE}|^[ \t]*switchguid=0x[0-9a-f]+\(", re.MULTILINE)
 _BY_HAND = re.compile(r'^Switch\s*\d+\s*"[^"\n]+"\s*#\s*"[^\n]*"[ \t]*\n\[', re.MULTILINE)
 """A switch without LID, and its first port: ibnetdiscover always prints the LID, generators of
 networks for ibsim do not."""
@@ -28,8 +27,15 @@ def read_ibnetdiscover(text: str, name: str = "file", mapper: HostMapper | None 
     corrected or left out.
 
     Raises `InputError` for text that is not ibnetdiscover's output, is cut short, or contradicts
-    itself.
+    itself, and for several outputs in one text.
     """
+    titles = re.findall(_TITLE, text, re.MULTILINE)
+    if len(titles) > 1:
+        raise InputError(
+            f"the file holds {len(titles)} dumps of ibnetdiscover, one after the other",
+            file=name,
+            remedy="give one dump at a time, each from a file of its own",
+        )
     nodes, notes = parse_lines(text, name, strict=True)
     if not nodes:
         raise InputError("this is not ibnetdiscover output: no node in it", file=name, remedy=AGAIN)

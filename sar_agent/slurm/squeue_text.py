@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from datetime import datetime
 from functools import lru_cache
@@ -155,6 +155,18 @@ def _set_apart(records: list[JobRecord], clusters: list[str], where: str) -> lis
         else record
         for record, cluster in zip(records, clusters, strict=True)
     ]
+
+
+def squeue_pipe(records: Iterable[JobRecord]) -> str:
+    """The text, with a header, from which `parse_squeue_pipe` reads these records again, but for
+    uids and plain numbers."""
+    lines = [HEADER]
+    for job in records:
+        began = "N/A" if job.start is None else f"{job.start:.0f}"
+        hint = f"sar:{job.traffic}" if job.traffic else ""
+        words = (job.id, job.state, ",".join(job.hosts), job.partition, job.user, "")
+        lines.append("|".join((*words, str(len(job.hosts)), began, hint)))
+    return "\n".join(lines) + "\n"
 
 
 def _columns(line: str) -> list[str]:

@@ -43,6 +43,8 @@ class RatingsOverTime:
     """The ratings of M moments of a history, before and after."""
 
     times: tuple[float, ...]
+    days: tuple[str, str]
+    """Day and time of the first and the last, by the clock of `JobHistory.clock`."""
     jobs: tuple[int, ...]
     """The number of multi-switch jobs at each moment."""
     before: tuple[MomentRating, ...]
@@ -78,7 +80,7 @@ def rate_over_time(
     if ratings.after is None:
         return None
     fabric, engine = placed.fabric, load_engine(ratings.after.name)
-    first, last = placed.history.span
+    first, last = placed.history.bulk
     known: dict[frozenset[bytes], tuple[MomentRating, MomentRating]] = {}
     times, jobs, pairs, idle = [], [], [], 0
     for i, time in enumerate(first + (np.arange(samples) + 0.5) / samples * (last - first)):
@@ -98,7 +100,8 @@ def rate_over_time(
         return None
     before, after = (tuple(pair[side] for pair in pairs) for side in (0, 1))
     names = ratings.before.name, ratings.after.name
-    return RatingsOverTime(tuple(times), tuple(jobs), before, after, *names, idle)
+    days = placed.history.day_of(times[0]), placed.history.day_of(times[-1])
+    return RatingsOverTime(tuple(times), days, tuple(jobs), before, after, *names, idle)
 
 
 def _point(traffic: Traffic) -> MomentRating:

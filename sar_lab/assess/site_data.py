@@ -27,7 +27,6 @@ from sar_agent.util.text_files import read_text
 from sar_lab.history import LeftOut, PlacedHistory, place_history, read_history
 from sar_lab.history.files import is_history
 from sar_lab.history.job_history import EXAMPLES
-from sar_lab.history.times import day_of
 
 
 @dataclass(frozen=True)
@@ -85,8 +84,8 @@ def read_site_data(
         at = typical_moment(placed)
         mix, count = placed.mix_at(at), len(placed.history.running(at))
         moment = (
-            f"{day_of(at)} of {history}, when the number of hosts in jobs that span switches was "
-            f"at its median over the time in which any ran"
+            f"{placed.history.day_of(at)} of {history}, when the number of hosts in jobs "
+            "that span switches was at its median over the time in which any ran"
         )
     else:
         raise InputError("no jobs were given", remedy="give --jobs FILE or --history FILE")

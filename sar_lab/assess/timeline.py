@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from sar_lab.assess.charts import WIDTH, svg, text, ticks
 from sar_lab.assess.over_time import RatingsOverTime
-from sar_lab.history.times import day_of
 
 PANELS = (
     ("efi_max", "Hottest link (routes)", ".0f"),
@@ -49,6 +48,6 @@ def timeline(course: RatingsOverTime) -> str:
                 points *= 2
             parts.append(f'<path class="line {style}" d="M{"L".join(points)}"/>')
         y = base + 12
-    parts.append(text(LEFT, y + 8, day_of(first), "start", "small"))
-    parts.append(text(right, y + 8, day_of(last), "end", "small"))
+    parts.append(text(LEFT, y + 8, course.days[0], "start", "small"))
+    parts.append(text(right, y + 8, course.days[1], "end", "small"))
     return svg(y + 14, "Measures over time, before and after", parts)

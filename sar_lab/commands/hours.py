@@ -54,8 +54,11 @@ def hours(
         if down:
             note_assumed(assumed, why)
     found = by_hour(placed, tables, pulled)
+    zone = placed.history.clock(placed.history.span[0]).astimezone().tzname()
+    clock = f"your time zone, {zone}" if placed.history.unix else "the clock of the record"
+    note(f"note: hours are those of {clock}")
     if as_json:
-        print_json({"hours": hours_json(found)})
+        print_json({"hours": hours_json(found), "clock": clock})
         return
     head = ["hour", "days", "jobs", "spread out", "switches too many"]
     head += ["nodes lost", "jobs hit"] if pulled else []

@@ -3,14 +3,13 @@
 Moments are half past each hour of the record. Jobs are as spread out as they have more leaf
 switches than their nodes and those that no job uses would need. What is pulled costs the jobs
 whose nodes lose their switch, and those with routes over it by one set of tables: that of `routes`,
-also where the site had others. Hours are those of the record's clock; times that Slurm printed are
-local.
+also where the site had others. Hours are those that Slurm printed, which are local; where the
+record has seconds since 1970, they are those of the reader's time zone (TZ).
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -57,7 +56,7 @@ class HourOfDay:
 def by_hour(placed: PlacedHistory, routes: Routes, pulled: Places | None) -> list[HourOfDay]:
     """A row for each hour of the day that the record has. Raises `InputError` for a record of less
     than an hour, or of more than a year (a part of it must be given)."""
-    begin, end = placed.history.span
+    begin, end = placed.history.bulk
     moments = np.arange((begin // HOUR) * HOUR + HOUR / 2, end, HOUR)
     moments = moments[moments >= begin]
     if not 0 < len(moments) <= MOST_MOMENTS:
@@ -69,7 +68,7 @@ def by_hour(placed: PlacedHistory, routes: Routes, pulled: Places | None) -> lis
     rows: dict[int, list[tuple[float, ...]]] = {}
     for moment in moments.tolist():
         row = _at(placed, moment, routes, after)
-        rows.setdefault(datetime.fromtimestamp(moment, UTC).hour, []).append(row)
+        rows.setdefault(placed.history.clock(moment).hour, []).append(row)
     return [
         HourOfDay(hour, len(of), *np.mean(of, axis=0).tolist()) for hour, of in sorted(rows.items())
     ]

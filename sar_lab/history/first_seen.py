@@ -31,7 +31,7 @@ COARSE = (
 
 def read_first_seen(path: Path) -> JobHistory:
     """Raises `InputError` where it cannot be read, or no job is in it."""
-    builder = HistoryBuilder(str(path))
+    builder = HistoryBuilder(str(path), unix=True)
     seen: list[tuple[float, str, tuple[str, ...]]] = []
     for id, time, text in _files(path, builder):
         hosts = tuple(dict.fromkeys(text.split()))

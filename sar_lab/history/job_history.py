@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
 from math import inf
 from typing import NamedTuple
@@ -22,6 +23,13 @@ from sar_agent.fabric.model import I32, Bool
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
 EXAMPLES = 5
+FAR = (
+    "records far in time from all others (runaway jobs, see `sacctmgr show runawayjobs`, or a "
+    "clock that was wrong)"
+)
+REACH = 3.0
+"""A record is far where it is as many times the middle half of all, or days, away from it."""
+HOUR = 3600.0
 WITHOUT_NODES = "jobs without nodes"
 
 
@@ -71,6 +79,9 @@ class JobHistory:
     left_out: tuple[LeftOut, ...] = ()
     remarks: tuple[str, ...] = ()
     """Sentences that a report of results must repeat: `end times are bounds`, …"""
+    unix: bool = False
+    """Whether times are seconds since 1970; else they are what the source's clock showed, which is
+    local, read as UTC."""
 
     @property
     def jobs(self) -> int:
@@ -88,6 +99,28 @@ class JobHistory:
             return 0.0, 0.0
         known = self.end[np.isfinite(self.end)]
         return float(self.start[0]), max(float(self.start[-1]), float(known.max(initial=-inf)))
+
+    @cached_property
+    def bulk(self) -> tuple[float, float]:
+        """The part of `span` of which the record tells: jobs that had begun long before, or ended
+        long after, are in it without those that ran beside them. From the first end or the first
+        twentieth of starts, to the last start or the last twentieth of ends."""
+        begin, last = self.span
+        ends = self.end[np.isfinite(self.end)]
+        if not len(ends):
+            return begin, last
+        twentieth = float(np.quantile(self.start, 0.05, method="lower"))
+        begin = min(twentieth, max(begin, float(ends.min())))
+        twentieth = float(np.quantile(ends, 0.95, method="higher"))
+        return begin, max(twentieth, float(self.start[-1]))
+
+    def clock(self, time: float) -> datetime:
+        """What the source's clock showed at a time; for seconds since 1970, the reader's own."""
+        return datetime.fromtimestamp(time, None if self.unix else UTC)
+
+    def day_of(self, time: float) -> str:
+        """`2016-12-22 07:15`, by that clock."""
+        return f"{self.clock(time):%Y-%m-%d %H:%M}"
 
     def hosts_of(self, job: int) -> I32:
         """int32[N]: the hosts of one job."""
@@ -122,7 +155,22 @@ class JobHistory:
             self.host[np.repeat(keep, self.size)],
             self.left_out,
             self.remarks,
+            self.unix,
         )
+
+
+def far_records(times: F64) -> Bool:
+    """bool[J]: the jobs (times: float64[J, 2], start and end) that begin or end far from the hours
+    in which the others do. Each hour counts once, so that a thousand jobs of one hour do not make
+    all others far. None where there are fewer than ten jobs, or where these would be more than a
+    tenth: then it is the record that is so."""
+    hours = np.unique(times[np.isfinite(times)] // HOUR) * HOUR
+    low, high = np.quantile(hours, (0.25, 0.75))
+    reach = REACH * max(24 * HOUR, float(high - low))
+    far = (times[:, 0] < low - reach) | (times[:, 0] > high + reach)
+    far |= np.isfinite(times[:, 1]) & (times[:, 1] > high + reach)
+    few = len(times) >= 10 and far.sum() <= max(1, len(times) // 10)
+    return far if few else np.zeros(len(times), np.bool_)
 
 
 @dataclass
@@ -130,6 +178,8 @@ class HistoryBuilder:
     """Collects jobs in any order, and records that are not used; `build` sorts and freezes them."""
 
     name: str
+    unix: bool = False
+    """As in `JobHistory`."""
     _number: dict[str, int] = field(default_factory=dict)
     _rows: list[tuple[float, float, str, I32]] = field(default_factory=list)
     _seen: set[tuple[str, float, float, bytes]] = field(default_factory=set)
@@ -185,6 +235,10 @@ class HistoryBuilder:
                 remedy="docs/assess.md describes what to dump",
             )
         rows = sorted(self._rows, key=lambda row: (row[0], row[1], row[2]))
+        far = far_records(np.array([row[:2] for row in rows], np.float64))
+        for j in np.flatnonzero(far).tolist():
+            self.leave_out(FAR, rows[j][2])
+        rows = [row for row, alone in zip(rows, far.tolist(), strict=True) if not alone]
         return JobHistory(
             self.name,
             tuple(self._number),
@@ -195,6 +249,7 @@ class HistoryBuilder:
             np.concatenate([row[3] for row in rows]).astype(np.int32),
             self._build_left(),
             tuple(self._remarks),
+            self.unix,
         )
 
     def _build_left(self) -> tuple[LeftOut, ...]:

@@ -18,6 +18,7 @@ _REMEDY = f"save it with: sacct -a --json, or: {COMMAND}"
 def parse_sacct_json(text: str, source: str | Path) -> JobHistory:
     """Raises `InputError` where the text is no such JSON, or no job is left."""
     records = AccountingRecords(str(source))
+    records.builder.unix = True
     try:
         document = json.loads(text)
         jobs = document["jobs"] if isinstance(document, dict) else document  # jq .jobs

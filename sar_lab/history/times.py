@@ -10,8 +10,8 @@ EARLIEST = 86400.0 * 366
 
 
 def seconds_of(text: str) -> float | None:
-    """Seconds since 1970. The local time that Slurm prints is read as UTC, since only differences
-    matter. None where there is no time (yet). Raises ValueError for other text."""
+    """Seconds since 1970. The local time that Slurm prints is read as UTC. None
+    where there is no time (yet). Raises ValueError for other text."""
     text = text.strip()
     if text.lower() in NOT_YET:
         return None
@@ -23,6 +23,7 @@ def seconds_of(text: str) -> float | None:
     return value if 0 < value < 1e11 else None
 
 
-def day_of(seconds: float) -> str:
-    """`2016-12-22 07:15`."""
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M}"
+def is_unix(text: str) -> bool:
+    """Whether a text that `seconds_of` reads says a moment, not what some clock showed."""
+    text = text.strip()
+    return text.replace(".", "", 1).isdecimal() or bool(datetime.fromisoformat(text).tzinfo)

@@ -8,7 +8,7 @@ from pathlib import Path
 from sar_agent.errors import InputError
 from sar_lab.history.accounting_records import CUT, AccountingRecords
 from sar_lab.history.job_history import JobHistory
-from sar_lab.history.times import seconds_of
+from sar_lab.history.times import is_unix, seconds_of
 
 COLUMNS = ("job", "start", "end", "nodelist")
 
@@ -39,6 +39,7 @@ def parse_trace_csv(text: str, source: str | Path) -> JobHistory:
         try:
             id, start, end, nodes = (row[i] for i in at)
             times = seconds_of(start), seconds_of(end)
+            records.builder.unix |= times[0] is not None and is_unix(start)
         except (ValueError, IndexError):
             records.builder.leave_out(CUT, f"line {rows.line_num}")
             continue

@@ -14,7 +14,7 @@ from typing import Any
 from sar_agent.commands.anonymize import Pseudonyms, anonymous_fabric, anonymous_jobs
 from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.formats.export import export_routes
-from sar_agent.jobs.jobmap import format_jobmap
+from sar_agent.slurm.squeue_text import squeue_pipe
 from sar_agent.util.text_files import write_text
 from sar_lab.emulate.benchmark import Benchmark
 from sar_lab.trial.site_look import SiteLook
@@ -32,7 +32,7 @@ def write_to_send(
     names = Pseudonyms(secrets.token_bytes(32))
     fabric = anonymous_fabric(look.fabric, names)
     write_ibsim_net(fabric, folder / "fabric.net")
-    write_text(folder / "jobs.txt", format_jobmap(anonymous_jobs(look.records, names)))
+    write_text(folder / "jobs.txt", squeue_pipe(anonymous_jobs(look.records, look.fabric, names)))
     own = replace(look.way_back, fabric_digest=fabric.digest)
     export_routes(folder, fabric, own, ["lfts"])
     said = {b.name: _public(b, n) for n, b in enumerate(benchmarks, 1)}

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from sar_agent.cli import app
+from sar_agent.counters.counter_files import read_counter_file
 from sar_agent.counters.port_errors import PortErrors, added, read_port_errors
 from sar_agent.demand.endpoints import mix_of_records
 from sar_agent.errors import InputError
@@ -160,6 +161,15 @@ def test_errors_are_read_from_perfquery_ibdiagnet_and_db_csv(tmp_path: Path, tre
         "ibdiagnet2.db_csv": "START_PM_INFO\nNodeGUID,PortGUID,PortNumber,LinkDownedCounter,"
         f"SymbolErrorCounter,PortRcvErrors\n0x{guid:016x},0x{guid:016x},5,2,7,N/A\nEND_PM_INFO\n",
     }
+    for old, (symbols, downed) in enumerate(
+        (("SymbolErrorCounter", "LinkDownedCounter"), ("SymbolErrors", "LinkDowned"))
+    ):
+        values = f"[{symbols} == 7] [{downed} == 2] [PortXmitWait == 3 (3.0)]"
+        texts[f"ibqueryerrors {old}"] = (
+            f'Errors for 0x{guid:x} "leaf"\n   GUID 0x{guid:x} port ALL: {values}\n'
+            f"   GUID 0x{guid:x} port 0: [PortRcvErrors == 1]\n"
+            f"   GUID 0x{guid:x} port 5: {values}\n\n## Summary: 9 nodes checked, 1 bad"
+        )
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
         errors = read_port_errors(tmp_path / name).of(fabric)
@@ -221,6 +231,19 @@ def test_a_dash_in_a_name_is_no_end_of_it(tree: Fabric) -> None:
     assert [each.sentence.partition("]: ")[2] for each in report.findings] == [
         f'2 discards at "leaf – 1"[{up}]', '1 discards at "n001 – a"[1]'
     ]  # fmt: skip
+
+
+def test_ibqueryerrors_that_found_nothing_is_a_reading_without_errors(
+    tmp_path: Path, tree: Fabric
+) -> None:
+    path = tmp_path / "x"
+    path.write_text("\n## Summary: 9 nodes checked, 0 bad nodes found\n")
+    assert read_port_errors(path).of(tree).counts == {}
+    with pytest.raises(InputError, match="has no counter of a port; give the output"):
+        read_counter_file(path)
+    path.write_text("   GUID 0x1 port 5: [SymbolErrorCounter == 7]\n")
+    with pytest.raises(InputError, match="has no counter of what ports sent; give"):
+        read_counter_file(path)
 
 
 def test_a_file_without_a_port_is_refused(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -344,3 +345,23 @@ def test_two_files_are_a_window_and_one_server_is_the_last_minutes(tmp_path: Pat
     assert window_of([begin, nobody]) is None, "they have no common window"
     with pytest.raises(Unavailable, match="Prometheus does not answer"):
         window_of([nobody])
+
+
+def test_the_time_of_ibdiagnet_s_dump_is_in_its_heading(tmp_path: Path) -> None:
+    """A copy has another file time. `File created at` is nearer to the reading than the other."""
+    began, dump = "# Running timestamp : 2026-01-01 09:59:00 UTC +0000\n", IBDIAGNET
+    for name, minute, more in (("b", 5, 0x1000), ("a", 0, 0)):
+        made = f"# File created at   : 2026-01-01 12:{minute:02d}:00 EET +0200\n"
+        grown = dump.replace("0x200000000", hex(0x200000000 + more))
+        (tmp_path / name).write_text(began + made + grown)
+    os.utime(tmp_path / "b", (5.0, 5.0))  # copied in the wrong order
+    found = window_of([str(tmp_path / name) for name in "ab"])
+    assert found is not None and (found.seconds.tolist(), found.sent.tolist()) == (
+        [300.0],
+        [4 * 0x1000],
+    )
+    at = 1767261540.0
+    assert decode_counter_text(began + dump, "x", 5.0).at.tolist() == [at]
+    csv = written(tables_of(SMALL) | {"PM_INFO": counted(WIDE, [[GUID, 3, 1, 7, 16, 2, 3]])})
+    csv = began + re.sub(r"(?s)START_RUN_INFO.*END_RUN_INFO\n", "", csv)
+    assert set(decode_counter_text(csv, "x", 5.0).at.tolist()) == {at}

@@ -137,7 +137,7 @@ ROW = JobDay(
     sums={"in_force": [7800, 7800 * 1.58, 7800 * 2], "planned": [7000, 7000 * 1.25, 7000 * 1.94],
           "baseline": [7000, 7000 * 1.5, 7000]},
     baseline="ftree", worst_load=2.1, worst_at=START + 5880, worst_link='"spine1"[4] -> "leaf2"[8]',
-    shared=["4713", "4714"], shared_count=14, counted=0.43,
+    shared=["4713", "4714"], shared_count=14,
 )  # fmt: skip
 OTHER = JobDay(DAY, "4713", START, False, user="bob", hosts=8)
 
@@ -156,8 +156,8 @@ def test_it_says_when_with_whom_and_what_other_tables_would_have_done(tmp_path: 
         "  in force: all messages at once 1.58 times, one at a time 2.00 times",
         "  planned: all messages at once 1.25 times, one at a time 1.94 times",
         "  baseline (ftree): all messages at once 1.50 times, one at a time 1.00 times",
-        '  worst link "spine1"[4] -> "leaf2"[8]: load 2.10 at 15:40, at most 43.0% counted; shared '
-        "with jobs 4713, 4714 and 12 more",
+        '  worst link "spine1"[4] -> "leaf2"[8]: load 2.10 at 15:40; shared with '
+        "jobs 4713, 4714 and 12 more",
         "times: how many times as long as alone its messages take while all jobs send as much as "
         "they can; predicted, not measured",
     ]

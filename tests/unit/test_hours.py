@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from tests.worlds.command_line import sar_lab
 
@@ -52,3 +56,39 @@ def test_a_history_without_nodes_and_one_of_another_cluster(tmp_path: Path) -> N
     for file, said in ((empty, "nodes"), (other, "one cluster")):
         result = sar_lab("hours", "--fabric", TREE, "--history", file)
         assert result.returncode == 2 and said in result.stderr, result.stderr
+
+
+@pytest.fixture
+def five_behind() -> Iterator[None]:
+    """The reader's time zone is EST."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", "EST5")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("five_behind")
+def test_hours_are_those_of_the_reader_s_clock(tmp_path: Path) -> None:
+    """One evening, as Slurm prints it and in seconds since 1970; 20:05 is 01:05 in UTC."""
+    local, moment = ("2026-11-02T20:05:00", "2026-11-02T22:55:00"), (1793667900, 1793678100)
+    zoned = ("2026-11-03T01:05:00+00:00", "2026-11-03T03:55:00+00:00")
+    head, nodes = "job,start,end,nodelist\n", '"n[001,005,009]"\n'
+    files = {
+        f"{name}.csv": f"{head}1,{begin},{end},{nodes}"
+        for name, (begin, end) in {"local": local, "unix": moment, "zoned": zoned}.items()
+    }
+    files["sacct.txt"] = f"JobID|Start|End|NodeList\n1|{local[0]}|{local[1]}|n[001,005,009]\n"
+    job = {"job_id": 1, "time": dict(zip(("start", "end"), moment, strict=True))}
+    job |= {"state": {"current": "COMPLETED"}, "nodes": "n[001,005,009]"}
+    files["sacct.json"] = json.dumps({"jobs": [job]})
+    for name, text in files.items():
+        path = tmp_path / name
+        path.write_text(text)
+        result = sar_lab("hours", "--fabric", TREE, "--history", path, "--json")
+        assert result.returncode == 0, result.stderr
+        answer = json.loads(result.stdout)
+        assert [each["hour"] for each in answer["hours"] if each["jobs"]] == [20, 21, 22], name
+        own = name in ("local.csv", "sacct.txt")
+        assert answer["clock"] == ("the clock of the record" if own else "your time zone, EST")
+        assert f"hours are those of {answer['clock']}" in result.stderr

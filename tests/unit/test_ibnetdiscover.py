@@ -20,6 +20,7 @@ from sar_agent.fabric.spec import load_fabric, parse_fabric
 from sar_agent.fabric.subnet_lst import write_subnet_lst
 from tests.data import data_path
 from tests.worlds.command_line import sar_agent
+from tests.worlds.db_csv_text import db_csv_of
 from tests.worlds.fabric_texts import SMALL, differences, ibnetdiscover_text, in_order_of_guids
 
 
@@ -260,6 +261,34 @@ def test_planes_that_meet_in_adapters_only_are_one_sentence() -> None:
     fabric = parse_fabric("\n\n".join(blocks) + "\n", "planes")
     with pytest.raises(InputError, match="4 planes that meet only in hosts' adapters"):
         require_connected(fabric)
+
+
+def other_subnet(text: str) -> str:
+    """The same fabric with other GUIDs and names, and the same LIDs, as a second rail has."""
+    text = re.sub(r"(?<=[-(=x])0*(a00\d\d|500\d)\b", r"7\1", text)
+    return text.replace("n001", "m001").replace("leaf", "other")
+
+
+def test_two_dumps_in_one_file_are_said_to_be_two() -> None:
+    for second in (SMALL, other_subnet(SMALL), "  " + SMALL.replace("\n", "\n  ")):
+        with pytest.raises(InputError, match="holds 2 dumps of ibnetdiscover"):
+            parse_fabric(SMALL + second, "both")
+    csv = db_csv_of(SMALL)
+    with pytest.raises(InputError, match="holds 2 dumps of ibdiagnet"):
+        parse_fabric(csv + db_csv_of(other_subnet(SMALL)), "both")
+
+
+def test_subnets_that_share_lids_are_not_sent_to_repair_cables(tmp_path: Path) -> None:
+    """opensm-subnet.lst has no heading: two are known by LIDs, which a subnet gives out once."""
+    both = ""
+    for number, text in enumerate((SMALL, other_subnet(SMALL))):
+        path = tmp_path / str(number)
+        fabric = read_ibnetdiscover(text)
+        write_subnet_lst(fabric, assign_lids(fabric), path)
+        both += path.read_text()
+    with pytest.raises(InputError, match="several subnets; give the dump of one") as caught:
+        require_connected(parse_fabric(both, "both"))
+    assert "repair" not in str(caught.value)
 
 
 def test_later_and_rare_forms_of_lines() -> None:

@@ -14,6 +14,7 @@ import pytest
 from sar_agent.errors import InputError
 from sar_agent.fabric.spec import load_fabric
 from sar_lab.history import HistoryBuilder, place_history, read_history
+from sar_lab.history.job_history import JobHistory
 from tests.worlds.job_texts import SACCT
 
 
@@ -47,6 +48,50 @@ def test_placed_on_a_fabric_only_jobs_over_two_leaves_are_in_the_mix() -> None:
         "2 hosts of jobs that are not in the fabric: elsewhere, nowhere",
         "1 jobs of which no host is in the fabric: lost",
     ]
+
+
+DAY = 86400.0
+
+
+def ten_days(*odd: tuple[str, float, float]) -> JobHistory:
+    """Four jobs on each of ten days from day 1000, and others (id, first and last day)."""
+    builder = HistoryBuilder("h")
+    for day in range(1000, 1010):
+        for n in range(4):
+            builder.add(f"{day}.{n}", (day + 0.3) * DAY, (day + 0.8) * DAY, [f"n{n}", f"m{n}"])
+    for id, first, last in odd:
+        builder.add(id, first * DAY, last * DAY, ["n0", "n1"])
+    return builder.build()
+
+
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [(300.0, inf), (300.0, 1005.0), (300.0, 300.5), (1002.0, 9000.0), (9000.0, 9001.0)],
+)
+def test_a_record_far_from_all_others_is_named_and_set_apart(first: float, last: float) -> None:
+    history = ten_days(("900", first, last), ("901", first, last))
+    assert history.jobs == 40 and not {"900", "901"} & set(history.ids)
+    (left,) = history.left_out
+    assert left.examples == ("900", "901") and "runawayjobs" in left.reason
+    assert history.bulk == (1000.3 * DAY, 1009.8 * DAY)
+
+
+def test_long_jobs_are_kept_and_do_not_stretch_what_is_sampled() -> None:
+    """A job that began before `sacct -S`, and one that ends after the last start."""
+    history = ten_days(("early", 990.0, 1004.0), ("late", 1004.0, 1020.0), ("runs", 995.0, inf))
+    assert history.jobs == 43 and history.left_out == ()
+    assert history.span == (990.0 * DAY, 1020.0 * DAY)
+    assert history.bulk == (1000.3 * DAY, 1009.8 * DAY)
+
+
+def test_a_burst_of_jobs_makes_no_others_far() -> None:
+    builder = HistoryBuilder("h")
+    for task in range(1000):
+        builder.add(f"7_{task}", 1000.5 * DAY, 1000.6 * DAY, [f"n{task}"])
+    for day in range(990, 1020):
+        builder.add(str(day), day * DAY, (day + 0.9) * DAY, ["a", "b"])
+    history = builder.build()
+    assert (history.jobs, history.left_out) == (1030, ())
 
 
 def write(path: Path, text: str) -> Path:

@@ -43,12 +43,46 @@ def test_config_check_says_what_answers_and_what_has_no_effect(tmp_path: Path) -
         'opensm.pid_file has no effect, since opensm.method is not "file"',
         "agent.min_gain has no effect, since agent.max_staleness_seconds is not longer than "
         "agent.min_install_interval_seconds",
-        "jobs: squeue answers, 2 running",
+        "slurm.topology_conf = '/etc/slurm/topology.conf': no such file; the leaf switches are "
+        "those of the fabric",
     ]
-    assert lines[4].startswith("subnet manager: no answer now: ")
+    assert lines[4] == "jobs: squeue answers, 2 running"
+    assert lines[5].startswith("subnet manager: no answer now: ")
     file.write_text("[slurm]\nsqueue = ['/bin/false']\ndeadline_seconds = 0.5\n")
     done = sar_agent("config", "check", "--config", file)
     assert done.returncode == 0 and "jobs: no answer now: " in done.stdout
+
+
+def test_config_check_reads_what_is_named_and_says_what_it_is(tmp_path: Path) -> None:
+    squeue = fake_squeue(tmp_path, [])
+    conf, gone, file = tmp_path / "topology.conf", tmp_path / "gone.conf", tmp_path / "a.toml"
+    conf.write_text("SwitchName=s1 Nodes=n[001-009]\n")
+    dump = EXAMPLES / "opensm-lfts.dump"
+
+    def check(fabric: Path, lfts: Path, topology: Path, policy: Path | str = "") -> tuple[int, str]:
+        file.write_text(
+            f"[agent]\nib_partitions_file = '{policy}'\nrun_dir = '{tmp_path}'\n"
+            f"[slurm]\nsqueue = ['{squeue}']\ntopology_conf = '{topology}'\n"
+            f"[fabric]\nfile = '{fabric}'\n[opensm]\nlfts_dump = '{lfts}'\n"
+        )
+        done = sar_agent("config", "check", "--config", file)
+        return done.returncode, done.stdout + done.stderr
+
+    code, said = check(FABRIC, dump, conf)
+    assert code == 0
+    assert f"fabric.file: {FABRIC} is a fabric of 36 hosts and " in said
+    assert f"opensm.lfts_dump: {dump} is a dump of forwarding tables of " in said
+    assert f"slurm.topology_conf: {conf} is Slurm's topology of 1 switches and 9 hosts" in said
+    code, said = check(FABRIC, dump, gone)
+    assert code == 0
+    assert f"slurm.topology_conf = '{gone}': no such file; the leaf switches are" in said
+    code, said = check(conf, conf, FABRIC, FABRIC)
+    assert code == 2 and "3 problems" in said
+    assert f"fabric.file: {conf}: this is Slurm's topology.conf" in said
+    for key, name in (("opensm.lfts_dump", conf), ("slurm.topology_conf", FABRIC)):
+        assert f"{key}: {name}:" in said
+    code, said = check(FABRIC, dump, conf, FABRIC)
+    assert code == 2 and f"agent.ib_partitions_file: {FABRIC}:" in said
 
 
 def test_config_show_prints_what_can_be_read_again(
