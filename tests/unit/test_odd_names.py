@@ -39,7 +39,7 @@ def test_a_port_is_compared_with_the_same_hca_of_other_hosts() -> None:
     rate = np.full(fabric.terminals, 400, np.float32)
     hcas = [f"mlx5_{t % 4}" for t in range(fabric.terminals)]
     rate[3::4] = 200  # mlx5_3 is for storage
-    rate[5], rate[9] = 200, 100
+    rate[5], rate[10] = 200, 100
     described = [f"{h} {hca}" for h, hca in zip(fabric.terminal_host, hcas, strict=True)]
     odd = odd_cables(replace(fabric, terminal_rate=rate, terminal_description=tuple(described)))
-    assert [each.terminals for each in odd.odd] == [(9,), (5,)]
+    assert [each.terminals for each in odd.odd] == [(10,), (5,)]
