@@ -1,12 +1,11 @@
 /*
  * The state of the plugin, and the functions that its files call of each other.
  *
- * There are four locks. OpenSM holds its own (`osm->lock`) around every call of the routing engine, so callbacks never
+ * There are three locks. OpenSM holds its own (`osm->lock`) around every call of the routing engine, so callbacks never
  * take it; only notices.c, dump.c and fabric.c do, in threads of the socket; a routing that waits for the agent lends it to the
  * last two (agent_call.c). `tables` guards the known contents of the
  * switches' tables. `mutex` guards what threads of the socket and of OpenSM share; it is held only briefly, so that
- * `status` is answered at once. The order: OpenSM's lock first, then `tables`, then `mutex`. `counting` guards `counters`; its
- * holders take no other lock.
+ * `status` is answered at once. The order: OpenSM's lock first, then `tables`, then `mutex`.
  */
 #pragma once
 #include <pthread.h>
@@ -27,7 +26,6 @@
 #include "live.h"
 #include "options.h"
 #include "own.h"
-#include "port_counters.h"
 #include "routes_file.h"
 
 #define SAR_ENGINE "sar"
@@ -64,6 +62,7 @@ struct bridge {
 	char known_engine[32];
 	uint64_t known_generation, tables_routings;
 	bool looked; /* tables_look() has run since the last routing began */
+	bool expected; /* at the next routing, OpenSM's copies are what the switches have answered (read_back.c) */
 	uint32_t longest; /* hops of the longest route that was in force so far; 0: unknown */
 	double older_gone_at; /* seconds on CLOCK_MONOTONIC: when no packets of older tables are left */
 
@@ -100,9 +99,6 @@ struct bridge {
 	uint32_t unconfirmed, unconfirmed_blocks, unconfirmed_ports, unconfirmed_tables;
 	uint64_t topology_changes, routings;
 	time_t built_at;
-
-	pthread_mutex_t counting;
-	struct port_counters counters;
 };
 
 #define MORE_SIZE 128
@@ -160,6 +156,8 @@ uint64_t lanes_digest(const struct bridge *b, uint64_t hash);
 enum look { LOOK_SWEEP, LOOK_DISCOVERED, LOOK_ROUTING, LOOK_DONE, LOOK_DUMP };
 void tables_look(struct bridge *b, enum look when);
 void tables_forget(struct bridge *b);
+/* The next routing finds what another subnet manager has installed in OpenSM's copies. */
+void tables_expect(struct bridge *b);
 /* What may be in force in these switches; NULL if nothing is known of any. */
 const struct known *tables_known(struct bridge *b, const struct live *live);
 /* Where the routes of each LID end, for the next routing. */
@@ -167,6 +165,9 @@ void tables_note_ends(struct bridge *b, const struct install *i);
 /* The longest time that a packet may wait at the head of a queue, in seconds; -1: no limit. */
 double tables_head_of_queue(const osm_subn_opt_t *options);
 uint64_t tables_digest(struct bridge *b, const struct live *live);
+
+/* read_back.c: after discovery. Asks the switches for their tables if this OpenSM is master again. */
+void read_back(struct bridge *b);
 
 /* state.c: the progress of OpenSM. The caller holds the mutex. */
 const char *state_name(struct bridge *b);
@@ -216,12 +217,6 @@ bool notice_raise(struct bridge *b, const struct notice *notice, unsigned *subsc
 typedef bool write_for_agent(struct bridge *b, char more[MORE_SIZE], struct reason *why);
 write_for_agent dump_in_force;	/* dump.c: the tables in force */
 write_for_agent fabric_write;	/* fabric.c: the discovered fabric */
-write_for_agent counters_write; /* counters.c: what OpenSM's PerfMgr counts, of each port the last difference */
-
-bool counters_are_read(const struct bridge *b);
-void counters_note_data(struct bridge *b, const osm_epi_dc_event_t *event);
-void counters_note_waits(struct bridge *b, const osm_epi_pe_event_t *event);
-uint32_t counters_sweep(struct bridge *b);
 
 /* socket_server.c: the plugin's threads. */
 bool server_open(struct bridge *b, struct reason *why);

@@ -160,13 +160,8 @@ void events_report(void *context, osm_epi_event_id_t event, void *data)
 {
 	struct bridge *b = context;
 
+	(void)data;
 	switch (event) {
-	case OSM_EVENT_ID_PORT_DATA_COUNTERS:
-		counters_note_data(b, data);
-		break;
-	case OSM_EVENT_ID_PORT_ERRORS:
-		counters_note_waits(b, data);
-		break;
 	case OSM_EVENT_ID_LFT_CHANGE: /* with OpenSM's lock */
 		b->lft_blocks++;
 		break;
@@ -176,6 +171,7 @@ void events_report(void *context, osm_epi_event_id_t event, void *data)
 	case OSM_EVENT_ID_HEAVY_SWEEP_DONE:
 		b->heavy_sweeps++;
 		look(b, LOOK_DISCOVERED);
+		read_back(b);
 		break;
 	case OSM_EVENT_ID_UCAST_ROUTING_DONE:
 		routing_done(b);

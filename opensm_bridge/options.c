@@ -54,6 +54,5 @@ bool options_parse(struct options *o, const char *text, struct reason *why)
 	snprintf(o->next_path, sizeof(o->next_path), "%s/routes.next", o->folder);
 	snprintf(o->dump_path, sizeof(o->dump_path), "%s/in_force.sar", o->folder);
 	snprintf(o->fabric_path, sizeof(o->fabric_path), "%s/fabric.sar", o->folder);
-	snprintf(o->counters_path, sizeof(o->counters_path), "%s/counters.sar", o->folder);
 	return true;
 }

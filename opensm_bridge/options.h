@@ -7,7 +7,7 @@
 #include "reason.h"
 
 struct options {
-	char routes_path[PATH_MAX], next_path[PATH_MAX], dump_path[PATH_MAX], fabric_path[PATH_MAX], counters_path[PATH_MAX];
+	char routes_path[PATH_MAX], next_path[PATH_MAX], dump_path[PATH_MAX], fabric_path[PATH_MAX];
 	char folder[PATH_MAX - 32];
 	char socket_path[108]; /* the size of sun_path */
 	char group_name[64];   /* the group that owns the socket; "": OpenSM's own */

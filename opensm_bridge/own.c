@@ -110,6 +110,30 @@ static bool load_again(struct tables *to, const struct own_task *task, struct ro
 			 (uintmax_t)routes->generation), false;
 }
 
+/* Whether the switches have all entries of these routes to a live node; one that is not where the routes have it is left out. */
+static bool are_held(const struct routes *r, const struct own_task *task)
+{
+	const struct live *live = task->live;
+
+	for (uint32_t d = 0; d < live_destinations(live); d++) {
+		const struct live_destination to = live_destination(live, d);
+		const uint32_t leaf = routes_switch(r, live->sw[to.leaf].guid);
+		const uint32_t column = to.host ? guid_index(r->terminal_guid, r->terminals, to.guid) : r->terminals + leaf;
+
+		if (leaf == r->switches || (to.host && (column == r->terminals || r->terminal_leaf[column] != leaf)))
+			continue;
+		for (uint32_t s = 0; s < live->switches; s++) {
+			const uint32_t row = routes_switch(r, live->sw[s].guid);
+
+			for (uint32_t lid = to.low; row < r->switches && lid && lid <= to.high && lid < task->lids; lid++)
+				if (task->known->sw[s].had[lid] !=
+				    routes_row(r, r->forwarding, fit_offset(r, lid, to.low), row)[column])
+					return false;
+		}
+	}
+	return true;
+}
+
 bool own_choose(struct tables *to, const struct own_task *task, struct routes *routes, struct reason *unrepaired,
 		struct reason *why)
 {
@@ -126,6 +150,9 @@ bool own_choose(struct tables *to, const struct own_task *task, struct routes *r
 	if (!task->known && !task->assumed)
 		return REASON_OF(why, "stale", "nothing is known of the switches' tables, so nothing proves that generation %ju may "
 				 "replace them", (uintmax_t)routes->generation), false;
+	if (task->known && task->held && !are_held(routes, task))
+		return REASON_OF(why, "stale", "switches have other entries than those of generation %ju",
+				 (uintmax_t)routes->generation), false;
 	if (routes->numbers && routes->lanes == 1)
 		repaired = repair(routes, task->live, task->ours ? task->known : NULL, unrepaired);
 	if (repaired && repaired != routes)

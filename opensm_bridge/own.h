@@ -23,6 +23,7 @@ struct own_task {
 	const struct live *live;
 	const struct known *known; /* of the same switches; NULL: nothing is known of any */
 	bool assumed;		   /* if nothing is known, the switches are assumed to have these routes */
+	bool held;		   /* only routes that the switches have: another subnet manager was master meanwhile */
 	bool settled;		   /* nothing is left that a later routing waits for (follow.h) */
 	bool ours;		   /* the tables that were sent last are the plugin's */
 	uint32_t lids;		   /* those of `known`, or more than any port has */
@@ -31,7 +32,7 @@ struct own_task {
 /* Tables of routes that the agent has proved; false and `why` if they do not fit. */
 bool own_load(struct tables *to, const struct own_task *task, struct routes *routes, struct reason *why);
 
-/* The same for routes that were in force; not where nothing is known, unless `assumed`. `unrepaired` says why a repair of them was not used; "" if
+/* The same for routes that were in force; not where nothing is known, unless `assumed`, nor others than those that are `held`. `unrepaired` says why a repair of them was not used; "" if
  * none was needed. Routes that drop packets of live hosts are put in force only as a step after which another one follows. */
 bool own_choose(struct tables *to, const struct own_task *task, struct routes *routes, struct reason *unrepaired,
 		struct reason *why);

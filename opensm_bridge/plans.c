@@ -9,7 +9,7 @@
  *
  * Without a load, the plugin reads a file (routes.sar, which the agent puts in place once its routes are confirmed) only
  * at OpenSM's first routing and at its first one as master. It refuses a file that is older than what this process has had
- * in force.
+ * in force. If another subnet manager was master since, the file counts only where the switches have its routes (read_back.c).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -125,7 +125,7 @@ struct offer {
 	struct routes *load, *file, *last_good;
 	char proved_from[17];
 	bool take_file;
-	bool back; /* this process was master before, and another subnet manager since: its file may be older than the tables */
+	bool back; /* this process was master before, and another subnet manager since: its file may be older than the tables (read_back.c) */
 };
 
 /* OpenSM does not report every way of becoming the master, but this flag is set until the first sweep is over. */
@@ -191,7 +191,7 @@ static void choose(struct bridge *b, struct choice *c, const struct offer *o, st
 		return;
 	live = &c->install->live;
 	pthread_mutex_lock(&b->tables); /* only threads that hold OpenSM's lock change what is known */
-	c->task = (struct own_task){.live = live, .known = tables_known(b, live), .lids = lids_of(live),
+	c->task = (struct own_task){.live = live, .known = tables_known(b, live), .lids = lids_of(live), .held = o->back,
 				    .ours = !strcmp(b->known_engine, SAR_ENGINE)};
 	if (c->task.lids <= b->known.lids)
 		c->task.lids = b->known.lids;
@@ -245,19 +245,28 @@ static void call_agent(struct bridge *b, struct choice *c, struct reason *own)
 }
 
 /*
- * Another subnet manager was master, and nobody has read what the switches have now. If the agent has no routes, it may at least have
- * copied the other one's meanwhile. Those of the file are not proved then, but the next engine's would not be either.
+ * Another subnet manager was master, and the switches do not have what the file had. If the agent has no routes, it may at least have
+ * copied the other one's meanwhile. Else the routes of the file return, if need be unproved: the next engine's would not be proved
+ * either.
  */
-static void take_unproved(struct bridge *b, struct choice *c, const struct offer *o, struct reason *own)
+static void take_back(struct bridge *b, struct choice *c, const struct offer *o, struct reason *own)
 {
 	struct reason problem = {.text = ""}, ours;
 	struct routes *file = read_file(b->options.routes_path, o->file->generation, UINT64_MAX, &problem);
 
 	ours = *own;
-	try_own(b, c, file ? file : o->file, true, own);
-	if (c->fit)
-		REASON_OF(own, "unproved", "generation %ju is put in force although another subnet manager was master: %.400s",
-			  (uintmax_t)c->install->tables.routes->generation, ours.text);
+	try_own(b, c, file, false, own);
+	if (!c->fit) { /* it may still be proved that it mixes with what the switches have */
+		c->task.held = false;
+		try_own(b, c, file ? file : o->file, false, own);
+		if (!c->fit) {
+			c->task.known = NULL;
+			try_own(b, c, file ? file : o->file, true, own);
+		}
+		if (c->fit)
+			REASON_OF(own, "unproved", "generation %ju is put in force%s although another subnet manager was master: %.400s",
+				  (uintmax_t)c->install->tables.routes->generation, c->task.known ? "" : " unproved", ours.text);
+	}
 	routes_drop(file);
 }
 
@@ -277,7 +286,7 @@ struct install *plans_choose(struct bridge *b)
 	if (!c.fit && c.read && o.last_good && !o.load)
 		call_agent(b, &c, &own);
 	if (!c.fit && c.read && o.back && o.file)
-		take_unproved(b, &c, &o, &own);
+		take_back(b, &c, &o, &own);
 	if (!c.fit) {
 		install_free(c.install);
 		c.install = NULL;

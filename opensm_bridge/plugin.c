@@ -44,12 +44,10 @@ static void delete(void *context)
 	install_free(b->next);
 	install_free(b->in_force);
 	known_free(&b->known);
-	counters_free(&b->counters);
 	routes_drop(b->load_routes);
 	routes_drop(b->last_good);
 	pthread_cond_destroy(&b->changed);
 	pthread_mutex_destroy(&b->tables);
-	pthread_mutex_destroy(&b->counting);
 	pthread_mutex_destroy(&b->mutex);
 	free(b);
 }
@@ -94,7 +92,6 @@ static void *create(struct osm_opensm *osm)
 	b->take_file = true;
 	pthread_mutex_init(&b->mutex, NULL);
 	pthread_mutex_init(&b->tables, NULL);
-	pthread_mutex_init(&b->counting, NULL);
 	pthread_condattr_init(&clock);
 	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
 	pthread_cond_init(&b->changed, &clock);

@@ -42,7 +42,6 @@ static const char *sm_state(const struct bridge *b)
 /* Takes no lock of OpenSM's: `status` must be answered while a slow engine computes for minutes. */
 static bool answer_status(struct bridge *b, char *json, size_t room)
 {
-	const uint32_t sweep = counters_sweep(b);
 	const struct routes *loaded;
 	char error[1024];
 
@@ -59,8 +58,7 @@ static bool answer_status(struct bridge *b, char *json, size_t room)
 		 "\"unknown_terminals\":%u,\"vanished_terminals\":%u,\"unconfirmed_switches\":%u,"
 		 "\"unconfirmed_lft_blocks\":%u,\"unconfirmed_sl2vl_ports\":%u,"
 		 "\"unconfirmed_sl2vl_tables\":%u,\"sl2vl_tables_sent\":%lu,"
-		 "\"head_of_queue_seconds\":%.9g,\"perfmgr\":%s,\"perfmgr_sweep\":%u,"
-		 "\"listening\":%u,\"repair_calls\":%u,\"repair_calls_answered\":%u,"
+		 "\"head_of_queue_seconds\":%.9g,\"listening\":%u,\"repair_calls\":%u,\"repair_calls_answered\":%u,"
 		 "\"heavy_sweeps\":%lu,\"topology_changes\":%ju,\"routings\":%ju,"
 		 "\"lft_blocks_confirmed\":%lu,\"last_build_unix\":%jd}",
 		 SAR_PLUGIN_VERSION, b->osm->osm_version, (int)getpid(), sm_state(b),
@@ -74,8 +72,7 @@ static bool answer_status(struct bridge *b, char *json, size_t room)
 		 b->unknown, b->vanished, b->unconfirmed,
 		 b->unconfirmed_blocks, b->unconfirmed_ports, b->unconfirmed_tables,
 		 atomic_load(&b->sl2vl_tables), tables_head_of_queue(&b->osm->subn.opt),
-		 counters_are_read(b) ? "true" : "false", sweep, b->listening, b->calls, b->calls_answered,
-		 atomic_load(&b->heavy_sweeps), (uintmax_t)b->topology_changes,
+		 b->listening, b->calls, b->calls_answered, atomic_load(&b->heavy_sweeps), (uintmax_t)b->topology_changes,
 		 (uintmax_t)b->routings, atomic_load(&b->lft_blocks), (intmax_t)b->built_at);
 	pthread_mutex_unlock(&b->mutex);
 	return true;
@@ -153,7 +150,7 @@ static bool starts(const char *request, const char *word, const char **rest)
 void request_answer(struct bridge *b, const char *request, char *json, size_t room)
 {
 	struct reason why = {.text = "unknown request; valid are status, load GENERATION PROVED_FROM, dump, "
-			     "fabric, counters, await CALL, decline CALL, and notice unpath|repath UPDATE GENERATION"};
+			     "fabric, await CALL, decline CALL, and notice unpath|repath UPDATE GENERATION"};
 	const struct options *o = &b->options;
 	const char *rest;
 	bool good = false;
@@ -164,8 +161,6 @@ void request_answer(struct bridge *b, const char *request, char *json, size_t ro
 		good = answer_file(b, dump_in_force, o->dump_path, json, room, &why);
 	else if (!strcmp(request, "fabric"))
 		good = answer_file(b, fabric_write, o->fabric_path, json, room, &why);
-	else if (!strcmp(request, "counters"))
-		good = answer_file(b, counters_write, o->counters_path, json, room, &why);
 	else if (starts(request, "load ", &rest))
 		good = answer_load(b, rest, json, room, &why);
 	else if (starts(request, "decline ", &rest))

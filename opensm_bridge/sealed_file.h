@@ -1,4 +1,4 @@
-/* The header of the files that the plugin writes for the agent (FABRIC.md, COUNTERS.md); little-endian. */
+/* The header of the file that the plugin writes for the agent (FABRIC.md); little-endian. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>

@@ -145,7 +145,7 @@ void tables_look(struct bridge *b, enum look when)
 			known_lost(known, 0, b->known.lids);
 			known->reset_before = b->tables_routings + 1;
 		}
-		if (b->tables_routings >= known->reset_before)
+		if (b->tables_routings >= known->reset_before || (b->expected && when == LOOK_ROUTING))
 			look_at(b, known, sw, sent);
 	}
 	if (b->known.ages) /* entries were replaced since the last look */
@@ -153,7 +153,7 @@ void tables_look(struct bridge *b, enum look when)
 	b->known.ages = b->known.ages || ages;
 	if (when == LOOK_ROUTING) {
 		b->tables_routings++;
-		b->looked = false;
+		b->looked = b->expected = false;
 	} else if (sent) {
 		const bool ours = used->name && !strcmp(used->name, SAR_ENGINE) && b->in_force;
 
@@ -165,8 +165,8 @@ void tables_look(struct bridge *b, enum look when)
 
 /*
  * Forgets everything: another SM may have changed all tables. OpenSM keeps its copies of its former tables; they are not looked
- * at before the next routing has replaced them. **Weak spot:** that this routing sends every block, which 3.3.23 does when it
- * comes out of standby. A block that was not sent would count as confirmed with the contents of the copy.
+ * at before the next routing has replaced them, unless they were read back. **Weak spot:** that this routing sends every block, which
+ * 3.3.23 does when it comes out of standby. A block that was not sent would count as confirmed with the contents of the copy.
  */
 void tables_forget(struct bridge *b)
 {
@@ -179,6 +179,13 @@ void tables_forget(struct bridge *b)
 	if (k->end)
 		memset(k->end, 0, k->lids * sizeof(*k->end));
 	k->begun = k->ages = b->looked = false;
+}
+
+void tables_expect(struct bridge *b)
+{
+	b->expected = true;
+	snprintf(b->known_engine, sizeof(b->known_engine), "unknown");
+	b->known_generation = 0;
 }
 
 /* A hash of what else is in force: the engine, the generation, and the lanes of the plugin's own routes. */

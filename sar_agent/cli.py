@@ -32,7 +32,6 @@ COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     (OPERATE, "status", ask.status),
     (OPERATE, "history", ask.history),
     (OPERATE, "explain", ask.explain),
-    (OPERATE, "counters", ask.counters),
     (OPERATE, "rollback", service.rollback),
     (OPERATE, "resume", service.resume),
     (ROUTES, "route", routes.route),

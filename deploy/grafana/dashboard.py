@@ -129,30 +129,6 @@ ROWS: dict[str, tuple[Panel, ...]] = {
               "installed.", "short",
               {"sum by (kind) (increase(sar_agent_transitions_total[1h]))": "{{kind}}"}, 6),
     ),
-    "Predicted and counted": (
-        Panel("Rank correlation", "Of predicted load and counted bytes over all links: 1 is the "
-              "same order. Below 0.3 for an hour is an alert.", "none",
-              {"sar_agent_prediction_rank_correlation": "{{source}}"}, 6, least=-1),
-        Panel("Counted top, predicted", "Share of the busiest 1 % of links that were among the 5 % "
-              "with the largest predicted load.", "percentunit",
-              {"sar_agent_prediction_top_ratio": "{{source}}"}, 6),
-        Panel("Counted load", "Share of its speed that a link carried in the last window, beside "
-              "the mean weight of jobs.", "percentunit",
-              {"sar_agent_counted_load_max": "fullest link",
-               "sar_agent_counted_load_mean": "mean of all links",
-               "sar_agent_measured_job_weight_mean": "mean weight of jobs"}, 6),
-        Panel("Hot but not predicted", "Links that carried much more than the known jobs explain; "
-              "the agent's page names them.", "short",
-              {"sar_agent_unexplained_hot_links": "links"}, 6),
-        Panel("Predicted load, counted load", "Largest of each; predicted is what flows if every "
-              "job sends all the time.", "none",
-              {'sar_agent_channel_load_max{routes="in_force"}': "predicted",
-               "sar_agent_counted_load_max": "counted"}, 12),
-        Panel("Windows", "Whether the last window could be used, and the share of links with a "
-              "counter. Both should be 1.", "none",
-              {"sar_agent_counters_usable": "usable",
-               "sar_agent_counters_known_ratio": "known"}, 12),
-    ),
     "The agent": (
         Panel("Age of queue and fabric", "Time since they were last read.", "s",
               {"time() - (sar_agent_slurm_read_timestamp_seconds > 0)": "queue",

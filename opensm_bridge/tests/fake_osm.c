@@ -42,17 +42,25 @@ cl_status_t osm_switch_set_hops(osm_switch_t *sw, uint16_t lid, uint8_t port, ui
 	return CL_ERROR;
 }
 
-void counters_note_data(struct bridge *b, const osm_epi_dc_event_t *event)
-{
-	(void)b, (void)event;
-}
-
-void counters_note_waits(struct bridge *b, const osm_epi_pe_event_t *event)
-{
-	(void)b, (void)event;
-}
-
 static struct fake_osm *registering;
+
+uint8_t *fake_has(const struct fake_osm *f, uint32_t s)
+{
+	return f->sw[s]->priv;
+}
+
+/* The answer comes at once. */
+ib_api_status_t osm_req_get(osm_sm_t *sm, const osm_dr_path_t *path, ib_net16_t attribute, ib_net32_t modifier, boolean_t find_mkey,
+			    ib_net64_t m_key, uint32_t timeout, cl_disp_msgid_t message, const osm_madw_context_t *context)
+{
+	struct fake_osm *f = registering;
+
+	(void)sm, (void)path, (void)find_mkey, (void)m_key, (void)timeout, (void)message;
+	for (uint32_t s = 0; s < f->switches && attribute == IB_MAD_ATTR_LIN_FWD_TBL; s++)
+		if (osm_node_get_node_guid(f->sw[s]->p_node) == context->lft_context.node_guid && !f->silent[s])
+			osm_switch_set_lft_block(f->sw[s], fake_has(f, s) + cl_ntoh32(modifier) * KNOWN_BLOCK, cl_ntoh32(modifier));
+	return IB_SUCCESS;
+}
 
 /* A routing waits for the agent, which answers with a load as reload.c queues it. */
 int __wrap_pthread_cond_timedwait(pthread_cond_t *changed, pthread_mutex_t *mutex, const struct timespec *until);
@@ -112,6 +120,7 @@ static void free_switch(osm_switch_t *sw)
 	free(sw->p_node);
 	free(sw->lft);
 	free(sw->new_lft);
+	free(sw->priv);
 	free(sw);
 }
 
@@ -145,15 +154,19 @@ static osm_switch_t *new_switch(uint64_t guid, uint8_t ports)
 	sw->p_node = calloc(1, sizeof(*sw->p_node) + (ports + 1) * sizeof(osm_physp_t));
 	sw->lft = malloc(FAKE_LIDS);
 	sw->new_lft = malloc(FAKE_LIDS);
-	if (!sw->p_node || !sw->lft || !sw->new_lft)
+	sw->priv = malloc(FAKE_LIDS); /* what the switch has */
+	if (!sw->p_node || !sw->lft || !sw->new_lft || !sw->priv)
 		abort();
 	sw->p_node->sw = sw;
 	sw->p_node->physp_tbl_size = ports + 1u;
 	sw->p_node->node_info.node_guid = cl_hton64(guid);
+	sw->p_node->physp_table[0].port_guid = cl_hton64(guid); /* it is valid */
 	sw->num_ports = (uint8_t)(ports + 1);
 	sw->max_lid_ho = FAKE_LIDS - 1;
 	sw->lft_size = FAKE_LIDS;
+	sw->switch_info.lin_top = cl_hton16(FAKE_LIDS - 1);
 	memset(sw->lft, ENTRY_NO_ROUTE, FAKE_LIDS);
+	memset(sw->priv, ENTRY_NO_ROUTE, FAKE_LIDS);
 	memset(sw->new_lft, ENTRY_NO_ROUTE, FAKE_LIDS);
 	return sw;
 }
@@ -170,7 +183,7 @@ static osm_switch_t *take_switch(struct fake_osm *f, uint64_t guid)
 	return NULL;
 }
 
-void fake_discover(struct fake_osm *f, const uint64_t *guids, const uint8_t *ports, uint32_t switches)
+void fake_discover(struct fake_osm *f, const uint64_t *guids, const uint8_t *ports, const bool *silent, uint32_t switches)
 {
 	osm_switch_t *found[FAKE_MOST];
 
@@ -187,7 +200,7 @@ void fake_discover(struct fake_osm *f, const uint64_t *guids, const uint8_t *por
 	for (uint32_t s = 0; s < switches; s++)
 		cl_qmap_insert(&f->osm.subn.sw_guid_tbl, osm_node_get_node_guid(found[s]->p_node), &found[s]->map_item);
 	memcpy(f->sw, found, switches * sizeof(*found));
-	memset(f->silent, 0, sizeof(f->silent));
+	memcpy(f->silent, silent, switches * sizeof(*silent));
 	f->switches = switches;
 	events_report(&f->bridge, OSM_EVENT_ID_HEAVY_SWEEP_DONE, NULL);
 }
@@ -209,12 +222,13 @@ static void send_tables(struct fake_osm *f, osm_routing_engine_t *used)
 			uint8_t *has = f->sw[s]->lft + at;
 			const uint8_t *new = f->sw[s]->new_lft + at;
 
-			if (!memcmp(has, new, KNOWN_BLOCK))
+			if (!memcmp(has, new, KNOWN_BLOCK) && !f->osm.subn.first_time_master_sweep)
 				continue;
+			memset(has, 0, KNOWN_BLOCK);
 			if (f->silent[s])
-				memset(has, 0, KNOWN_BLOCK);
-			else
-				memcpy(has, new, KNOWN_BLOCK);
+				continue;
+			memcpy(has, new, KNOWN_BLOCK);
+			memcpy(fake_has(f, s) + at, new, KNOWN_BLOCK);
 		}
 	events_report(&f->bridge, OSM_EVENT_ID_UCAST_ROUTING_DONE, NULL);
 	f->osm.subn.first_time_master_sweep = FALSE;

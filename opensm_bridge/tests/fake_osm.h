@@ -24,8 +24,10 @@ struct fake_osm *fake_begin(const char *routes_path);
 void fake_end(struct fake_osm *f);
 /* Another subnet manager is master for a while, then this one again. */
 void fake_lose_master(struct fake_osm *f);
-/* The switches that a sweep has found. What OpenSM has of those that are not among them is lost. */
-void fake_discover(struct fake_osm *f, const uint64_t *guids, const uint8_t *ports, uint32_t switches);
+/* The switches that a sweep has found; those that are `silent` do not answer. What OpenSM has of those that are not among them is lost. */
+void fake_discover(struct fake_osm *f, const uint64_t *guids, const uint8_t *ports, const bool *silent, uint32_t switches);
+/* [FAKE_LIDS] the table that the switch at this place in `sw` has. */
+uint8_t *fake_has(const struct fake_osm *f, uint32_t s);
 /* A routing of the plugin's engine, and what is sent; false where the plugin has no routes. */
 bool fake_route(struct fake_osm *f);
 /* Another engine's: `entry` is [switches][FAKE_LIDS]. */

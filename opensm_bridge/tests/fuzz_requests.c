@@ -34,26 +34,11 @@ bool fabric_write(struct bridge *b, char more[MORE_SIZE], struct reason *why)
 	return write_it(b, more, why);
 }
 
-bool counters_write(struct bridge *b, char more[MORE_SIZE], struct reason *why)
-{
-	return write_it(b, more, why);
-}
-
 bool notice_raise(struct bridge *b, const struct notice *notice, unsigned *subscribed, struct reason *why)
 {
 	(void)b, (void)notice, (void)why;
 	*subscribed = 1;
 	return true;
-}
-
-bool counters_are_read(const struct bridge *b)
-{
-	return (void)b, true;
-}
-
-uint32_t counters_sweep(struct bridge *b)
-{
-	return (void)b, 1;
 }
 
 const char *state_name(struct bridge *b)

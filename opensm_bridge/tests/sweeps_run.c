@@ -7,6 +7,7 @@
  *   aged                     packets of older tables are gone
  *   restart                  OpenSM begins again with PLAN, and knows no table
  *   lost                     another subnet manager is master for a while
+ *   has SWITCH LID PORT      it has set this entry
  *   answer FILE              in this sweep the agent loads it, if it is asked
  *   copied FILE              in this sweep the agent puts it in the place of PLAN then, and has no routes
  *   other SWITCH LID PORT    before this sweep, another engine has sent this entry (to all other switches and LIDs: none)
@@ -130,17 +131,19 @@ static bool is_silent(uint64_t guid)
 	return false;
 }
 
-static void discover(void)
+static void discover(bool answered)
 {
 	uint64_t guids[MOST];
 	uint8_t ports[MOST];
+	bool silent[MOST];
 
 	qsort(sweep.sw, sweep.switches, sizeof(*sweep.sw), by_guid);
 	for (unsigned s = 0; s < sweep.switches; s++) {
 		guids[s] = sweep.sw[s].guid;
 		ports[s] = sweep.sw[s].ports;
+		silent[s] = !answered && is_silent(guids[s]);
 	}
-	fake_discover(osm, guids, ports, sweep.switches);
+	fake_discover(osm, guids, ports, silent, sweep.switches);
 }
 
 static void age(void)
@@ -175,13 +178,11 @@ static void go(unsigned lmc)
 
 	lids_per_port = 1u << lmc;
 	if (sweep.other) {
-		discover();
+		discover(true);
 		fake_route_other(osm, other);
 		age();
 	}
-	discover();
-	for (uint32_t s = 0; s < osm->switches; s++)
-		osm->silent[s] = is_silent(sweep.sw[s].guid);
+	discover(false);
 	if (fake_route(osm))
 		tell(repairs);
 	else
@@ -240,6 +241,8 @@ static bool command(const char *line)
 		follow();
 	else if (!strcmp(line, "lost\n"))
 		fake_lose_master(osm);
+	else if (sscanf(line, "has %" SCNx64 " %u %u", &a, &lid, &p) == 3 && lid < LIDS && index_of(&last, a) != NO_PEER)
+		fake_has(osm, index_of(&last, a))[lid] = (uint8_t)p;
 	else if (sscanf(line, "answer %199s", answer) == 1)
 		osm->answer = answer;
 	else if (sscanf(line, "copied %199s", answer) == 1)

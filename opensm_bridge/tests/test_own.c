@@ -146,6 +146,36 @@ static void several_lanes_are_not_repaired(void)
 	routes_drop(r);
 }
 
+/* Another subnet manager was master: only what all switches have counts as the plugin's. A dead cable changes nothing of that. */
+static void only_what_is_held(void)
+{
+	const uint64_t guids[] = {0x100, 0x101, 0x102};
+	const uint32_t lid = 12; /* a host at switch 1 */
+	struct routes *r = small_numbered(1, 1);
+	struct own_task task = {.live = &fabric.live, .assumed = true, .held = true, .lids = LIDS};
+	struct reason why, unrepaired;
+	struct tables tables, again;
+
+	small_fabric(&fabric);
+	CHECK(known_resize(&known, guids, SMALL_SWITCHES, LIDS), "memory");
+	CHECK(own_choose(&tables, &task, r, &unrepaired, &why), "%s", why.text);
+	for (uint32_t s = 0; s < SMALL_SWITCHES; s++)
+		known_confirmed(&known, &known.sw[s], 0, tables.entry + (size_t)s * LIDS, LIDS);
+	task.known = &known;
+	CHECK(own_choose(&again, &task, r, &unrepaired, &why), "%s", why.text);
+	own_free(&again);
+	known.sw[0].sent[lid] = known.sw[0].had[lid] = 4;
+	CHECK(!own_choose(&again, &task, r, &unrepaired, &why) && strstr(why.text, "switches have other entries"), "%s", why.text);
+	known_lost(&known.sw[0], lid, 1);
+	CHECK(!own_choose(&again, &task, r, &unrepaired, &why) && strstr(why.text, "switches have other entries"), "%s", why.text);
+	known_confirmed(&known, &known.sw[0], lid, tables.entry + lid, 1);
+	fabric.peer[3] = fabric.peer[5 + 4] = NO_PEER; /* cut 0 - 1 */
+	CHECK(!own_choose(&again, &task, r, &unrepaired, &why) && !strstr(why.text, "other entries"), "%s", why.text);
+	own_free(&tables);
+	routes_drop(r);
+	known_free(&known);
+}
+
 int main(void)
 {
 	nothing_known_is_not_proved();
@@ -153,5 +183,6 @@ int main(void)
 	equal_numbers_prove_nothing();
 	nothing_stays_dropped();
 	several_lanes_are_not_repaired();
+	only_what_is_held();
 	return checked("own");
 }

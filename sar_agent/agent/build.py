@@ -24,7 +24,6 @@ from sar_agent.agent.planner import Planner
 from sar_agent.agent.publish import Publisher
 from sar_agent.agent.reroute_pacer import Pacing
 from sar_agent.config.model import Config
-from sar_agent.counters.last_window import LastWindow
 from sar_agent.events.authority import Authority, trusted_uids
 from sar_agent.events.counters import MessageCounters
 from sar_agent.events.intake import EventIntake
@@ -127,9 +126,9 @@ def build_agent(
     metrics.events_waiting.set_function(lambda: len(events.inbox))
     # A pass.
     publisher = Publisher(metrics, _map_path(config), problems)
-    history, window = History(folder), LastWindow()
+    history = History(folder)
     history.check()
-    decisions = DecisionLog(history, "agent", problems, window.summary)
+    decisions = DecisionLog(history, "agent", problems)
     for broken in installed.generations.broken():
         log.warning("%s; no rollback can use it", broken)
     return Agent(
@@ -149,7 +148,6 @@ def build_agent(
         pacing=Pacing(config.agent, patient=daemon),
         # One failure is often transient, so the next pass may try again.
         backoff=Backoff(config.agent.interval_seconds, LONGEST_PAUSE, free=1),
-        window=window,
         first_tables=FirstTables(folder),
         baseline=LastBaseline(),
         events=events,

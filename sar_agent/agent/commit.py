@@ -19,7 +19,22 @@ from sar_agent.agent.installed_routes import InstalledRoutes
 from sar_agent.agent.outcome import Outcome, Result
 from sar_agent.agent.publish import Publisher
 from sar_agent.agent.state import State
+from sar_agent.demand.endpoints import mix_of_host_sets
+from sar_agent.install.plan import Plan
 from sar_agent.install.transit import CommitResult
+from sar_agent.routing.collectives.reasons import ring_entries_moved
+from sar_agent.routing.routes import Routes
+
+
+def rings_moved(
+    plan: Plan, before: State | None, replaced: Routes | None, new: Routes
+) -> int | None:
+    """`Row.ring_entries_moved`: `before` tells the jobs that `replaced` was made for, tables on the
+    indices of the plan's fabric, in whose place are now `new`; None without either."""
+    if before is None or replaced is None:
+        return None
+    jobs = mix_of_host_sets(plan.fabric, before.jobs)
+    return ring_entries_moved(plan.fabric, jobs, plan.mix, replaced.egress[0], new.egress[0])
 
 
 class Committer:
@@ -47,6 +62,7 @@ class Committer:
         `phases` describes a five-phase update. `replaces`: a kept generation that gives way to this
         one."""
         plan, now = result.plan, time.time()
+        moved = rings_moved(plan, current.state, result.replaced, result.in_force.routes)
         update = {
             "generation": plan.generation,
             "identity": result.in_force.identity,
@@ -64,6 +80,7 @@ class Committer:
                 result.changed,
                 current.measures,
                 sl2vl_tables=sent,
+                ring_entries_moved=moved,
                 how=how,
                 phases=phases,
             )

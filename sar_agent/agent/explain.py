@@ -5,20 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import numpy as np
-
 from sar_agent.agent.build import Site, build_site
-from sar_agent.agent.counted_now import counted_now
 from sar_agent.agent.explain_ended import EndedJob, ended_job
-from sar_agent.agent.observe_site import Observation
 from sar_agent.agent.phased_updates import subscribers_of
 from sar_agent.agent.planner import Planner
 from sar_agent.check.reachability import check_reachability
 from sar_agent.config.model import Config
 from sar_agent.demand.collectives import AT_ONCE, COLLECTIVES, PAIRWISE
-from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import F64
 from sar_agent.install.transit import transition_to
 from sar_agent.jobs import JobMix
 from sar_agent.keys.description import KeyDescription, keys_of
@@ -27,10 +21,31 @@ from sar_agent.quality.channel_traffic import traffic_of
 from sar_agent.quality.ring_messages import meeting_of, message_words, ring_messages
 from sar_agent.quality.worst_links import jobs_over, worst_channels
 from sar_agent.routing import load_engine
+from sar_agent.routing.collectives.reasons import exceptions_of
 from sar_agent.routing.routes import Routes
+from sar_agent.routing.sar_plus import SarPlus
+from sar_agent.routing.template import nearest_template
 
 RING_SHOWN = 4
 """Messages of rings that are named."""
+EXCEPTIONS_SHOWN = 4
+"""Exceptions that are named."""
+
+
+@dataclass(frozen=True)
+class ExplainedException:
+    """An entry over which the job sends, and which is not the one of tables without jobs."""
+
+    switch: str
+    destination: str
+    """A host."""
+    port: int
+    reason: str
+    """In words: `keeps the ring of job 4711 apart from job 4802's`."""
+
+    def words(self) -> str:
+        """For people."""
+        return f"entry of {self.switch} for {self.destination}: {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -55,8 +70,8 @@ class JobUnderRoutes:
     """Where messages of its ring meet others, and which; empty where they meet none."""
     shared_with: list[str] = field(default_factory=list)
     """Other jobs with routes over its worst link, those with the most first."""
-    counted: float | None = None
-    """The share of its speed that its worst link carried in the last window; None if not known."""
+    exceptions: list[ExplainedException] = field(default_factory=list)
+    """Those over which it sends, those for rings first; none on tables not of `sar-plus`."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +90,6 @@ class JobExplanation:
     keys: list[KeyDescription] = field(default_factory=list)
     """The job's routing keys."""
     update_mode: str = "fast"
-    counters: str = ""
-    """The window of `counted`, or why there is none; empty where no counters are configured."""
     subscribers: int = 0
     """The job's processes that have subscribed to five-phase updates."""
 
@@ -104,11 +117,6 @@ class JobExplanation:
                 lines.append(
                     f"  predicted load {under.load:.2f}"
                     + (
-                        ""
-                        if under.counted is None
-                        else f", counted {under.counted:.1%} of its speed"
-                    )
-                    + (
                         "; no other job uses it"
                         if not shared
                         else f"; shared with job{'s' * (len(shared) > 1)} "
@@ -126,10 +134,11 @@ class JobExplanation:
                 )
                 if under.ring:
                     lines.append(f"  {under.ring}")
+                lines += [f"  {each.words()}" for each in under.exceptions[:EXCEPTIONS_SHOWN]]
+                if (more := len(under.exceptions) - EXCEPTIONS_SHOWN) > 0:
+                    lines.append(f"  and {more} more exceptions; --json lists them")
             elif self.multi_switch:
                 lines.append(f"{name}: not known")
-        if self.counters and self.multi_switch:
-            lines.append(f"counters: {self.counters}")
         if self.transition:
             lines.append(f"from one to the other: {self.transition}")
         lines += [key.words() for key in self.keys]
@@ -160,12 +169,10 @@ def explain(config: Config, wanted: str, site: Site | None = None) -> JobExplana
     parts = mix.parts_of(wanted)
     in_force = planned = transition = None
     routes = observed.in_force.routes if observed.in_force else None
-    counters, share = "", None
     if parts:
-        counters, share = _counted(config, observed)
         by_load = config.agent.objective == "load"
         if routes and not check_reachability(fabric, routes).unreachable_pairs:
-            in_force = _under(fabric, mix, parts, routes, by_load, share)
+            in_force = _under(fabric, mix, parts, routes, by_load)
         engine = load_engine(config.agent.engine)
         plan = Planner(config, engine).plan(1, fabric, mix)
         planned = _under(fabric, mix, parts, plan.routes, by_load)
@@ -178,33 +185,14 @@ def explain(config: Config, wanted: str, site: Site | None = None) -> JobExplana
         in_force=in_force,
         planned=planned,
         transition=transition.words if transition else "",
-        counters=counters,
         keys=keys_of(fabric, routes, Leases(config.agent.state_dir), record.numbers),
         update_mode=config.update.mode,
         subscribers=subscribers_of(config, record.numbers),
     )
 
 
-def _counted(config: Config, observed: Observation) -> tuple[str, F64 | None]:
-    """The window of counters in words, or why there is none; and float64[C], the share of its speed
-    that each channel carried, NaN where not known."""
-    if config.counters.source == "off":
-        return "", None
-    try:
-        _, window = counted_now(config, observed)
-    except SarError as error:
-        return str(error), None
-    words = f"{window.source}, {window.seconds:.0f} s that ended {window.ended:.0f} s ago"
-    return words, np.where(window.known, window.share, np.nan)
-
-
 def _under(
-    fabric: Fabric,
-    mix: JobMix,
-    parts: tuple[int, ...],
-    routes: Routes,
-    by_load: bool,
-    share: F64 | None = None,
+    fabric: Fabric, mix: JobMix, parts: tuple[int, ...], routes: Routes, by_load: bool
 ) -> JobUnderRoutes:
     """The job of these parts; of several rails, the one with the worst link is looked at."""
     traffic, own = traffic_of(fabric, mix, routes), mix.jobs[parts[0]].id
@@ -215,9 +203,6 @@ def _under(
     rings = ring_messages(fabric, mix, routes)
     where, meeting = meeting_of(rings, parts)
     others = sorted((-routes, job) for job, routes in users.items() if job != own)
-    counted = None
-    if share is not None and worst >= 0 and not np.isnan(share[worst]):
-        counted = float(share[worst])
     return JobUnderRoutes(
         engine=routes.engine,
         links=len(traffic.links_of(parts)),
@@ -234,5 +219,20 @@ def _under(
         else f"its ring waits on {fabric.channel_name(where)}: "
         + ", ".join(message_words(rings, fabric, mix, m) for m in meeting[:RING_SHOWN]),
         shared_with=[id for _, id in others],
-        counted=counted,
+        exceptions=_exceptions(fabric, mix, parts, routes),
     )
+
+
+def _exceptions(
+    fabric: Fabric, mix: JobMix, parts: tuple[int, ...], routes: Routes
+) -> list[ExplainedException]:
+    """Those of the tables of LID offset 0."""
+    if routes.engine.partition("+")[0] != SarPlus.name:
+        return []
+    egress = routes.egress[0]
+    template = nearest_template(fabric, egress).egress
+    switch, host = fabric.switch_name, fabric.terminal_host
+    return [
+        ExplainedException(switch[each.switch], host[each.destination], each.port, each.reason)
+        for each in exceptions_of(fabric, mix, template, egress, parts)
+    ]

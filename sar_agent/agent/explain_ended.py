@@ -74,10 +74,9 @@ class EndedJob:
                     f"{times[1]:.2f} times"
                 )
         if row.worst_load is not None:
-            counted = "" if row.counted is None else f", at most {row.counted:.1%} counted"
             lines.append(
                 f"  worst link {row.worst_link}: load {row.worst_load:.2f} at "
-                f"{time.strftime('%H:%M', time.localtime(row.worst_at))}{counted}; "
+                f"{time.strftime('%H:%M', time.localtime(row.worst_at))}; "
                 + (f"shared with {self._others(row)}" if row.shared else "no other job used it")
             )
         return [f"{date.fromordinal(row.day)}:", *(lines or ["  nothing is known of its links"])]

@@ -6,7 +6,6 @@ begins: the history explains, and nothing is decided from it.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import time
 from collections.abc import Callable
@@ -69,16 +68,11 @@ class Row:
     """`direct`, `staged`, `five-phase`; empty where nothing was installed."""
     phases: dict[str, Any] | None = None
     """The five-phase update, if there was one: number, subscribers, late ones, seconds by phase."""
-    counted: dict[str, Any] | None = None
-    """What ports counted in the last window before: rank correlation with the prediction, the share
-    of the top that was predicted, the largest share of its speed that a link carried, and how many
-    links were hot but not predicted. None where no window could be used."""
-    counted_after: dict[str, Any] | None = None
-    """The same of the first window that began after the routes were installed; None until then.
-    `same_jobs` says whether the multi-switch jobs were those of the window before, all the time:
-    otherwise the two cannot be compared."""
     sl2vl_tables: int | None = None
     """SL2VL tables that OpenSM sent to switches for the install; None where nobody counts them."""
+    ring_entries_moved: int | None = None
+    """Entries among `entries_changed` over which rings of jobs sent that the tables before were
+    made for and that still run; None where that is not known."""
 
 
 def summary(measures: Measures | None) -> dict[str, Any] | None:
@@ -104,23 +98,6 @@ class History(SqliteTable[Row]):
             )
 
         self.write(insert)
-
-    def note(self, generation: int, **found: dict[str, Any]) -> None:
-        """Set columns that are still empty, in the row of the install of `generation`, if kept."""
-        names = ", ".join(f"{name} = ?" for name in found)
-        empty = " AND ".join(f"coalesce({name}, 'null') = 'null'" for name in found)
-        if not self.path.exists():
-            return
-
-        def update(base: sqlite3.Connection) -> None:
-            self.prepare(base)
-            base.execute(
-                f"UPDATE decisions SET {names} WHERE id = (SELECT max(id) FROM decisions "
-                f"WHERE generation = ? AND result = 'installed') AND {empty}",
-                [*map(json.dumps, found.values()), generation],
-            )
-
-        self.write(update)
 
     def last(self, count: int) -> list[Row]:
         """The newest `count` rows, newest first; empty where nothing was ever decided."""
@@ -152,16 +129,8 @@ class HistoryEntry:
 class DecisionLog:
     """Writes decisions of `who` to `history`; a full disk is logged, and no reason to fail."""
 
-    def __init__(
-        self,
-        history: History,
-        who: str,
-        problems: ProblemLog,
-        counted: Callable[[], dict[str, Any] | None] = lambda: None,
-    ) -> None:
-        """`counted` is called for each decision; `Row.counted` is what it returns."""
+    def __init__(self, history: History, who: str, problems: ProblemLog) -> None:
         self.history, self.who, self.problems = history, who, problems
-        self.counted = counted
 
     def add(
         self,
@@ -191,14 +160,9 @@ class DecisionLog:
             "before": summary(entry.before),
             "predicted": summary(plan.measures) if plan else None,
             "achieved": summary(achieved),
-            "counted": self.counted(),
         }
         row = Row(**columns | others)
         self.write(lambda: self.history.add(row))
-
-    def note(self, generation: int, **found: dict[str, Any]) -> None:
-        """What was found out later on an install, see `History.note`."""
-        self.write(lambda: self.history.note(generation, **found))
 
     def write(self, work: Callable[[], None]) -> bool:
         """Does `work`, which writes to the file of the history; whether that went well. What is

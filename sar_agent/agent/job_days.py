@@ -57,8 +57,6 @@ class JobDay:
     shared: list[str] = field(default_factory=list)
     """The other jobs on that link then, those with most routes first, at most `MOST_SHARED`."""
     shared_count: int = 0
-    counted: float | None = None
-    """The largest share of its speed that counters saw on the job's worst link of the moment."""
 
     def add_time(self, tables: Tables, seconds: float, at_once: float, phases: float) -> None:
         """The job was `seconds` under `tables`, with these times."""

@@ -14,7 +14,6 @@ from sar_agent.agent.publish import Publisher
 from sar_agent.agent.reroute_pacer import Pacing
 from sar_agent.agent.updates import Updates
 from sar_agent.config.model import Config
-from sar_agent.counters.last_window import LastWindow
 from sar_agent.events.intake import EventIntake
 from sar_agent.install.subnet_manager import SubnetManager
 from sar_agent.install.transit import Transit
@@ -54,8 +53,6 @@ class Parts:
     pacing: Pacing
     backoff: Backoff
     """Reroutes that failed are tried again, but ever less often."""
-    window: LastWindow
-    """The last window of counters."""
     first_tables: FirstTables
     """Those that the first install replaced."""
     baseline: LastBaseline

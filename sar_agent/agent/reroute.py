@@ -9,6 +9,7 @@ import logging
 import time
 from dataclasses import replace
 
+from sar_agent.agent.commit import rings_moved
 from sar_agent.agent.current import Current
 from sar_agent.agent.decide import REPAIRS, Reason
 from sar_agent.agent.history import HistoryEntry
@@ -45,7 +46,7 @@ def reroute(
             current, outcome = _install(parts, entry, site, current)
         else:
             current = parts.publisher.planned(current, site.fabric, site.mix)
-            capped = None if reason in REPAIRS else _replaced(current, site)
+            capped = None if reason in REPAIRS else _replaced(current, site)[0]
             plan = parts.planner.plan(
                 1, site.fabric, site.mix, current.last, current.shelter, capped
             )
@@ -60,7 +61,7 @@ def reroute(
     plan, result = outcome.plan, outcome.result
     parts.publisher.new_plan(plan)
     seconds = time.monotonic() - entry.began
-    replaced = _replaced(current, site)
+    replaced, made_for = _replaced(current, site)
     parts.metrics.reroutes.labels(reason.value, result.value).inc()
     if result is not Result.INSTALLED:
         made = State.before_install(plan, engine, host_sets(site.records))
@@ -72,7 +73,10 @@ def reroute(
         parts.pacing.acted()
     if result is Result.PLANNED:
         entries = table_changes(site.fabric, replaced, plan.routes).entries if replaced else None
-        parts.committer.decisions.add(entry, result, plan, entries_changed=entries)
+        moved = rings_moved(plan, made_for, replaced, plan.routes)
+        parts.committer.decisions.add(
+            entry, result, plan, entries_changed=entries, ring_entries_moved=moved
+        )
     return current, Report(
         result,
         f"{why}; {outcome.words} ({plan.routes.engine}, {plan.mix.words()}, {seconds:.2f} s;"
@@ -177,12 +181,12 @@ def _planned_before(current: Current, site: Observation) -> Measures | None:
     return planned.measured
 
 
-def _replaced(current: Current, site: Observation) -> Routes | None:
-    """The tables that a plan would have replaced: of the plan before, or those in force; None where
-    they are not known."""
+def _replaced(current: Current, site: Observation) -> tuple[Routes | None, State | None]:
+    """The tables that a plan would have replaced, of the plan before or those in force, and what
+    they were made for; None where they are not known."""
     if current.planned and current.planned.fabric_digest == site.fabric.digest:
-        return current.planned.routes
-    return current.in_force.routes if current.in_force else None
+        return current.planned.routes, current.planned.made
+    return current.in_force.routes if current.in_force else None, current.state
 
 
 def _judged(plan: Plan, current: Current) -> Plan:

@@ -1,6 +1,6 @@
 """The checks that routes must pass before they are installed."""
 
-from sar_agent.check.certificate import certificate_of, covers_units, host_places
+from sar_agent.check.certificate import certificate_of, covers_units
 from sar_agent.check.proof import ProvedTables
 from sar_agent.check.registered import Check, Finding
 from sar_agent.check.unknown_senders import senders_proved
@@ -16,6 +16,5 @@ __all__ = [
     "check_and_prove",
     "check_routes",
     "covers_units",
-    "host_places",
     "senders_proved",
 ]

@@ -13,7 +13,6 @@ itself is believed.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
@@ -21,10 +20,8 @@ from sar_agent.check.order import Dependencies, channel_numbers, dependencies_ri
 from sar_agent.check.proof import ProvedTables
 from sar_agent.check.walk import Planes
 from sar_agent.check.wiring import led_to, with_hosts
-from sar_agent.errors import Unserved
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U32, Bool
-from sar_agent.fabric.tree import tree_levels
 
 
 def certificate_of(
@@ -123,29 +120,3 @@ def judge_certificate(
         numbered = int((numbers[lane] > 0)[wiring.live].sum())
         lanes.append(LaneNumbers(lane, numbered, len(pairs), first))
     return tuple(lanes)
-
-
-@lru_cache(maxsize=2)
-def host_places(fabric: Fabric) -> Bool:
-    """bool[S]: switches at which a plan should expect unknown hosts: all but the upper switches of
-    a tree without hosts. Paths to these would have to be repaired as those to hosts, and if a cable
-    to a spine dies, no path that goes up and then down leads from that leaf switch to it.
-
-    A switch without hosts is a leaf switch if two of the switches above it are also above one
-    leaf switch with hosts. The result is kept, so it cannot be written to."""
-    try:
-        level = tree_levels(fabric)
-    except Unserved:
-        return np.ones(fabric.switches, np.bool_)
-    hosts = fabric.terminals_at > 0
-    up = fabric.channel_up & (level[fabric.channel_source] != level[fabric.channel_target])
-    joined = np.zeros((fabric.switches, fabric.switches), np.bool_)
-    joined[fabric.channel_source[up], fabric.channel_target[up]] = True
-    empty, above = np.flatnonzero(~hosts & (level == 2)), np.flatnonzero(level == 1)
-    leaves = np.flatnonzero(level == 0)
-    near = joined[np.ix_(empty, above)].astype(np.float32)
-    shared = near @ joined[np.ix_(above, leaves)].astype(np.float32)
-    places: Bool = hosts | (level == 0)
-    places[empty] = (shared >= 2).any(axis=1)
-    places.flags.writeable = False
-    return places

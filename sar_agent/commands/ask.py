@@ -1,4 +1,4 @@
-"""`status`, `history`, `explain`, `counters`: they show what the agent knows and change nothing."""
+"""`status`, `history`, `explain`: they show what the agent knows and change nothing."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from sar_agent.commands.host_options import TrafficOption, with_traffic
 from sar_agent.commands.inputs import CONFIG_PATH, ConfigOption, JsonOption, print_answer
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ def explain(
             help="also write a page for the job's user, without names of others",
         ),
     ] = None,
+    traffic: TrafficOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Describe one job: hosts, leaf switches, its most loaded link, and who shared that.
@@ -95,7 +97,7 @@ def explain(
     """
     from sar_agent.config.model import load_config
 
-    settings = load_config(config)
+    settings = with_traffic(load_config(config), traffic)
     from sar_agent.agent.explain import explain as explain_job
 
     report = explain_job(settings, job)
@@ -113,6 +115,8 @@ def _line(row: Row) -> str:
     changed = "" if row.entries_changed is None else f", {row.entries_changed} entries"
     if row.blocks_changed is not None:
         changed += f" in {row.blocks_changed} blocks"
+    if row.entries_changed and row.ring_entries_moved is not None:
+        changed += f", {row.ring_entries_moved} of them of running rings"
     if row.sl2vl_tables:
         changed += f" and {row.sl2vl_tables} SL2VL tables"
     if row.transition:
@@ -120,9 +124,7 @@ def _line(row: Row) -> str:
     gain = _gain(row.before, row.achieved or row.predicted)
     problem = f"; {row.message}" if row.message else ""
     method = "" if row.how in ("", "direct") else f" [{row.how}]"
-    line = f"{when}  {row.who}: {result}{method} ({row.why}){changed}{gain}{_phases(row)}"
-    line += f"{_counted(row)}{problem}"
-    return line
+    return f"{when}  {row.who}: {result}{method} ({row.why}){changed}{gain}{_phases(row)}{problem}"
 
 
 def _phases(row: Row) -> str:
@@ -134,15 +136,6 @@ def _phases(row: Row) -> str:
     )
     late = f", {row.phases['late']} late" if row.phases["late"] else ""
     return f", {row.phases['subscribers']} subscribers: {times}{late}"
-
-
-def _counted(row: Row) -> str:
-    """The fullest link before and after, as ports counted."""
-    before, after = row.counted, row.counted_after
-    if not (before and after):
-        return ""
-    jobs = "" if after["same_jobs"] else " (with other jobs)"
-    return f", counted {before['counted_max']:.1%} → {after['counted_max']:.1%}{jobs}"
 
 
 def _gain(before: dict[str, Any] | None, after: dict[str, Any] | None) -> str:
@@ -162,16 +155,3 @@ def _gain(before: dict[str, Any] | None, after: dict[str, Any] | None) -> str:
         )
     except (KeyError, TypeError, ValueError):
         return ", measures that cannot be read"
-
-
-def counters(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> None:
-    """Compare the bytes that links carried with the predicted loads, over the last window."""
-    from sar_agent.config.model import load_config
-
-    settings = load_config(config)
-    from sar_agent.agent.build import build_site
-    from sar_agent.agent.counted_now import counted_now
-    from sar_agent.counters.last_window import comparison_words
-
-    comparison, _ = counted_now(settings, build_site(settings).observer.observe())
-    print_answer(comparison.json(), comparison_words(comparison), as_json=as_json)

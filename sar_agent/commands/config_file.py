@@ -23,6 +23,7 @@ def check(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> No
     Exit code 2 and all problems at once if there is one. That Slurm or the subnet manager does not
     answer now is said, but is no problem of the file.
     """
+    from sar_agent.config.gone_keys import gone_keys
     from sar_agent.config.idle_keys import idle_keys
     from sar_agent.config.model import ConfigError, load_config
 
@@ -39,7 +40,7 @@ def check(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> No
     if problems:
         raise ConfigError(config, problems)
     changed, jobs, manager = _changed(settings), _jobs_now(settings), _manager_now(settings)
-    idle = idle_keys(settings, changed)
+    idle = [*gone_keys(config), *idle_keys(settings, changed)]
     answer = {"file": str(config), "ok": True, "changed": changed, "without_effect": idle}
     answer |= {"files": files, "jobs": jobs, "subnet_manager": manager}
     differ = f"{config}: no problem; changed from the defaults: {', '.join(changed) or 'nothing'}"

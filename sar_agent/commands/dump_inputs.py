@@ -75,13 +75,9 @@ def read_dumps(
 
 def _with_counters(dumps: SiteDumps, sources: Sequence[str]) -> SiteDumps:
     from sar_agent.counters import WindowLeftOut, align
-    from sar_agent.counters.counter_files import read_window
     from sar_agent.counters.port_errors import added, read_port_errors
-    from sar_agent.counters.prometheus_errors import (
-        prometheus_errors,
-        prometheus_time,
-        prometheus_window,
-    )
+    from sar_agent.counters.prometheus_errors import prometheus_errors, prometheus_time
+    from sar_agent.counters.sources import window_of
     from sar_agent.errors import InputError
     from sar_agent.reports.wording import moment
 
@@ -96,7 +92,6 @@ def _with_counters(dumps: SiteDumps, sources: Sequence[str]) -> SiteDumps:
         )
         for place, text in zip(places, sources, strict=True)
     ]
-    servers = [place for place in places if place]
     counted = added(*errors) if len(errors) == 2 else errors[0]
     dumps = replace(dumps, errors=counted)
     starts = [record.start for record in dumps.records if record.start]
@@ -106,11 +101,7 @@ def _with_counters(dumps: SiteDumps, sources: Sequence[str]) -> SiteDumps:
             f"{len(starts)} jobs started: what it counts is of other jobs"
         )
     try:
-        if len(servers) == len(sources):
-            readings = prometheus_window(servers)
-        else:  # a file and a server have no common window
-            readings = None if servers else read_window(sources)
-        if readings:
+        if readings := window_of(sources):
             dumps = replace(dumps, window=align(dumps.fabric, readings))
     except (WindowLeftOut, InputError) as why:  # errors were counted, if nothing else
         note(f"note: {why}")

@@ -1,5 +1,5 @@
 """Options of all offline commands that read a fabric: which node is which host, and of those that
-read jobs, whom each port of a job sends to.
+read jobs, whom each port of a job sends to; of the latter, `run`, `once` and `explain`, too.
 
 They mean what the keys of section `[fabric]` mean to the agent. They hold for every fabric that the
 command reads, so they are not handed from function to function.
@@ -21,8 +21,23 @@ import typer
 from sar_agent.commands.more_options import with_parameters
 
 if TYPE_CHECKING:
+    from sar_agent.config.model import Config
     from sar_agent.fabric import Fabric
     from sar_agent.fabric.hostnames import HostMapper
+
+
+TrafficOption = Annotated[
+    str | None,
+    typer.Option(
+        "--traffic",
+        metavar="rail|alltoall",
+        help="where hosts have several ports: rail, each port of a job's hosts sends to the "
+        "same port of the others, as NCCL does, and each rail of a job is a part of its own; "
+        "alltoall, to all ports; without it, as fabric.traffic of the configuration says, else "
+        "rail if the fabric is rail-optimised (each port of a host ends on leaf switches of its "
+        "own)",
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -56,17 +71,7 @@ class HostOptions:
             help="whether n001.cluster.org is the host n001 (default) or n001.cluster.org",
         ),
     ] = None
-    traffic: Annotated[
-        str | None,
-        typer.Option(
-            "--traffic",
-            metavar="rail|alltoall",
-            help="where hosts have several ports: rail, each port of a job's hosts sends to the "
-            "same port of the others, as NCCL does, and each rail of a job is a part of its own; "
-            "alltoall, to all ports; without it, rail if the fabric is rail-optimised (each port "
-            "of a host ends on leaf switches of its own)",
-        ),
-    ] = None
+    traffic: TrafficOption = None
     config: Annotated[
         Path | None,
         typer.Option(
@@ -84,6 +89,17 @@ class HostOptions:
         chosen = {key: value for key, value in asdict(self).items() if value is not None}
         chosen.pop("config", None)
         return replace(mapper, **chosen)
+
+
+def with_traffic(settings: Config, traffic: str | None) -> Config:
+    """The settings with what `--traffic` says in place of `fabric.traffic`. Raises `InputError` for
+    a word that is neither."""
+    from sar_agent.fabric.hostnames import HostMapper
+
+    if traffic is None:
+        return settings
+    fabric = settings.fabric.model_copy(update={"traffic": HostMapper(traffic=traffic).traffic})
+    return settings.model_copy(update={"fabric": fabric})
 
 
 JOBS_ONLY_NAMED = ("anonymize", "rank_order")

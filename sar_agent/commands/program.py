@@ -155,7 +155,11 @@ def run_program(app: typer.Typer) -> None:
         # `sar-agent history | head`: the reader has closed the pipe, so nothing may be flushed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except Exception as error:
-        _try_again(error)
+        from sar_agent.util.kernel_cache import damage_of
+
+        if damage := damage_of(error):
+            note(damage)
+            sys.exit(1)
         if not isinstance(error, OSError) or error.filename is None:
             raise
         note(f"{error.filename}: {error.strerror}{_REMEDIES.get(type(error), '')}")
@@ -169,12 +173,3 @@ def _sentence(message: str) -> str:
             rf"Input should be {bound} than or equal to (\S+)", rf"give {words} \1", message
         )
     return message if message.endswith((".", "!", "?")) else f"{message}."
-
-
-def _try_again(error: Exception) -> None:
-    """Runs the command again, in place of this process, where a file of kernels was at fault."""
-    from sar_agent.util.kernel_cache import discard_cache, start_again
-
-    if sentence := discard_cache(error):
-        note(sentence)
-        start_again()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sar_agent.commands.host_options import TrafficOption, with_traffic
 from sar_agent.commands.inputs import (
     CONFIG_PATH,
     ConfigOption,
@@ -22,11 +23,13 @@ from sar_agent.commands.times import seconds_of
 if TYPE_CHECKING:
     from sar_agent.config.model import Config
 
+log = logging.getLogger(__name__)
 
-def run(config: ConfigOption = CONFIG_PATH) -> None:
+
+def run(config: ConfigOption = CONFIG_PATH, traffic: TrafficOption = None) -> None:
     """Run the agent as a daemon: watch Slurm and the fabric, and match the routes to the jobs."""
     log_to_stderr()
-    settings = for_writing(config, "run")
+    settings = with_traffic(for_writing(config, "run"), traffic)
     if settings.standby.enabled:
         from sar_agent.standby.run import run as run_daemon
     else:
@@ -34,7 +37,11 @@ def run(config: ConfigOption = CONFIG_PATH) -> None:
     run_daemon(settings)
 
 
-def once(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> None:
+def once(
+    config: ConfigOption = CONFIG_PATH,
+    traffic: TrafficOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """Do one pass and exit, for cron.
 
     Exit code 0 if the pass succeeded or had nothing to do, 1 if it failed.
@@ -43,7 +50,7 @@ def once(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> Non
 
     gc.disable()  # this process lives two seconds; garbage collection would take 0.3 of them
     log_to_stderr()
-    settings = for_writing(config, "once")
+    settings = with_traffic(for_writing(config, "once"), traffic)
     from sar_agent.agent.build import build_agent
     from sar_agent.util.lock_file import Lock
 
@@ -150,9 +157,12 @@ def for_writing(config: Path, command: str) -> Config:
     """The configuration. Raises `SarError` if this user may not write the files that `command`
     writes."""
     from sar_agent.agent.rights import require_cache, require_owner
+    from sar_agent.config.gone_keys import gone_keys
     from sar_agent.config.model import load_config
 
     settings = load_config(config)
+    for sentence in gone_keys(config):
+        log.warning("%s: %s", config, sentence)
     require_owner(settings.agent.state_dir, command)
     require_cache(command)
     return settings

@@ -37,7 +37,6 @@ def idle_keys(config: Config, changed: Collection[str]) -> list[str]:
             "agent.max_staleness_seconds is not longer than agent.min_install_interval_seconds",
         ),
         ("agent.page", agent.metrics_address, "agent.metrics_address is empty"),
-        ("counters.", config.counters.source != "off", "counters.source is off"),
         ("keys.", config.keys.enabled, "keys.enabled is false"),
         ("update.windows", mode == "window", "update.mode is not window"),
         ("update.max_changed_entries", mode == "fast", "update.mode is not fast"),

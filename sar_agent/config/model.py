@@ -20,9 +20,9 @@ from annotated_types import DocInfo
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 from pydantic.fields import FieldInfo
 
-from sar_agent.config.counters import CountersConfig
 from sar_agent.config.engine import EngineSettings
 from sar_agent.config.events import EventsConfig
+from sar_agent.config.gone_keys import take_gone_keys
 from sar_agent.config.keys import KeysConfig
 from sar_agent.config.opensm import OpensmConfig
 from sar_agent.config.slurm import SlurmConfig
@@ -244,7 +244,6 @@ class Config(Section, frozen=True):
     keys: KeysConfig = Field(default_factory=lambda: KeysConfig())
     update: UpdateConfig = Field(default_factory=lambda: UpdateConfig())
     standby: StandbyConfig = Field(default_factory=lambda: StandbyConfig())
-    counters: CountersConfig = Field(default_factory=lambda: CountersConfig())
 
     @property
     def fabric_from_plugin(self) -> bool:
@@ -284,6 +283,7 @@ def parse_config(text: str, file: str | Path = "configuration") -> Config:
     """Reads the settings in a TOML text; `file` is its name in errors. Raises `ConfigError`."""
     try:
         document = tomllib.loads(text)
+        take_gone_keys(document)
         try:
             return _validated(document)
         except ValidationError as error:

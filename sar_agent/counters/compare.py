@@ -21,6 +21,9 @@ from sar_agent.quality.channel_traffic import Traffic
 
 SCALE_QUANTILE = 0.9
 COUNTED_TOP, PREDICTED_TOP = 0.01, 0.05
+HOT_SHARE, HOT_FACTOR = 0.3, 2.0
+"""A link is hot from this share of its speed; it is reported where that is more than this many
+times what the jobs explain."""
 RESOLUTION = 1e-4
 """Share of a link's speed below which two links count alike: ports count MADs, too."""
 MOST_NAMED = 20
@@ -137,9 +140,6 @@ def compare(
     window: CounterWindow,
     predicted: F64,
     traffic: Traffic | None = None,
-    *,
-    hot_load: float = 0.3,
-    hot_factor: float = 2.0,
 ) -> Comparison:
     """Compares float64[C] loads, `predicted` for the time of the window, with the window. `traffic`
     has the jobs of now and their links."""
@@ -147,7 +147,7 @@ def compare(
     load, counted = predicted[known], window.share[known]
     scale = fitted_scale(load, counted)
     comparable = _comparable(fabric, window, known, load)
-    hot = np.flatnonzero((counted >= hot_load) & (counted > hot_factor * scale * load))
+    hot = np.flatnonzero((counted >= HOT_SHARE) & (counted > HOT_FACTOR * scale * load))
     hot = hot[np.argsort(-counted[hot], kind="stable")]
     named = tuple(
         LinkCompared(
@@ -188,13 +188,11 @@ def _comparable(
 
 
 def compare_jobs(
-    fabric: Fabric, window: CounterWindow | None, predicted: F64, traffic: Traffic
+    fabric: Fabric, window: CounterWindow, predicted: F64, traffic: Traffic
 ) -> tuple[JobCompared, ...]:
-    """The jobs of `traffic` with their links; without a window, nothing of them is counted."""
-    share = window.share if window else np.zeros(fabric.channels)
-    known = window.known if window else np.zeros(fabric.channels, np.bool_)
-    waits = window.waits if window else np.full(fabric.channels, np.nan)
-    weights = job_shares(traffic.mix, window) if window else {}
+    """The jobs of `traffic` with their links."""
+    share, known, waits = window.share, window.known, window.waits
+    weights = job_shares(traffic.mix, window)
     all_waits = float(np.nansum(waits))
     found = []
     for job in traffic.mix.whole_jobs:
@@ -231,3 +229,38 @@ def job_shares(mix: JobMix, window: CounterWindow) -> dict[str, float]:
         if not np.isnan(share).all():
             found[job.id] = float(np.nanmean(share))
     return found
+
+
+def comparison_words(comparison: Comparison) -> str:
+    """A window for people."""
+
+    def number(value: float | None, form: str) -> str:
+        return "–" if value is None else format(value, form)
+
+    lines = [
+        f"{comparison.source}: a window of {comparison.seconds:.0f} s that ended "
+        f"{comparison.age:.0f} s ago, {comparison.known} of {comparison.links} links",
+        f"rank correlation of predicted load and counted bytes: {number(comparison.rank, '.3f')}",
+        f"of the counted top 1 %, predicted in the top 5 %: {number(comparison.top, '.0%')}",
+        f"counted: mean {comparison.counted_mean:.1%} of a link's speed, most "
+        f"{comparison.counted_max:.1%}; links carried {comparison.scale:.1%} of the predicted load",
+    ]
+    lines += [f"left out: {note}" for note in comparison.notes]
+    if comparison.hot_links:
+        lines.append(f"hot but not predicted: {comparison.hot_links} links")
+        lines += [
+            f"  {link.link}: counted {link.counted:.1%}, explained by jobs {link.explained:.1%}"
+            for link in comparison.hot
+        ]
+    else:
+        lines.append("hot but not predicted: none")
+    if comparison.jobs:
+        lines.append(f"{'job':>12}  {'links':>6} {'predicted':>9} {'counted':>8} {'hottest':>8} "
+                     f"{'waits':>6} {'weight':>7}  worst link")  # fmt: skip
+    lines += [
+        f"{job.job:>12}  {job.links:6} {job.predicted:9.2f} {number(job.counted, '.1%'):>8} "
+        f"{number(job.hottest, '.1%'):>8} {number(job.waits_share, '.0%'):>6} "
+        f"{number(job.weight, '.3f'):>7}  {job.worst_link}"
+        for job in comparison.jobs
+    ]
+    return "\n".join(lines)

@@ -2,8 +2,7 @@
 (`ibdiagnet2.pm`), and its `ibdiagnet2.db_csv`.
 
 A file holds all ports at one time: that of its heading (`# File created at`), else when it was last
-written, which a copy loses. The two newest files of a glob pattern are a window. perfquery names
-ports by LID:
+written, which a copy loses. Two files are a window. perfquery names ports by LID:
 
     # Port extended counters: Lid 6 port 1 (CapMask: 0x1200)
     PortXmitData:....................1234
@@ -26,9 +25,7 @@ given) and one pass over all ports took: half of what the stage took beside the 
 
 from __future__ import annotations
 
-import glob
 import re
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -39,7 +36,7 @@ from pathlib import Path
 import numpy as np
 
 from sar_agent.counters.readings import MOST_PORTS, WORD, PortReadings, PortTotals, difference
-from sar_agent.errors import InputError, Unavailable
+from sar_agent.errors import InputError
 from sar_agent.fabric.cabling import MAX_LID
 from sar_agent.fabric.csv_sections import (
     SEEN,
@@ -298,24 +295,3 @@ def _sleep(sections: Sections) -> float:
         if pause < whole < inf:
             return (pause + whole) / 2
     return pause or 1.0
-
-
-class FileCounters:
-    """The source `files`."""
-
-    def __init__(self, pattern: str) -> None:
-        self.pattern = pattern
-
-    def read(self) -> PortReadings:
-        """The window between the two newest files. Raises `Unavailable`, `InputError` and
-        `WindowLeftOut`."""
-        names = [Path(name) for name in glob.glob(self.pattern)]  # noqa: PTH207
-        found = sorted((path.stat().st_mtime, path) for path in names if path.is_file())
-        if len(found) < 2:
-            raise Unavailable(
-                f"counters.files = {self.pattern} has {len(found)} files, and a window needs two; "
-                "let cron write one every few minutes"
-            )
-        newest = [read_counter_file(path) for _, path in found[-2:]]
-        before, after = sorted(newest, key=lambda totals: float(totals.at.max()))
-        return difference(before, after, time.time())

@@ -14,14 +14,14 @@ import urllib.parse
 import urllib.request
 from dataclasses import dataclass
 from http.client import HTTPException
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from sar_agent.config.counters import Series
 from sar_agent.counters.readings import MOST_PORTS, WORD, PortReadings, PortTotals, difference
 from sar_agent.errors import Unavailable
 
+Series = Literal["infiniband_exporter", "ufm"]
 MOST_BYTES = 256 * 2**20
 """The most bytes of an answer; 70,000 ports are some 20 MB."""
 
@@ -111,23 +111,18 @@ class PrometheusServer:
 
 
 class PrometheusCounters:
-    """The source `prometheus`."""
+    """What ports counted, by a server that scrapes them."""
 
-    def __init__(self, url: str, series: Series, window: float, deadline: float = 10.0) -> None:
+    def __init__(self, url: str, series: Series, window: float, deadline: float) -> None:
         """`window` and `deadline` (of a whole reading) in seconds."""
         self.server, self.names = PrometheusServer(url.rstrip("/"), deadline), SERIES[series]
         self.series, self.window = series, window
 
-    def read(self) -> PortReadings:
-        """The window that ends now. Raises `Unavailable`, and `WindowLeftOut`."""
-        now = time.time()
-        return self.read_until(now, now)
-
-    def read_until(self, at: float, now: float) -> PortReadings:
-        """The window that ended at the Unix time `at`, as `read`."""
+    def read(self, at: float) -> PortReadings:
+        """The window that ended at the Unix time `at`. Raises `Unavailable`, `WindowLeftOut`."""
         end = time.monotonic() + self.server.deadline
         before = self._totals(at - self.window, end)
-        return difference(before, self._totals(at, end), now)
+        return difference(before, self._totals(at, end), at)
 
     def _totals(self, at: float, end: float) -> PortTotals:
         sent = self._samples(self.names.sent, at, end)

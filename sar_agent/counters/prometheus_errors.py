@@ -113,7 +113,7 @@ def prometheus_window(places: list[PrometheusTime]) -> PortReadings | None:
     for series in SERIES:
         with suppress(WindowLeftOut):
             counters = PrometheusCounters(last.url, series, seconds, SECONDS)
-            return counters.read_until(last.at, last.at)
+            return counters.read(last.at)
     return None
 
 

@@ -1,7 +1,6 @@
 """What ports counted in a window, before it is known which links they belong to.
 
-A source that knows differences (OpenSM's PerfMgr) makes `PortReadings`. One that knows the counters
-themselves makes two `PortTotals`, and `difference` subtracts them.
+`difference` makes it of two `PortTotals`: the counters at its begin and at its end.
 """
 
 from __future__ import annotations
@@ -32,8 +31,6 @@ class PortReadings:
 
     source: str
     """For messages."""
-    identity: str
-    """The same for the same window."""
     guid: U64
     """uint64[P], 0 where only the LID is known."""
     lid: I32
@@ -118,7 +115,6 @@ def difference(before: PortTotals, after: PortTotals, now: float) -> PortReading
     waits_back = after.waits < before.waits[old]
     return PortReadings(
         source=after.source,
-        identity=f"{after.source} {after.at.max():.3f}",
         guid=after.guid,
         lid=after.lid,
         port=after.port,

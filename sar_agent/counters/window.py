@@ -37,7 +37,6 @@ class CounterWindow:
     """C channels and T terminals, as in the `Fabric`."""
 
     source: str
-    identity: str
     ended: float
     """Seconds from the end of the window (the median) to when it was read."""
     seconds: float
@@ -109,7 +108,6 @@ def align(fabric: Fabric, readings: PortReadings) -> CounterWindow:
     np.divide(readings.waits[mine], readings.seconds[mine], out=waits, where=counted)
     return CounterWindow(
         source=readings.source,
-        identity=readings.identity,
         ended=age,
         seconds=seconds,
         sent=np.where(known, readings.sent[mine], 0).astype(np.uint64),

@@ -151,7 +151,30 @@ def _matches(text: str, globs: tuple[str, ...]) -> bool:
 def _any_of(globs: tuple[str, ...]) -> re.Pattern[str]:
     """One regular expression for all globs: a large fabric is matched tens of thousands of
     times."""
-    return re.compile("|".join(map(translate, globs)))
+    return re.compile("|".join(translate(each) for glob in globs for each in _listed(glob)))
+
+
+_NUMBERS = re.compile(r"\[(\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*)\]")
+MOST_NUMBERS = 10_000
+
+
+def _listed(glob: str) -> list[str]:
+    """The glob once for each number of a list in it: `mlx5_[0-11]` and `mlx5_[8,10]` are lists,
+    `mlx5_[0-3]` and `mlx5_[01]` mean the same characters as ever."""
+    match = _NUMBERS.search(glob)
+    while match and not re.search(r",|\d\d-|-\d\d", match[1]):
+        match = _NUMBERS.search(glob, match.end())
+    if not match:
+        return [glob]
+    found: list[str] = []
+    for span in match[1].split(","):
+        first, _, last = span.partition("-")
+        numbers = range(int(first), int(last or first) + 1)
+        if len(numbers) > MOST_NUMBERS:
+            raise InputError(f"{glob!r} lists more than {MOST_NUMBERS} numbers")
+        found += [f"{n:0{len(first)}d}" for n in numbers]
+    head, tail = glob[: match.start()], _listed(glob[match.end() :])
+    return [f"{head}{number}{rest}" for number in found for rest in tail]
 
 
 def name_port(

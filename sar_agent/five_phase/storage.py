@@ -14,6 +14,7 @@ import errno
 import json
 import logging
 import os
+import re
 import threading
 import zlib
 from collections.abc import Collection, Iterator
@@ -33,6 +34,8 @@ from sar_agent.util.text_files import CHECK_DISK, disk_errors, write_text
 log = logging.getLogger(__name__)
 WITHOUT_SUBSCRIBERS = "the agent starts without known subscribers, and waits for their leases"
 _BEGIN = b'{"name": "'
+_WHOLE = re.compile(rb'"sum": \d+}.', re.DOTALL)
+"""The end of a whole line, and another byte in place of its line end."""
 FORMER_LINES = 4096
 """Lines of former subscribers, at least, before the file is rewritten."""
 
@@ -174,8 +177,10 @@ def _read(data: bytes) -> dict[str, Member]:
     """The members. A partial last line is ignored: its subscriber was not answered. Raises
     `ValueError` where the file is damaged; it has a line end at least, since it was written."""
     members: dict[str, Member] = {}
-    partial = data[data.rfind(b"\n") + 1 :].rstrip(b"\0")[: len(_BEGIN)]
-    if b"\n" not in data or not _BEGIN.startswith(partial):
+    partial = data[data.rfind(b"\n") + 1 :].rstrip(b"\0")
+    if b"\n" not in data or not _BEGIN.startswith(partial[: len(_BEGIN)]):
+        raise ValueError
+    if _WHOLE.search(partial):
         raise ValueError
     for line in data[: data.rfind(b"\n") + 1].splitlines():
         if not line:

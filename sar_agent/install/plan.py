@@ -19,7 +19,6 @@ from sar_agent.check import (
     certificate_of,
     check_and_prove,
     covers_units,
-    host_places,
     senders_proved,
 )
 from sar_agent.check.transition import Transition
@@ -120,8 +119,7 @@ def make_plan(
     lanes = proved.wiring.hop_lane if proved.wiring.by_hop else None
     routes = replace(unproved, egress=proved.egress, hop_lane=lanes)
     with stage("senders"):
-        expected = host_places(fabric) if routes.senders is None else routes.senders
-        senders = senders_proved(fabric, replace(routes, senders=expected), proved)
+        senders = senders_proved(fabric, routes, proved)
         routes = replace(routes, senders=senders)
     with stage("certificate"):
         kept = before.numbers if before and order is None else order

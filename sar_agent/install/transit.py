@@ -54,9 +54,10 @@ class CommitResult:
     """The plan, or as much of it as could be reached safely, with the generation in force."""
     in_force: InForce
     """The tables as read back."""
+    replaced: Routes
+    """Those that were read right before, on the same indices."""
     changed: TableChanges
-    """Between the tables that were read right before, which the manager found unchanged, and those
-    read back."""
+    """Between `replaced`, which the manager found unchanged, and `in_force`."""
     transition: Transition | None
     sl2vl_tables: int | None = None
     """SL2VL tables that OpenSM sent to switches meanwhile; None where nobody counts them."""
@@ -195,7 +196,7 @@ class Transit:
         self.levels.end_others(plan.fabric, step.routes)
         changed = table_changes(plan.fabric, before.routes, now.routes)
         sent = _sl2vl_tables(before.status, now.status)
-        return CommitResult(step, now, changed, transition, sent)
+        return CommitResult(step, now, before.routes, changed, transition, sent)
 
     def _install_stage(self, step: Plan, before: InForce) -> tuple[Plan, InForce]:
         """Install a stage; returns it with the levels that it keeps, and what was read back."""

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from sar_agent.counters.compare import compare_jobs
 from sar_agent.demand.collectives import COLLECTIVES, PAIRWISE
 from sar_agent.fabric.model import F64
 from sar_agent.live_page.cells import HeatCells, thousandths
@@ -19,8 +18,6 @@ from sar_agent.reports.spread import planned_jobs
 
 MEASURES = ("load_max", "lower_bound_load_max", "dark_fiber_ratio", "throughput_min", "switches",
             "terminals", "channels")  # fmt: skip
-COUNTED = ("source", "seconds", "links", "known", "rank", "top", "counted_max", "counted_mean",
-           "hot_links")  # fmt: skip
 MOST_JOBS = 2000
 """Jobs in `api/state.json`, those with the largest predicted load."""
 MOST_PENDING, LINKS_OF_PENDING = 10, 3
@@ -32,20 +29,26 @@ def state_answer(page: PageSnapshot, traffic: Traffic | None) -> dict[str, Any]:
     jobs: list[dict[str, Any]] = []
     measures = _fields(page.measures, MEASURES)
     if page.fabric is not None and page.load is not None and traffic is not None:
-        compared = compare_jobs(page.fabric, page.window, page.load, traffic)
-        whole = {job.id: job for job in traffic.mix.whole_jobs}
-        slow = {
-            word: dict(zip(whole, _times(traffic, word).tolist(), strict=True))
-            for word in COLLECTIVES
-        }
+        slow = {word: _times(traffic, word).tolist() for word in COLLECTIVES}
         measures |= _phases(traffic)
-        for job in compared:
-            ports = whole[job.job].terminals
-            leaves = len(np.unique(traffic.fabric.terminal_switch[ports]))
-            more: dict[str, Any] = {"ports": len(ports), "switches": leaves}
-            contention = {word: each[job.job] for word, each in slow.items()}
-            more |= {"phase_contention": contention[PAIRWISE], "contention": contention}
-            jobs.append(asdict(job) | more)
+        for j, job in enumerate(traffic.mix.whole_jobs):
+            links = traffic.links_of(traffic.mix.parts_of(job.id))
+            if not len(links):
+                continue
+            worst = int(links[np.argmax(page.load[links])])
+            contention = {word: each[j] for word, each in slow.items()}
+            jobs.append(
+                {
+                    "job": job.id,
+                    "links": len(links),
+                    "worst_link": page.fabric.channel_name(worst),
+                    "predicted": float(page.load[worst]),
+                    "ports": len(job.terminals),
+                    "switches": len(np.unique(traffic.fabric.terminal_switch[job.terminals])),
+                    "phase_contention": contention[PAIRWISE],
+                    "contention": contention,
+                }
+            )
         jobs.sort(key=lambda job: (-job["predicted"], job["job"]))
     names = ("at", "interval", "version", "mode", "engine", "result", "sentence", "in_force")
     return _fields(page, names) | {
@@ -56,7 +59,6 @@ def state_answer(page: PageSnapshot, traffic: Traffic | None) -> dict[str, Any]:
         "planned": _planned(page),
         "rings": _rings(page),
         "saved": page.saved(),
-        "counters": _counters(page),
         "jobs": jobs[:MOST_JOBS],
         "pending": _pending(page, traffic),
         "pending_total": len(page.pending),
@@ -102,21 +104,12 @@ def _planned(page: PageSnapshot) -> dict[str, float]:
     return _fields(measures, ("load_max", "dark_fiber_ratio", "throughput_min")) | _phases(traffic)
 
 
-def _counters(page: PageSnapshot) -> dict[str, Any]:
-    ended = {"ended": page.counted_at} if page.comparison else {}
-    return {"problem": page.counters} | ended | _fields(page.comparison, COUNTED)
-
-
 def loads_answer(page: PageSnapshot, cells: HeatCells) -> dict[str, Any]:
-    """Predicted and counted share of every cell's speed, in thousandths."""
-    channels, window = cells.channel, page.window
+    """Predicted load of every cell, in thousandths of its speed."""
     return {
         "snapshot": page.number,
         "fabric": cells.digest,
-        "predicted": None if page.load is None else thousandths(page.load[channels]),
-        "counted": None
-        if window is None
-        else thousandths(window.share[channels], window.known[channels]),
+        "predicted": None if page.load is None else thousandths(page.load[cells.channel]),
     }
 
 
@@ -137,21 +130,17 @@ def link_answer(
     """One cell: its name, its loads, and the jobs that use it; None where there is no such cell."""
     if not 0 <= link < len(cells.channel):
         return None
-    c, window = int(cells.channel[link]), page.window
+    c = int(cells.channel[link])
     users: list[dict[str, Any]] = []
     if traffic is not None:
         users = [
             {"job": job, "routes": routes, "since": page.starts.get(job)}
             for job, routes in jobs_over(traffic, c).items()
         ]
-    known = window is not None and bool(window.known[c])
-    waits = float(window.waits[c]) if window is not None and known else float("nan")
     return {
         "link": link,
         "name": cells.fabric.channel_name(c),
         "rate": float(cells.fabric.channel_rate[c]),
         "predicted": None if page.load is None else float(page.load[c]),
-        "counted": float(window.share[c]) if window is not None and known else None,
-        "waits": None if np.isnan(waits) else waits,
         "jobs": users,
     }

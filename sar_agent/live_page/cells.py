@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.link_levels import channel_levels
 
-UNKNOWN = -1
-
 
 @dataclass(frozen=True, eq=False)
 class HeatCells:
@@ -64,11 +62,8 @@ class HeatCells:
         }
 
 
-def thousandths(values: NDArray[np.float64], known: NDArray[np.bool_] | None = None) -> list[int]:
-    """Values as whole thousandths, `UNKNOWN` where not known. A value above 0 is at least 1."""
+def thousandths(values: NDArray[np.float64]) -> list[int]:
+    """Values as whole thousandths. A value above 0 is at least 1."""
     whole = np.rint(values * 1000).astype(np.int64)
-    whole = np.where((values > 0) & (whole == 0), 1, whole)
-    if known is not None:
-        whole = np.where(known, whole, UNKNOWN)
-    result: list[int] = whole.tolist()
+    result: list[int] = np.where((values > 0) & (whole == 0), 1, whole).tolist()
     return result

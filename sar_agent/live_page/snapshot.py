@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sar_agent.counters import Comparison, CounterWindow
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import F64
 from sar_agent.jobs import JobMix
@@ -62,13 +61,6 @@ class PageSnapshot:
     agent installs."""
     saved: Callable[[], dict[str, Any]] = dict
     """What the last 30 days have saved, read when somebody looks; empty where that is not known."""
-    window: CounterWindow | None = None
-    """The last window, on the channels of `fabric`."""
-    comparison: Comparison | None = None
-    counted_at: float = 0.0
-    """When that window ended, Unix seconds."""
-    counters: str = ""
-    """Why nothing is counted; empty where something is."""
     decisions: tuple[dict[str, Any], ...] = ()
     """The newest first."""
 

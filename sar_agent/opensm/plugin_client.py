@@ -81,8 +81,6 @@ class PluginStatus(_Answer):
     sl2vl_tables_sent: int = 0  # to switches, by our engine; one for each pair of ports
     unconfirmed_sl2vl_tables: int = 0
     last_build_unix: int
-    perfmgr: bool = False  # whether OpenSM's PerfMgr counts; an older plugin does not say
-    perfmgr_sweep: int = 0  # the number of its last sweep since OpenSM started
 
     @property
     def settled(self) -> bool:
@@ -111,14 +109,6 @@ class CallAnswer(_Answer):
     """Whether a routing waits for the agent."""
 
     call: int  # 0: none does
-
-
-class CountersAnswer(_Answer):
-    """What PerfMgr counted was written to `path`."""
-
-    path: Path
-    ports: int
-    sweep: int  # PerfMgr's last
 
 
 class DumpAnswer(_Answer):
@@ -206,13 +196,6 @@ class PluginClient:
         """Tell the routing that waits in `call` that there are no routes for it. Raises SarError
         where it waits no longer."""
         self._command(f"decline {call}", _Answer)
-
-    def counters(self) -> CountersAnswer:
-        """Have what PerfMgr counted written (opensm_bridge/COUNTERS.md).
-
-        Raises SarError with the plugin's own sentence where PerfMgr is off.
-        """
-        return self._command("counters", CountersAnswer)
 
     def notice(
         self, kind: Literal["unpath", "repath"], update: int, generation: int

@@ -13,11 +13,14 @@ import numpy as np
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.reports.wording import some
+from sar_agent.slurm.hostlist import expand_few
 
 _PORT = re.compile(
     r"(?P<node>.+?)\"?(?: \((?P<guid>0x[0-9a-fA-F]{1,16})\))?"
     r"(?:\[(?P<port>\d{1,3})\]|:(?P<colon>\d{1,3}))(?: (?:–|->|<->|-) .+)?$"
 )
+_LIST = re.compile(r"\[\d[\d,-]*\]")
+MOST_LISTED = 100_000
 _GUID = re.compile(r"0x[0-9a-fA-F]{1,16}$")
 
 
@@ -44,8 +47,9 @@ class Places:
 
 def find_places(fabric: Fabric, named: Iterable[str]) -> Places:
     """What these texts name: a switch (its name or a GUID), a port (`LEAF[21]` or `LEAF:21`), a
-    cable as our reports print it (`"A"[1] – "B"[2]`), a host, or, by a pattern such as `rack12-*`,
-    switches and hosts. Raises `InputError`, with similar names."""
+    cable as our reports print it (`"A"[1] – "B"[2]`), a host, hosts by a list as Slurm writes it
+    (`n[9-12]`), or, by a pattern such as `rack12-*`, switches and hosts. Raises `InputError`, with
+    similar names."""
     switches: set[int] = set()
     channels: set[int] = set()
     terminals: set[int] = set()
@@ -58,6 +62,8 @@ def find_places(fabric: Fabric, named: Iterable[str]) -> Places:
             terminals |= terminal
         elif ports := fabric.hosts.get(text):
             terminals |= set(ports)
+        elif listed := _listed(fabric, text):
+            terminals |= {t for host in listed for t in fabric.hosts[host]}
         elif (found := _switches(fabric, text)) | (ports := _hosts(fabric, text)):
             switches |= found
             terminals |= ports
@@ -74,6 +80,23 @@ def _switches(fabric: Fabric, text: str, patterns: bool = True) -> set[int]:
     if exact or not patterns:
         return exact
     return {s for s, known in enumerate(fabric.switch_name) if fnmatchcase(known, name)}
+
+
+def _listed(fabric: Fabric, text: str) -> list[str]:
+    """The hosts of a list of which at least one is known; none where the text is no such list.
+    Raises `InputError` for the first that is not known."""
+    if "," not in text and not _LIST.search(text):
+        return []
+    try:
+        hosts = expand_few(text, MOST_LISTED)
+    except InputError:
+        return []
+    if not any(host in fabric.hosts for host in hosts):
+        return []
+    for host in hosts:
+        if host not in fabric.hosts:
+            raise _unknown(fabric, host)
+    return list(hosts)
 
 
 def _hosts(fabric: Fabric, pattern: str) -> set[int]:

@@ -21,7 +21,6 @@ from sar_agent.events.message import RefusalReason
 from sar_agent.five_phase.messages import Phase
 from sar_agent.opensm.plugin_install import OUR_ENGINE
 from sar_agent.quality.measures import CollectiveMeasure, Measures
-from sar_agent.telemetry.counter_metrics import CounterMetrics
 from sar_agent.telemetry.declare import JobDistribution, MetricGroup, counter, gauge, seconds
 from sar_agent.telemetry.http_server import serve_http
 
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 Which = Literal["in_force", "planned", "baseline"]
 ERROR_PLACES = (
-    "pass", "keys", "status", "counters", "events", "waiting", "server", "peer", "page", "baseline",
+    "pass", "keys", "status", "events", "waiting", "server", "peer", "page", "baseline",
     "job_days",
     "look at Slurm", "look at the fabric", "look at the topology",
 )  # fmt: skip
@@ -231,7 +230,6 @@ class Metrics(
     KeyMetrics,
     UpdateMetrics,
     StandbyMetrics,
-    CounterMetrics,
 ):
     """All metrics of one agent, in a registry of their own."""
 

@@ -8,8 +8,8 @@ have moved. A new folder begins with the kernels that the package brought along.
 
 numba's errors about files end the very call that wanted a kernel, and nothing public says "go on
 without". So a folder on a full disk is not used in the first place (its kernels are, from a
-temporary folder), and `run_program` starts a command once more, in a new folder, where a file was
-cut short or the disk became full meanwhile.
+temporary folder). Where a file was cut short, or the disk became full meanwhile, the command ends
+with a sentence that names the folder to remove.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import atexit
 import logging
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator
 from functools import partial
@@ -35,14 +34,13 @@ LEAST_BYTES, LEAST_FILES = 64 << 20, 1000
 _NUMBA = "NUMBA_CACHE_DIR"
 _CPU = os.environ.get("NUMBA_CPU_NAME")
 _NAME = f"kernels-{sar_agent.__version__}" + (f"-{_CPU}" if _CPU else "")
-_AGAIN = "SAR_AGENT_KERNELS_DISCARDED"
 
 
 def use_cache() -> Path | None:
     """Set `NUMBA_CACHE_DIR`, for this process and those that it starts, and return it; None where
     nothing can be written. Must be called before numba is imported."""
     shared = os.environ.get(SHARED)
-    usable = shared and _trusted(Path(shared)) and _AGAIN not in os.environ
+    usable = shared and _trusted(Path(shared))
     seed = _folder(Path(shared or "")) if usable else None
     problem: OSError | None = None
     for parent in _parents(packaged=bool(shared)):
@@ -65,22 +63,12 @@ def use_cache() -> Path | None:
         return None
 
 
-def discard_cache(error: BaseException) -> str | None:
-    """Where `error` is one of numba's about a file of kernels, remove the folder. Returns a
-    sentence; None where it is another error, or where a folder has been removed already."""
+def damage_of(error: BaseException) -> str:
+    """A sentence where `error` is one of numba's about a file of kernels; else empty."""
+    if not is_of_cache(error):
+        return ""
     folder = os.environ.get(_NUMBA)
-    if not folder or not is_of_cache(error):
-        return None
-    os.environ[_AGAIN] = folder
-    shutil.rmtree(folder, ignore_errors=True)
-    return f"{folder}: compiled kernels could not be read or written ({error!r}); compiling again"
-
-
-def start_again() -> None:
-    """Replace this process by one with the same command line."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+    return f"{folder}: compiled kernels cannot be read or written ({error!r}); remove the folder"
 
 
 def is_made_here(folder: Path) -> bool:
@@ -142,13 +130,13 @@ def _used(folder: Path, seed: Path | None) -> Path:
 
 
 def is_of_cache(error: BaseException | None) -> bool:
-    """Whether numba's module about files of kernels raised the error, or one that it was made of;
-    False in a process that was started again, so that none starts for ever."""
+    """Whether numba's module about files of kernels raised the error, or one that it was made
+    of."""
     while error is not None:
         trace = error.__traceback__
         while trace is not None:
             if trace.tb_frame.f_globals.get("__name__") == "numba.core.caching":
-                return _AGAIN not in os.environ
+                return True
             trace = trace.tb_next
         error = error.__cause__ or error.__context__
     return False

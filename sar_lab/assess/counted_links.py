@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from sar_agent.counters import Comparison, CounterWindow, align, compare
-from sar_agent.counters.counter_files import read_window
 from sar_agent.counters.readings import PortReadings
+from sar_agent.counters.sources import window_of
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
@@ -29,14 +28,14 @@ class CountedLinks:
         return self.comparison.json()
 
 
-def read_window_of(files: Sequence[Path], seconds: float | None) -> PortReadings:
-    """As `read_window`; raises `InputError` also where the files are no window."""
-    if len(files) <= 2 and (readings := read_window(files, seconds)):
+def read_window_of(sources: Sequence[str], seconds: float | None) -> PortReadings:
+    """As `window_of`; raises `InputError` also where the sources are no window."""
+    if len(sources) <= 2 and (readings := window_of(sources, seconds)):
         return readings
     raise InputError(
-        f"--counters names {len(files)} file" + ("s" if len(files) != 1 else ""),
+        f"--counters names {len(sources)} source" + ("s" if len(sources) != 1 else ""),
         remedy="give it twice: a dump from the begin of a window and one from its end; or "
-        "once, an ibdiagnet2.db_csv with a section PM_DELTA",
+        "once, an ibdiagnet2.db_csv with a section PM_DELTA, or a Prometheus server",
     )
 
 

@@ -62,12 +62,13 @@ def assess(
         ),
     ] = None,
     counters: Annotated[
-        list[Path] | None,
+        list[str] | None,
         typer.Option(
             "--counters",
             callback=present,
             help="what links really carry: two dumps of perfquery or ibdiagnet2 (give it twice, "
-            "the earlier one first), or one ibdiagnet2.db_csv with PM_DELTA",
+            "the earlier one first), one ibdiagnet2.db_csv with PM_DELTA, or a Prometheus server "
+            "(http://host:9090?time=2026-11-20T08:00; twice for the time between)",
         ),
     ] = None,
     counter_seconds: Annotated[
@@ -180,7 +181,7 @@ def assess(
             f"after: {found.ratings.after.name if found.ratings.after else 'none'}"
         )
     if found.counted is not None:
-        from sar_agent.counters.last_window import comparison_words
+        from sar_agent.counters.compare import comparison_words
 
         typer.echo(comparison_words(found.counted.comparison))
     for left in given.left_out:

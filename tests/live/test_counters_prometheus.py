@@ -15,9 +15,8 @@ import numpy as np
 import pytest
 
 from sar_agent.commands.dump_inputs import read_dumps
-from sar_agent.config.counters import Series
 from sar_agent.counters import CounterWindow, WindowLeftOut, align, compare
-from sar_agent.counters.prometheus import PrometheusCounters
+from sar_agent.counters.prometheus import PrometheusCounters, Series
 from sar_agent.errors import InputError, SarError, Unavailable
 from sar_agent.fabric.model import F64
 from sar_agent.fabric.spec import load_fabric
@@ -98,7 +97,7 @@ def test_a_window_of_each_exporter(prometheus: Prometheus, series: Series) -> No
 
     def there() -> bool:
         try:
-            windows.append(align(TREE, source.read()))
+            windows.append(align(TREE, source.read(time.time())))
         except SarError:  # until the first window is over
             return False
         return windows[-1].known.all() and np.allclose(windows[-1].share, share(), rtol=0.1)
@@ -115,15 +114,15 @@ def test_a_window_of_each_exporter(prometheus: Prometheus, series: Series) -> No
 def test_a_prometheus_without_these_series(prometheus: Prometheus) -> None:
     source = PrometheusCounters(f"{prometheus.url}/", "infiniband_exporter", 1e6, 10.0 * PATIENCE)
     with pytest.raises(WindowLeftOut, match=r"\(infiniband_exporter\) has no counter of a port"):
-        source.read()
+        source.read(time.time())
 
 
 def test_no_prometheus() -> None:
     url = f"http://127.0.0.1:{free_port()}"
     with pytest.raises(Unavailable, match=r"does not answer .*is the address right\?"):
-        PrometheusCounters(url, "ufm", 60.0, 5.0).read()
+        PrometheusCounters(url, "ufm", 60.0, 5.0).read(time.time())
     with exporter() as other, pytest.raises(Unavailable, match=r"answered HTTP 501|not an answer"):
-        PrometheusCounters(f"http://{other}", "ufm", 60.0, 5.0).read()
+        PrometheusCounters(f"http://{other}", "ufm", 60.0, 5.0).read(time.time())
 
 
 def test_cables_reads_errors_and_what_a_maintenance_added(

@@ -6,6 +6,9 @@ from before. `pytest -s` prints how long no agent was there to install.
 
 from __future__ import annotations
 
+import os
+import re
+import signal
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -78,12 +81,18 @@ def decisions(machine: Machine) -> set[float]:
     return {row.at for row in machine.rows()}
 
 
-def watch(site: Pair, act: Callable[[], None], holds: Callable[[], bool], what: str) -> None:
+def watch(
+    site: Pair,
+    act: Callable[[], None],
+    holds: Callable[[], bool],
+    what: str,
+    changes: bool = False,
+) -> None:
     seconds, readings, entries = site.watch(act, holds, 120)
     print(
         f"\n{what}: {seconds:.1f} s, {readings} readings of all tables, {entries} entries changed"
     )
-    assert entries == 0
+    assert entries == 0 or changes
     assert readings > 1
 
 
@@ -184,6 +193,44 @@ def test_a_cable_dies_during_a_takeover(two: Pair) -> None:
         ours |= usual
         start_again(two.two)
     assert held, "back to the plan"
+
+
+@pytest.mark.parametrize("more", [False, True], ids=["nothing changed", "jobs changed"])
+def test_the_masters_machine_is_paused(two: Pair, more: bool) -> None:
+    """Its OpenSM is master again when it goes on, and reads what the switches have. If the other
+    one has installed nothing, no entry changes; else its own older routes never return."""
+    before, log = generation(two.one), len(two.one.sm.log())
+    assert two.one.agent is not None
+    paused = [two.one.sm.pid, two.one.agent.pid]
+
+    def pause() -> None:
+        for pid in paused:
+            os.kill(pid, signal.SIGSTOP)
+        assert wait_until(two.two.installs, 60), two.two.log()[-3000:]
+        if more:
+            two.jobs(*MORE)
+            assert wait_until(lambda: generation(two.two) > before and two.two.installs(), 60)
+
+    def go_on() -> None:
+        for pid in paused:
+            os.kill(pid, signal.SIGCONT)
+
+    try:
+        pause()
+        after = generation(two.two)
+        watch(
+            two,
+            go_on,
+            lambda: is_standby(two.two) and two.one.installs() and generation(two.one) >= after,
+            "the master's machine goes on",
+            changes=more,
+        )
+    finally:
+        go_on()
+    said = two.one.sm.log()[log:]
+    in_force = [int(n) for n in re.findall(r"generation (\d+) is in force", said)]
+    assert in_force and min(in_force) >= after, said[-3000:]
+    assert "unproved" not in said and "has no routes" not in said
 
 
 def start_again(machine: Machine) -> None:

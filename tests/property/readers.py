@@ -18,9 +18,7 @@ import numpy as np
 from sar_agent.agent.hints import Hints
 from sar_agent.agent.state import StateStore
 from sar_agent.config.model import load_config, parse_config
-from sar_agent.counters import PortReadings, align
 from sar_agent.counters.counter_files import decode_counter_text, read_growth
-from sar_agent.counters.plugin_file import decode_counters
 from sar_agent.counters.port_errors import read_port_errors
 from sar_agent.counters.readings import difference
 from sar_agent.demand.patterns import read_phases
@@ -67,7 +65,6 @@ from sar_lab.history.by_hour import by_hour
 from sar_lab.history.files import read_history
 from sar_lab.history.placed_history import place_history
 from tests.property import seeds as text
-from tests.worlds.counted_fabric import counters_image
 from tests.worlds.db_csv_text import counted, db_csv_of, tables_of, written
 from tests.worlds.fabric_texts import SMALL
 from tests.worlds.fake_opensm import FakeBridge
@@ -116,9 +113,6 @@ def _file(path: Path, read: Callable[[Path], object]) -> Callable[[bytes], objec
 
 
 def _counters(folder: Path) -> Iterator[Reader]:
-    image = counters_image(TREE, np.linspace(0.0, 0.5, TREE.channels))
-    yield Reader("counters, sums right", (image,), lambda data: align(TREE, _counted(data)))
-
     def window(content: str) -> object:
         after = decode_counter_text(content, "file", 200.0)
         before = decode_counter_text(text.PERFQUERY.decode(), "file", 20.0)
@@ -133,14 +127,6 @@ def _counters(folder: Path) -> Iterator[Reader]:
     tables["PM_INFO"] = counted("LinkDownedCounter,PortRcvErrors", [[1 << 60, 1, 7, 8]])
     errors = (text.PERFQUERY, text.IBDIAGNET_PM, written(tables).encode())
     yield Reader("port errors", errors, _file(folder / "errors", read_port_errors))
-
-
-def _counted(data: bytes) -> PortReadings:
-    """The readings of a file whose checksums are made right, so that its other rules are tried."""
-    if len(data) >= 64:
-        head = data[:56] + zlib.crc32(data[64:]).to_bytes(4, "little")
-        data = head + zlib.crc32(head).to_bytes(4, "little") + data[64:]
-    return decode_counters(data)
 
 
 def _fabrics(folder: Path) -> Iterator[Reader]:

@@ -43,6 +43,10 @@ FAULTS = {
             "if (!task && !verify_tables(task, to, why))",
         ),
     ],
+    "the copies of before count as what the switches have": [
+        ("read_back.c", "memset(sw->lft, 0, sw->lft_size);", "(void)sw;"),
+        ("read_back.c", "port && sw->lft && at <= top", "false && port && at <= top"),
+    ],
     "older packets are forgotten": [
         (
             "verify.c",

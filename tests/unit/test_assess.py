@@ -373,7 +373,7 @@ def test_counters_give_the_measured_load_of_links(tmp_path: Path) -> None:
     assert without["counted"] is None
     assert "really carried" not in (tmp_path / "out/index.html").read_text()
     for files, why in (
-        (("--counters", begin), "names 1 file; give it twice"),
+        (("--counters", begin), "names 1 source; give it twice"),
         (
             ("--counters", end, "--counters", begin, "--counter-seconds", 90),
             "the counters decreased: they were cleared, or the dumps",

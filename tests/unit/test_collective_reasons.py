@@ -8,7 +8,7 @@ from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.routing import Options, PreviousRoutes
-from sar_agent.routing.collectives.reasons import reason_of, ring_entries_moved
+from sar_agent.routing.collectives.reasons import OTHERS, exceptions_of, ring_entries_moved
 from sar_agent.routing.sar_plus import SarPlus
 from sar_agent.routing.template import template_of
 
@@ -30,11 +30,29 @@ def test_an_exception_names_the_rings_that_it_keeps_apart() -> None:
     egress = routes.egress[0]
     (d, s), *others = np.argwhere(egress != template).tolist()
     assert not others, "one entry is enough"
-    reason = reason_of(fabric, mix, template, egress, d, s)
-    assert reason.startswith(f"entry of {fabric.switch_name[s]} for {fabric.terminal_host[d]}: ")
-    assert "keeps the ring of job " in reason and "4711" in reason and "4802" in reason
-    plain = reason_of(fabric, JobMix(()), template, egress, d, s)
-    assert plain.endswith("serves collectives other than rings")
+    for part in (0, 1):
+        found = exceptions_of(fabric, mix, template, egress, (part,))
+        assert [each[:3] for each in found] == [(s, d, egress[d, s])] * (
+            d in mix.jobs[part].terminals
+        )
+    [each] = exceptions_of(fabric, mix, template, egress, (0, 1))
+    owner, other = sorted(
+        ("4711", "4802"), key=lambda id: id != ("4711" if d == target[0] else "4802")
+    )
+    assert each.reason == f"keeps the ring of job {owner} apart from job {other}'s"
+
+
+def test_an_exception_that_no_ring_needs_says_so_and_unused_ones_are_left_out() -> None:
+    fabric = xgft_fabric("xgft:2;4,4;1,4")
+    template = template_of(fabric).egress
+    mix = JobMix.of([make_job("1", [0, 4, 8])])
+    egress = template.copy()
+    leaf = fabric.terminal_switch
+    first = fabric.terminals_at[leaf[0]] + 1  # ports up begin behind those of hosts
+    for d, s in ((4, leaf[0]), (4, leaf[12]), (5, leaf[0])):
+        egress[d, s] = first + (egress[d, s] - first + 1) % 4
+    [each] = exceptions_of(fabric, mix, template, egress, (0,))
+    assert each == (leaf[0], 4, egress[4, leaf[0]], OTHERS)
 
 
 def test_entries_of_running_rings_that_moved_are_counted() -> None:

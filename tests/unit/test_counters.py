@@ -3,48 +3,32 @@
 from __future__ import annotations
 
 import gzip
-import logging
 import os
 import re
-import subprocess
 import time
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from sar_agent.agent.history import DecisionLog, History
-from sar_agent.agent.observers.counters import CountedTraffic
-from sar_agent.agent.outcome import Report, Result
-from sar_agent.config.model import ConfigError, parse_config
 from sar_agent.counters import PortReadings, WindowLeftOut, align, compare
-from sar_agent.counters.counter_files import (
-    FileCounters,
-    decode_counter_text,
-    read_growth,
-)
-from sar_agent.counters.last_window import LastWindow, comparison_words
-from sar_agent.counters.plugin_file import decode_counters, read_counters_file
+from sar_agent.counters.compare import comparison_words
+from sar_agent.counters.counter_files import decode_counter_text, read_growth
 from sar_agent.counters.readings import STUCK, WORD, PortTotals, difference
-from sar_agent.counters.sources import counter_source
-from sar_agent.errors import InputError, SarError, Unavailable
+from sar_agent.counters.sources import window_of
+from sar_agent.errors import InputError, Unavailable
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.lids import assign_lids
+from sar_agent.fabric.model import F64
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.quality.channel_traffic import Traffic, traffic_of
 from sar_agent.routing import Options, load_engine
-from sar_agent.telemetry.declare import PREFIX
-from sar_agent.telemetry.metrics import Metrics
-from sar_agent.util.problem_log import ProblemLog
-from tests.worlds.counted_fabric import SECONDS, readings
 from tests.worlds.db_csv_text import AT, counted, tables_of, written
 from tests.worlds.fabric_texts import SMALL
-from tests.worlds.live.built import built
 
 TREE = load_fabric("xgft:2;6,6;1,6")
 MIX = JobMix.of([make_job("1", range(0, 36, 5)), make_job("2", range(1, 24, 4))])
@@ -52,6 +36,34 @@ MIX = JobMix.of([make_job("1", range(0, 36, 5)), make_job("2", range(1, 24, 4))]
 
 def traffic(fabric: Fabric = TREE, mix: JobMix = MIX) -> Traffic:
     return traffic_of(fabric, mix, load_engine("minhop").route(fabric, mix, Options()))
+
+
+SECONDS = 180.0
+
+
+def readings(fabric: Fabric, share: F64, hosts: float = 0.0) -> PortReadings:
+    """Each channel carried `share` of its speed, both ends count it; HCA ports sent
+    the share `hosts`."""
+    c, t = fabric.channels, fabric.terminals
+    sent = np.rint(share * fabric.channel_rate * 1e9 / 8 * SECONDS).astype(np.uint64)
+    ports = c + t
+    own = np.rint(hosts * fabric.terminal_rate * 1e9 / 8 * SECONDS).astype(np.uint64)
+    zero = np.zeros(ports, np.uint64)
+    return PortReadings(
+        source="test",
+        guid=np.concatenate([fabric.switch_guid[fabric.channel_source], fabric.terminal_node_guid]),
+        lid=np.zeros(ports, np.int32),
+        port=np.concatenate([fabric.channel_port, fabric.terminal_port_number]).astype(np.int32),
+        sent=np.concatenate([sent, own]),
+        received=np.concatenate([sent[fabric.channel_reverse], np.zeros(t, np.uint64)]),
+        waits=zero + np.uint64(18),
+        seconds=np.full(ports, SECONDS),
+        age=np.full(ports, 3.0),
+        counted=np.ones(ports, np.bool_),
+        waits_counted=np.ones(ports, np.bool_),
+        stuck=np.zeros(ports, np.bool_),
+        went_back=np.zeros(ports, np.bool_),
+    )
 
 
 GOOD = readings(TREE, traffic().load * 0.1, hosts=0.3)
@@ -141,6 +153,7 @@ def test_as_predicted_is_rank_one_and_a_perturbed_link_is_named() -> None:
     share[quiet] = 0.8
     more = compare(TREE, align(TREE, readings(TREE, share)), found.load, found)
     assert [link.link for link in more.hot] == [TREE.channel_name(quiet)]
+    assert f"{TREE.channel_name(quiet)}: counted 80.0%, explained by jobs" in comparison_words(more)
     assert more.hot[0].counted == pytest.approx(0.8)
     assert more.rank is not None
     assert more.rank < 0.999
@@ -238,13 +251,11 @@ def test_ibdiagnet_s_dump() -> None:
     assert found.waits.tolist() == [16]
 
 
-def test_files_that_are_none(tmp_path: Path) -> None:
+def test_files_that_are_none() -> None:
     with pytest.raises(InputError, match=r"^f: has no counter of a port; give the output"):
         decode_counter_text("hello\n", "f", 0.0)
     with pytest.raises(InputError, match=r"^f: has no counter of a port \(1 line was passed over"):
         decode_counter_text("Port=1 Lid=x\nport_xmit_data=1\n", "f", 0.0)
-    with pytest.raises(Unavailable, match=r"has 0 files, and a window needs two"):
-        FileCounters(str(tmp_path / "*.txt")).read()
 
 
 def test_a_bad_line_is_passed_over() -> None:
@@ -317,16 +328,23 @@ def test_one_db_csv_is_a_window(
     assert read_growth(path) is None
 
 
-def test_two_files_are_a_window(tmp_path: Path) -> None:
+def test_two_files_are_a_window_and_one_server_is_the_last_minutes(tmp_path: Path) -> None:
     now = time.time()
-    for name, at, sent in (("a", now - 300, 1), ("b", now - 200, 100), ("c", now - 20, 1100)):
+    for name, at, sent in (("a", now - 200, 100), ("b", now - 20, 1100)):
         path = tmp_path / name
         path.write_text(PERFQUERY.format(sent))
         os.utime(path, (at, at))
-    found = FileCounters(str(tmp_path / "*")).read()
-    assert found.sent.tolist() == [4000, 0]
+    begin, end = (str(tmp_path / name) for name in "ab")
+    found = window_of([begin, end])
+    assert found is not None and found.sent.tolist() == [4000, 0]
     assert found.seconds[0] == pytest.approx(180, abs=0.01)
-    assert found.age[0] == pytest.approx(20, abs=5)
+    assert found.age[0] == pytest.approx(0, abs=0.01)
+    found = window_of([begin, end], 90.0)
+    assert found is not None and found.seconds[0] == 90
+    nobody = "http://127.0.0.1:9"
+    assert window_of([begin, nobody]) is None, "they have no common window"
+    with pytest.raises(Unavailable, match="Prometheus does not answer"):
+        window_of([nobody])
 
 
 def test_the_time_of_ibdiagnet_s_dump_is_in_its_heading(tmp_path: Path) -> None:
@@ -336,123 +354,12 @@ def test_the_time_of_ibdiagnet_s_dump_is_in_its_heading(tmp_path: Path) -> None:
         made = f"# File created at   : 2026-01-01 12:{minute:02d}:00 EET +0200\n"
         grown = dump.replace("0x200000000", hex(0x200000000 + more))
         (tmp_path / name).write_text(began + made + grown)
-    os.utime(tmp_path / "b", (5.0, 5.0))  # copied in the wrong order
-    found = FileCounters(str(tmp_path / "*")).read()
+    os.utime(tmp_path / "b", (5.0, 5.0))  # a copy
+    found = window_of([str(tmp_path / "a"), str(tmp_path / "b")])
+    assert found is not None
     assert (found.seconds.tolist(), found.sent.tolist()) == ([300.0], [4 * 0x1000])
     at = 1767261540.0
     assert decode_counter_text(began + dump, "x", 5.0).at.tolist() == [at]
     csv = written(tables_of(SMALL) | {"PM_INFO": counted(WIDE, [[GUID, 3, 1, 7, 16, 2, 3]])})
     csv = began + re.sub(r"(?s)START_RUN_INFO.*END_RUN_INFO\n", "", csv)
     assert set(decode_counter_text(csv, "x", 5.0).at.tolist()) == {at}
-
-
-@pytest.fixture(scope="module")
-def image(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """Written by the plugin's own writer."""
-    path = tmp_path_factory.mktemp("counters") / "counters.sar"
-    program = built("opensm_bridge", "test_port_counters")
-    subprocess.run([program, path, "72"], check=True, capture_output=True)
-    return path.read_bytes()
-
-
-def test_the_plugin_s_file(image: bytes, tmp_path: Path) -> None:
-    found = decode_counters(image)
-    assert len(found.port) == 72 + 10 * 36
-    assert found.identity == "sweep 3"
-    assert found.counted.all()
-    assert (found.seconds == 180).all()
-    assert (found.age == 1).all()
-    switches = found.guid < 1 << 40
-    assert (
-        found.sent[switches] == WORD * (1000 * found.guid + found.port.astype(np.uint64))[switches]
-    ).all()
-    assert found.waits_counted.tolist() == switches.tolist()
-    with pytest.raises(InputError, match="cannot be read"):
-        read_counters_file(tmp_path / "none")
-
-
-class Source:
-    """Gives what it is told to."""
-
-    def __init__(self, given: PortReadings | SarError) -> None:
-        self.given = given
-
-    def read(self) -> PortReadings:
-        if isinstance(self.given, SarError):
-            raise self.given
-        return self.given
-
-
-def test_the_agent_compares_each_window_once(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    caplog.set_level(logging.INFO)
-    clock = [1000.0]
-    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    metrics, found = Metrics("0", "observe", "minhop"), traffic()
-    routes = load_engine("minhop").route(TREE, MIX, Options())
-    in_force = SimpleNamespace(routes=routes, status=SimpleNamespace(ours=False))
-    site: Any = SimpleNamespace(fabric=TREE, mix=MIX, in_force=in_force, records=())
-    current: Any = SimpleNamespace(measures=SimpleNamespace(channel_load=found.load), state=None)
-    problems = ProblemLog(logging.getLogger("x"))
-    source = Source(Unavailable("no answer"))
-    config = parse_config("")
-    counted = LastWindow()
-    decisions = DecisionLog(History(Path("no folder")), "agent", problems)
-    parts: Any = SimpleNamespace(
-        config=config,
-        metrics=metrics,
-        problems=[problems],
-        committer=SimpleNamespace(decisions=decisions),
-        window=counted,
-    )
-    observer = CountedTraffic(parts)
-    observer.source = source
-
-    def observe() -> None:
-        observer.after_pass(current, site, Report(Result.NOTHING, ""))
-
-    def value(name: str) -> float | None:
-        return metrics.registry.get_sample_value(PREFIX + name, {"source": "off"})
-
-    observe()
-    assert counted.summary() is None
-    assert value("counters_usable") == 0
-    source.given = GOOD
-    observe()
-    assert "loads were predicted for 0 s of a window of 180 s only" in caplog.text
-    clock[0] += SECONDS + 3
-    observe()
-    assert counted.summary() == {
-        "rank": pytest.approx(1.0),
-        "top": 1.0,
-        "counted_max": pytest.approx(found.load.max() * 0.1),
-        "hot_links": 0,
-    }
-    assert value("counters_usable") == 1
-    assert value("prediction_rank_correlation") == pytest.approx(1.0)
-    first = counted.comparison
-    observe()
-    assert counted.comparison is first, "the same window is not compared again"
-
-    for n, link in enumerate((3, 4)):
-        share = found.load * 0.1
-        share[link] = 0.9
-        source.given = replace(readings(TREE, share), identity=f"hot {n}")
-        observe()
-        assert f"hot but not predicted: {TREE.channel_name(link)} carried 90%" in caplog.text
-        assert value("unexplained_hot_links") == 1
-    assert counted.comparison is not None
-    assert TREE.channel_name(4) in comparison_words(counted.comparison)
-    source.given = replace(readings(TREE, np.zeros(TREE.channels)), identity="idle")
-    observe()
-    assert value("prediction_rank_correlation") is None, "all links carried the same"
-    assert value("unexplained_hot_links") == 0
-
-
-def test_the_settings_of_files() -> None:
-    with pytest.raises(ConfigError, match="give an absolute pattern"):
-        parse_config('[counters]\nsource = "files"\n')
-    assert counter_source(parse_config("")) is None
-    made = counter_source(parse_config('[counters]\nsource = "files"\nfiles = "/x/*"\n'))
-    assert isinstance(made, FileCounters)

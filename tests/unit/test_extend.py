@@ -136,10 +136,7 @@ def test_the_row_is_run_and_judged_again(site: Path) -> None:
         assert "stale draws of largest_load: site_row changed since" in sar_agent(
             site, *words, "--judge", command="sar_lab"
         )
-        unread = 'judged("ftree beats sar-plus", {e: [each] for e, each in loads.items()})'
-        text_2 = re.sub(r"more\(.*\)", unread, text.replace("claims import more",
-                        "worded_claims import judged"))  # fmt: skip
-        module.write_text(text_2)
+        module.write_text(re.sub(r"more\(.*\)", 'more("they do not pair", [1.0], [])', text))
         broken = sar_agent(site, *words, "--judge", command="sar_lab", fails=True)
         assert "site-load' of site-extensions 0.1" in broken and "Traceback" not in broken
     finally:

@@ -19,6 +19,7 @@ from sar_agent.five_phase.messages import (
     Unsubscribe,
 )
 from sar_agent.five_phase.protocol import LeaseRules
+from sar_agent.five_phase.storage import _read
 from sar_agent.util import store
 
 NAME, GOOD = "00000000000000aa", "a" * 16
@@ -82,6 +83,20 @@ def test_a_damaged_file_of_subscribers_is_said_and_kept_aside(
     assert set(Coordinator(tmp_path, LeaseRules()).state.members) == {NAME}
     config = Config.model_validate({"agent": {"state_dir": str(tmp_path)}}, strict=False)
     assert f"damaged    {aside.name}: renamed" in read_agent_status(config).words()
+
+
+def test_every_flipped_bit_in_the_file_of_subscribers_is_seen(tmp_path: Path) -> None:
+    coordinator = Coordinator(tmp_path, LeaseRules())
+    for name in (NAME, NAME.replace("aa", "ab")):
+        coordinator.hear(Subscribe(name, "1", 1000, 0, 0))
+    image = (tmp_path / "subscribers.jsonl").read_bytes()
+    assert len(_read(image)) == 2
+    for at in range(len(image)):
+        for bit in range(8):
+            data = bytearray(image)
+            data[at] ^= 1 << bit
+            with pytest.raises(ValueError):
+                _read(bytes(data))
 
 
 def test_lines_of_older_releases_have_no_checksum(tmp_path: Path) -> None:

@@ -195,10 +195,12 @@ def test_a_disk_that_takes_nothing_is_said_once(
 
 
 def test_damaged_texts_are_empty_ones(tmp_path: Path) -> None:
+    """In rows of older releases, which have no checksum."""
     days = JobDays(tmp_path)
     days.keep([JobDay(TODAY, "1", 0, False, leaves={"a": 2}, shared=["2"])])
+    texts = "leaves = '{\"', shared = NULL, sums = '[1,'"
     with sqlite3.connect(days.path) as base:
-        base.execute("UPDATE job_days SET leaves = '{\"', shared = NULL, sums = '[1,'")
+        base.execute(f"UPDATE job_days SET {texts}, checksum = NULL")
     [row] = days.all()
     assert (row.leaves, row.shared, row.mean("in_force")) == ({}, [], None)
 

@@ -23,10 +23,10 @@ from sar_agent.live_page.web_app import Access, WebApp
 from sar_agent.telemetry import http_server
 from sar_lab.live.process import free_port, wait_until
 from tests.worlds.agent_world import JOBS, World
-from tests.worlds.counted_fabric import snapshot_of
 from tests.worlds.fabric_texts import in_order
 from tests.worlds.json_keys import differences
 from tests.worlds.live_page import ask
+from tests.worlds.page_snapshot import snapshot_of
 
 SPEC = "xgft:2;4,4;1,2"
 STATIC_FOLDER = Path(__file__).parents[2] / "sar_agent/live_page/static"
@@ -49,8 +49,8 @@ def test_keys_are_those_of_the_reference(path: str, snapshot: PageSnapshot) -> N
     query = {"job": f"job={snapshot.mix.jobs[0].id}", "link": "link=3"}.get(path, "")
     decision = dict.fromkeys(
         ("at", "who", "reason", "why", "result", "message", "engine", "generation", "jobs",
-         "seconds", "entries_changed", "transition", "before", "predicted", "how", "counted",
-         "counted_after")
+         "seconds", "entries_changed", "transition", "before", "predicted", "how",
+         "ring_entries_moved")
     )  # fmt: skip
     app = shown(replace(snapshot, decisions=(decision,)))
     status, headers, body = ask(app, f"/api/{path}.json", query)
@@ -59,8 +59,8 @@ def test_keys_are_those_of_the_reference(path: str, snapshot: PageSnapshot) -> N
 
 
 def test_links_are_those_of_the_fabric_and_of_the_job(snapshot: PageSnapshot) -> None:
-    app, fabric, window = shown(snapshot), snapshot.fabric, snapshot.window
-    assert fabric is not None and window is not None and snapshot.mix is not None
+    app, fabric = shown(snapshot), snapshot.fabric
+    assert fabric is not None and snapshot.mix is not None
     cells = json.loads(ask(app, "/api/fabric.json")[2])
     loads = json.loads(ask(app, "/api/loads.json")[2])
     assert [level["name"] for level in cells["levels"]] == [
@@ -75,7 +75,6 @@ def test_links_are_those_of_the_fabric_and_of_the_job(snapshot: PageSnapshot) ->
     for c in range(fabric.channels):
         cell = names[fabric.channel_name(c)]
         assert loads["predicted"][cell] == pytest.approx(snapshot.load[c] * 1000, abs=0.51)  # type: ignore[index]
-        assert loads["counted"][cell] == pytest.approx(window.share[c] * 1000, abs=0.51)
         link = json.loads(ask(app, "/api/link.json", f"link={cell}")[2])
         assert link["name"] == fabric.channel_name(c)
         users = {user["job"] for user in link["jobs"]}
@@ -90,7 +89,6 @@ def test_links_are_those_of_the_fabric_and_of_the_job(snapshot: PageSnapshot) ->
         worst = max(loads["predicted"][cell] for cell in own)
         assert job["predicted"] * 1000 == pytest.approx(worst, abs=0.51)
         assert loads["predicted"][names[job["worst_link"]]] == worst
-        assert job["hottest"] * 1000 == pytest.approx(max(loads["counted"][c] for c in own), abs=1)
 
 
 def test_pending_jobs_show_the_links_that_they_will_share(snapshot: PageSnapshot) -> None:
@@ -285,7 +283,6 @@ def test_the_page_follows_the_passes(tmp_path: Path) -> None:
     assert state["in_force"]["ours"] and state["in_force"]["routing"] == "sar-plus"
     assert state["in_force"]["generation"] == state["decisions"][0]["generation"] > 0
     assert {job["job"] for job in state["jobs"]} == {"1", "2"}
-    assert "counters.source is off" in state["counters"]["problem"]
     assert state["saved"] == {}
     assert state["measures"]["load_max"] == max(job["predicted"] for job in state["jobs"])
     world.source.records = JOBS[:1]

@@ -13,16 +13,23 @@ import pytest
 from sar_agent.agent.build import build_agent
 from sar_agent.agent.decide import Reason
 from sar_agent.agent.outcome import Result
+from sar_agent.commands.ask import _line
 from sar_agent.errors import CheckFailed, SarError
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.spec import load_fabric
+from sar_agent.formats.conversion import file_to_routes
 from sar_agent.formats.export import export_routes
 from sar_agent.formats.routes_file import RoutesFile, read_generation
 from sar_agent.install import plan as plan_module
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.filter import host_sets
 from sar_agent.jobs.jobmap import parse_jobmap
+from sar_agent.jobs.record import JobRecord
 from sar_agent.routing import Options, load_engine
+from sar_agent.routing.routes import Routes
 from tests.worlds.agent_world import JOBS, World
 from tests.worlds.fake_opensm import job
+from tests.worlds.oracles import path
 
 
 @pytest.fixture
@@ -356,3 +363,46 @@ def test_the_history_tells_what_really_changed(world: World) -> None:
     row, now = world.agent.committer.decisions.history.last(1)[0], world.bridge.tables
     assert now and row.generation == world.bridge.generation == 2
     assert row.entries_changed == int((now.forwarding != rewritten[0].forwarding).sum())
+
+
+def ring_entries_that_differ(fabric: Fabric, old: Routes, new: Routes, running: JobRecord) -> int:
+    """From host to host of a job, by its order of ranks, along the old tables."""
+    rank, moved = [fabric.job_ports[host][0] for host in running.hosts], set()
+    for source, to in zip(rank, [*rank[1:], rank[0]], strict=True):
+        for c in path(fabric, old, int(fabric.terminal_switch[source]), to) or ():
+            at = int(fabric.channel_source[c])
+            if old.egress[0, to, at] != new.egress[0, to, at]:
+                moved.add((to, at))
+    return len(moved)
+
+
+@pytest.mark.parametrize("mode", ["install", "observe"])
+def test_the_history_counts_entries_of_running_rings_that_move(tmp_path: Path, mode: str) -> None:
+    """Jobs start and end; once a fallback engine's tables are replaced."""
+    fabric = load_fabric("xgft:2;5,5;1,5")
+    world = World(tmp_path, fabric, mode=mode, engine="sar-plus", interval_seconds=1, min_gain=0)
+    # Hosts 1, 8, 15, …: their rings meet on D-mod-k and on minhop.
+    names = [f"n{1 + 7 * k % 25:03}" for k in range(25)]
+    jobs = tuple(job(str(k), *sorted(names[k::3])) for k in range(3))
+    before: tuple[JobRecord, ...] = ()
+    old = None
+    for records in (jobs[:2], jobs, jobs[1:], jobs[2:]):
+        if mode == "install" and records == jobs[1:]:
+            world.bridge.fall_back()
+            assert world.bridge.tables
+            old = file_to_routes(world.fabric, world.bridge.tables)
+        world.source.records = records
+        assert world.once().result in (Result.INSTALLED, Result.PLANNED)
+        planned = world.agent.current.planned
+        assert planned is not None
+        [row] = world.agent.committer.decisions.history.last(1)
+        if old is None:
+            assert row.ring_entries_moved is None, "nobody knows for whom the first tables were"
+        else:
+            kept = [record for record in before if record in records]
+            moved = [ring_entries_that_differ(world.fabric, old, planned.routes, r) for r in kept]
+            assert row.ring_entries_moved == sum(moved)
+            if mode == "install" and records == jobs[1:]:
+                assert sum(moved) > 0
+                assert f" {sum(moved)} of them of running rings" in _line(row)
+        before, old = records, planned.routes

@@ -320,12 +320,34 @@ def test_parts_are_rails_where_the_cabling_has_them(
         assert site.say("measure", "--traffic", "rail") == measured
 
 
+def test_the_option_means_the_same_to_what_reads_a_configuration(
+    site: Site, tmp_path: Path
+) -> None:
+    config = tmp_path / "agent.toml"
+    other = f'state_dir = "{tmp_path}/state"'
+    config.write_text(re.sub(r"state_dir = .*", other, site.config.read_text()))
+    given = ("--traffic", "alltoall", "--config", config)
+    whole = site.say("measure", "--traffic", "alltoall")
+    found = {}
+    for job in loads(whole["jobs_detail"]):
+        told = dict(said("explain", job, *given, "--json"))
+        found[job] = told["in_force"]["load"]
+    assert found == pytest.approx(loads(whole["jobs_detail"]), abs=1e-9)
+    done = sar_agent("once", *given)
+    assert done.returncode == 0, done.stderr
+    [row] = said("history", "--config", config, "--json")["decisions"]  # type: ignore[index]
+    assert row["before"]["load_max"] == pytest.approx(whole["load_max"], abs=1e-9)
+    for command in (("explain", "1"), ("once",), ("run",)):
+        done = sar_agent(*command, "--traffic", "both", "--config", config)
+        assert done.returncode == 2
+        assert "'both' is neither rail nor alltoall" in " ".join(done.stderr.split())
+
+
 ELSEWHERE = {
     "history": "in test_the_largest_load_is_that_of_the_history",
     "route": "in test_the_agent_plans_what_route_and_assess_plan; it prints loads of engines alone "
     "that write no tables",
     "place": "in test_place_foresees_what_is_measured_then",
-    "counters": "compare_jobs, as the page",
     "cables": "channels alone, of the same traffic as link",
     "/api/loads.json": "channels alone, of the page's traffic",
     "/api/link.json": "channels alone, of the page's traffic",

@@ -1,5 +1,5 @@
-"""What we say that the papers print is what they print, and a claim of a paper's row is judged by
-its own words: an exchanged direction, number or number of places is another judgement."""
+"""What we say that the papers print is what they print; and comparisons of claims: an exchanged
+direction, factor or number of places is another judgement."""
 
 from __future__ import annotations
 
@@ -10,6 +10,22 @@ from pathlib import Path
 
 import pytest
 
+from sar_lab.research.papers.compared import (
+    MEANS,
+    MEDIANS,
+    PAIRED,
+    PLAIN,
+    Compared,
+    Held,
+    all_but,
+    claim,
+    compared,
+    falls,
+    grows,
+    is_gain,
+    most,
+    never,
+)
 from sar_lab.research.papers.published import (
     DERIVED,
     ERRATUM,
@@ -21,11 +37,6 @@ from sar_lab.research.papers.published import (
     all_quotes,
 )  # fmt: skip
 from sar_lab.research.papers.registry import experiments
-from sar_lab.research.papers.worded_claims import (
-    PLAIN,
-    Draws,
-    judged,
-)
 
 HERE = Path(__file__).parents[2]
 TEXTS = Path(os.environ.get("SAR_PAPERS", HERE.parent / "shared" / "papers"))
@@ -60,10 +71,10 @@ def test_every_claim_of_a_row_points_to_a_quote() -> None:
     used = set()
     for name in experiments():
         row = json.loads((HERE / f"sar_lab/research/pages/reproduction/{name}.json").read_text())
-        for claim in row["ours"]["claims"]:
-            assert claim["said"] in known, f"{name}: {claim['says']}"
-            assert claim["kind"] == known[claim["said"]].kind
-            used.add(claim["said"])
+        for each in row["ours"]["claims"]:
+            assert each["said"] in known, f"{name}: {each['says']}"
+            assert each["kind"] == known[each["said"]].kind
+            used.add(each["said"])
     inputs = {"sar-fig1", "sar-times", "pftree-table3"}
     unused = {q.name for q in QUOTES if q.kind in THEIRS} - used
     assert {name.partition(".")[0] for name in unused} <= inputs, sorted(unused)
@@ -73,32 +84,48 @@ def seeds(level: float) -> list[float]:
     return [level * (1 + 0.001 * k) for k in range(6)]
 
 
-def test_numbers_and_places_are_read_from_the_words() -> None:
-    some: dict[str, list[Draws]] = {"A": [1.0, 2.0, 3.0, 4.0], "B": [2.0, 1.0, 1.0, 1.0]}
-    for words, holds in (
-        ("A above B", False),
-        ("A above B at every w2", False),
-        ("A above B at most w2", True),
-        ("A below B at most w2", False),
-        ("A above B at all but 1 w2", True),
-        ("A above B at all but 0 w2", False),
-        ("A below B on one tree at least", True),
-        ("A above 4 on one tree at least", False),
-        ("A never above B", False),
-        ("A never above 4", True),
-        ("A not above B", False),
-        ("A above 0.5, and B below 2.5", True),
-        ("A above 0.5, and B below 1.5", False),
-        ("A equals B", False),
-        ("A equals A at every w2", True),
-    ):
-        assert judged(words, some, PLAIN).holds is holds, words
-    claim = judged("A above B at all but 1 w2", some, PLAIN)
-    assert claim.order and claim.ours == "at 3 of 4" and claim.published == "yes"
-    curve: dict[str, list[Draws]] = {"A": [[1.0, 2.0, 3.0]], "G": [seeds(0.1)]}
-    assert judged("A grows with hosts", curve).holds and not judged("A falls with it", curve).holds
-    assert judged("G is better", curve).holds and judged("G is worse", curve).holds is False
+def test_a_comparison_holds_at_the_places_that_it_says() -> None:
+    n = compared({"A": [1.0, 2.0, 3.0, 4.0], "B": [2.0, 1.0, 1.0, 1.0]}, PLAIN)
+    a, b = n["A"], n["B"]
+    cases: tuple[tuple[Held, bool], ...] = (
+        (a > b, False),
+        (b < a, False),
+        (most(a > b), True),
+        (most(a < b), False),
+        (all_but(1, a > b), True),
+        (all_but(0, a > b), False),
+        (never(a > b), False),
+        (never(a > 4), True),
+        (a.not_above(b), False),
+        (b.not_above(2), True),
+        (a > 0.5, True),
+        (b < 2.5, True),
+        (b < 1.5, False),
+        (4 * a > b, True),
+        (2 * a > b, False),
+        (a > 0.4 * b, True),
+        (b < 3 * a, True),
+        (b < 2 * a, False),
+        (a.equals(b), False),
+        (a.equals(a), True),
+        (a.within(0.7, 2.5), True),
+        (a.within(0.5, 2.5), False),
+    )
+    for k, (held, holds) in enumerate(cases):
+        assert held.holds is holds, k
+    found = claim(all_but(1, a > b), "A above B at all but 1 w2")
+    assert found.order and (found.ours, found.published) == ("at 3 of 4", "yes")
+    assert claim(never(a > b), "A never above B").ours == "at 1 of 4"
+    assert grows([[1.0, 2.0, 3.0]]).holds and not falls([[1.0, 2.0, 3.0]]).holds
+    assert not grows([[1.0, 2.0], [2.0, 2.0]]).holds
+    assert is_gain(seeds(0.1)).holds and is_gain(seeds(-0.1)).holds is False
 
 
-def number(text: str) -> float:
-    return float(text.replace(",", ""))
+def test_what_seeds_do_not_tell_apart_does_not_hold() -> None:
+    same, more = [1.0, 2.0, 3.0, 4.0], [1.1, 1.9, 3.2, 3.8]
+    for judge in (PAIRED, MEDIANS, MEANS):
+        one, other = Compared([same], judge), Compared([more], judge)
+        for held in (one > other, one < other, one.not_above(other)):
+            assert held.holds is None, judge
+        assert (Compared([seeds(3.0)], judge) > Compared([seeds(1.0)], judge)).holds
+    assert is_gain([-1.0, 1.0, -2.0, 2.0]).holds is None

@@ -133,7 +133,7 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
     "lab list": (),
 }
 NEEDS_MORE = {
-    "rollback", "resume", "leave", "counters", "fetch-state", "key request", "key done", "key list",
+    "rollback", "resume", "leave", "fetch-state", "key request", "key done", "key list",
     "lab run", "emulate",
 }  # fmt: skip
 """They need a daemon, counters of ports, root, or (`lab run`) minutes: their own tests

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sar_agent.agent.explain import explain
+from sar_agent.agent.explain import JobExplanation, explain
 from sar_agent.config.model import parse_config
 from sar_agent.demand.endpoints import mix_of_records
 from sar_agent.fabric.spec import load_fabric
@@ -20,6 +20,7 @@ from sar_agent.jobs.record import JobRecord
 from sar_agent.quality.measures import measure
 from sar_agent.quality.ring_messages import meeting_of, ring_messages, ring_sentence
 from sar_agent.routing import Options, load_engine
+from sar_agent.routing.template import template_of
 from tests.worlds.command_line import said, sar_agent
 from tests.worlds.fake_squeue import fake_squeue
 
@@ -135,3 +136,24 @@ def test_phases_of_declared_traffic_do_not_meet_each_other() -> None:
     assert measure(fabric, mix, routes).contention["ring"].tolist() == [1.0]
     assert meeting_of(rings, (0,)) == (-1, [])
     assert not any(rings.on(c) for c in range(fabric.channels))
+
+
+def test_explain_names_the_reason_of_each_exception(dump: Path, tmp_path: Path) -> None:
+    """Two rings that meet on D-mod-k: hosts of S1-0 send to two hosts behind one port."""
+    fabric = load_fabric(str(FABRIC))
+    usual = template_of(fabric).egress[:, fabric.terminal_switch[0]].tolist()
+    port = {host: usual[d] for d, host in enumerate(fabric.terminal_host)}
+    other = next(f"n{k:03}" for k in range(13, 19) if port[f"n{k:03}"] == port["n007"])
+    jobs = {"4711": "n[001,007]", "4802": f"n[002,{other[1:]}]"}
+    squeue = fake_squeue(tmp_path, [{"%i": job, "%N": nodes} for job, nodes in jobs.items()])
+    text = CONFIG.format(folder=tmp_path, squeue=squeue, fabric=FABRIC, lfts=dump)
+    reports = (explain(parse_config(text), job) for job in jobs)
+    told = {report.job: report for report in reports if isinstance(report, JobExplanation)}
+    [(job, each)] = [(j, e) for j, r in told.items() if r.planned for e in r.planned.exceptions]
+    rest = "4802" if job == "4711" else "4711"
+    assert each.reason == f"keeps the ring of job {job} apart from job {rest}'s"
+    assert (each.switch, each.destination) == ("S1-0", "n007" if job == "4711" else other)
+    assert each.port != port[each.destination]
+    assert f"\n  entry of S1-0 for {each.destination}: {each.reason}\n" in told[job].words()
+    assert told[job].json()["planned"]["exceptions"] == [asdict(each)]
+    assert not any(report.in_force and report.in_force.exceptions for report in told.values())

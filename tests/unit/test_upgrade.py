@@ -20,7 +20,8 @@ from sar_agent.agent.history import History, Row
 from sar_agent.agent.job_days import JobDay, JobDays
 from sar_agent.agent.outcome import Result
 from sar_agent.agent.rollback import resume, rollback
-from sar_agent.config.model import load_config
+from sar_agent.config.gone_keys import GONE, gone_keys
+from sar_agent.config.model import ConfigError, load_config, parse_config
 from sar_agent.util.sqlite_file import HISTORY, SqliteTable
 from tests.worlds.agent_world import JOBS, ROW, World
 from tests.worlds.fake_opensm import job
@@ -39,6 +40,21 @@ def release(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 def test_settings_are_read(release: Path) -> None:
     settings = load_config(release / "sar-agent.toml")
     assert settings.agent.interval_seconds == 30 and settings.agent.min_gain == 0.05
+
+
+@pytest.mark.parametrize(("section", "keys"), GONE.items())
+def test_keys_that_went_are_said_with_the_way_out(
+    release: Path, section: str, keys: dict[str, str]
+) -> None:
+    """One sentence a key; what is misspelt in the same section is still an error."""
+    text = (release / "sar-agent.toml").read_text()
+    assert f"[{section}]" in text
+    sentences = gone_keys(release / "sar-agent.toml")
+    for key, why in keys.items():
+        [said] = [one for one in sentences if one.startswith(f"{section}.{key} ")]
+        assert why in said and said.endswith("; remove the key")
+    with pytest.raises(ConfigError, match="no such key"):
+        parse_config(text.replace(f"[{section}]", f"[{section}]\nmisspelt = 1"))
 
 
 def test_state_and_kept_generations_are_read_and_gone_on_from(release: Path) -> None:
@@ -71,9 +87,7 @@ def test_the_database_is_read_and_written(release: Path) -> None:
     assert [row.reason for row in old] == ["rollback", "jobs_changed", "jobs_changed", "first"]
     assert old[1].predicted and old[1].predicted["effective_efi_max"] == 8
     history.add(ROW)
-    history.note(4, counted_after={"same_jobs": True})
-    assert history.last(9)[0] == ROW and history.last(9)[2:] == old[1:]
-    assert history.last(9)[1].counted_after == {"same_jobs": True}
+    assert history.last(9) == [ROW, *old]
     seen = days.all()
     assert {day.job for day in seen} == {"1", "2", "3"} and all(day.sums for day in seen)
     days.keep([JobDay(seen[0].day, "9", 0, True)])

@@ -8,7 +8,7 @@ import random
 from collections import Counter
 from pathlib import Path
 
-from tests.worlds.judge import Judge
+from tests.worlds.judge import Fabric, Judge, Table
 from tests.worlds.repair_steps import World, build, plan, shortest
 from tests.worlds.sweeps_program import Chosen, SweepsProgram, sweeps
 from tests.worlds.world_events import EVENTS, WEIGHTS
@@ -23,6 +23,9 @@ class Story:
         self.world, self.program, self.seen = world, program, seen
         self.judge, self.known = Judge(), set[int]()
         self.foreign = self.restarted = self.silent = False
+        self.away = ""
+        """Another subnet manager is master before the next sweep: "idle", or "busy" with its own
+        routes."""
         self.hurry = world.dice.choice((0.05, 0.4))
         self.weights = world.dice.choice(list(WEIGHTS.values()))
 
@@ -30,7 +33,19 @@ class Story:
         """OpenSM begins again with the file of the plan, and knows no table. It assumes that the
         switches have this plan, as nothing would prove another engine's routes either."""
         self.program.restart()
-        self.restarted = True
+        self.restarted, self.away = True, ""
+
+    def another_master(self, live: Fabric) -> dict[int, Table] | None:
+        """Its routes, if it has sent any. It does not know the switches that have just come up."""
+        self.program.lost()
+        self.judge.aged()
+        if self.away == "idle":
+            return None
+        theirs = {s: t if s in self.known else {} for s, t in shortest(self.world, live).items()}
+        self.program.has({s: row for s, row in theirs.items() if s in self.known})
+        self.judge.sent(theirs)
+        self.judge.aged()
+        return theirs
 
     def sweep(self, event: str) -> Chosen | None:
         """None where the plugin has no routes."""
@@ -41,16 +56,22 @@ class Story:
         # Nothing is promised of a switch that does not answer in a sweep that moves its cables.
         moved = {s for s, _ in self.judge.fresh - self.judge.returned}
         may = [s for s in live.switches if s in self.known and s not in moved]
-        if self.restarted or self.silent:  # what was not answered is sent again
+        if self.restarted or self.silent or self.away:  # what was not answered is sent again
             may = []
         silent = [s for s in may if dice.random() < 0.05]
         other = shortest(self.world, live) if self.foreign else None
         if other is not None:  # what is in force is another engine's, and nobody has proved it
             self.judge.sent(other)
             self.judge.aged()
+        theirs = self.another_master(live) if self.away else None
         chosen = self.program.sweep(self.world, live, silent, other)
         self.known, self.foreign, self.silent = set(live.switches), False, bool(silent)
         self.count(event, chosen)
+        unproved = " unproved " in chosen.error
+        if self.away:
+            how = "unproved" if unproved else chosen.how
+            self.seen[f"master again, the other one {self.away}, {how}"] += 1
+            other, self.away = theirs, ""
         self.seen["with a silent switch"] += bool(silent) and chosen.how == "repaired"
         self.seen["not drained"] += self.judge.undrained and chosen.how == "repaired"
         if chosen.how == "refused":
@@ -64,7 +85,9 @@ class Story:
             self.seen["restarts that may circle"] += bool(told)
             self.seen["restarts that may circle with another engine"] += bool(another)
             told = ""
-        if other is None or not told:
+        if unproved:  # nobody has routes that are proved, and that is said
+            pass
+        elif other is None or not told:
             self.check(event, told)
         elif not self.sound(other):
             self.seen["the other engine's own circle"] += 1
@@ -77,7 +100,7 @@ class Story:
         if not lost:
             self.check(event, self.judge.steady(chosen.tables))
         self.judge.sent(chosen.tables, silent)
-        if self.restarted:
+        if self.restarted or unproved:
             self.judge.aged()
         self.restarted = False
         return chosen
@@ -129,7 +152,7 @@ class Story:
 def tell(seed: int, shape: str, folder: Path, program: Path, seen: Counter[str]) -> None:
     dice = random.Random(f"{shape} {seed}")
     world = build(dice, shape)
-    live = world.fabric()
+    live, masters = world.fabric(), random.Random(f"{shape} {seed} masters")
     with sweeps(plan(world, live), folder, program) as running:
         story = Story(world, running, seen)
         try:
@@ -142,6 +165,8 @@ def tell(seed: int, shape: str, folder: Path, program: Path, seen: Counter[str])
                     running.aged()
                 if dice.random() < 0.05 and not story.foreign:
                     story.restart()
+                if masters.random() < 0.05 and not (story.foreign or story.restarted):
+                    story.away = masters.choice(("idle", "busy"))
                 foreign = story.foreign
                 if not story.go(event, last=not left):
                     if foreign or dice.random() < 0.6:

@@ -61,6 +61,10 @@ class SweepsProgram:
         """Another subnet manager is master for a while."""
         self._send(["lost"])
 
+    def has(self, tables: Mapping[int, Table]) -> None:
+        """That one has set these entries."""
+        self._send(f"has {s:x} {lid} {p}" for s, row in tables.items() for lid, p in row.items())
+
     def answer(self, path: Path) -> None:
         """In the next sweep the agent loads this file, if the plugin asks it."""
         self._send([f"answer {path}"])

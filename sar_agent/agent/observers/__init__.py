@@ -16,7 +16,6 @@ from sar_agent.agent.parts import Parts
 
 OBSERVERS = (
     "baseline",
-    "counters",
     "job_days",
     "page",
 )

@@ -102,9 +102,6 @@ class JobDaysWatch:
     def _note_worst(self, site: Observation, traffic: Traffic, now: float) -> None:
         if self._worst[0] is not traffic:
             self._worst = traffic, worst_channels(traffic, by_load=self.by_load)
-        window = self.parts.window.window
-        if self.parts.window.cables != site.fabric.digest:
-            window = None
         of_jobs = _jobs_of(site, traffic)
         names = {j: id for id, parts in of_jobs.items() for j in parts}
         value = traffic.job_load if self.by_load else traffic.job_efi
@@ -113,8 +110,6 @@ class JobDaysWatch:
             row, c = self._rows[id], int(self._worst[1][j])
             if c < 0:
                 continue
-            if window and window.known[c]:
-                row.counted = max(row.counted or 0.0, float(window.share[c]))
             if row.worst_load is None or traffic.load[c] > row.worst_load:
                 users = (names.get(i, id) for i, _ in users_of(traffic, c))
                 others = [other for other in dict.fromkeys(users) if other != id]

@@ -20,7 +20,6 @@ from sar_agent.agent.observe_site import Observation
 from sar_agent.agent.outcome import Report, Result
 from sar_agent.agent.parts import Parts
 from sar_agent.agent.state import State
-from sar_agent.counters.last_window import hot_words
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
 from sar_agent.install.subnet_manager import SmStatus
@@ -37,14 +36,14 @@ SAVED_SECONDS = 300.0
 """Seconds for which sums over the last 30 days are kept: those of a large site take a second."""
 _SHOWN = ("at", "who", "reason", "why", "result", "message", "engine", "generation", "jobs",
           "seconds", "entries_changed", "transition", "before", "predicted", "how",
-          "counted", "counted_after")  # fmt: skip
+          "ring_entries_moved")  # fmt: skip
 
 
 class PageFeed:
     """Shows each pass on the pages."""
 
     def __init__(self, parts: Parts) -> None:
-        self.config, self.metrics, self.counted = parts.config, parts.metrics, parts.window
+        self.config, self.metrics = parts.config, parts.metrics
         self.pages, self.observer = LivePages(), parts.observer
         self._app = WebApp(self.pages, self.config.agent.page)
         self.metrics.page = self.metrics.page or self._app
@@ -76,14 +75,11 @@ class PageFeed:
             self._lost.see(site.fabric)
         if report.result is Result.INSTALLED and current.plan:
             self._fabric, self._mix = current.plan.fabric, current.plan.mix
-        site, fabric, counted = self._site, self._fabric, self.counted
+        site, fabric = self._site, self._fabric
         in_force, measures = current.in_force, current.measures
         self._number += 1
         if fabric is None or measures is None or len(measures.channel_load) != fabric.channels:
             measures = None
-        window = counted.window
-        if fabric is None or counted.cables != fabric.digest:
-            window = None
         status = in_force.status if in_force else site.status if site else None
         decisions = self._last_decisions()
         agent = self.config.agent
@@ -108,10 +104,6 @@ class PageFeed:
                 measures=measures,
                 planned=_planned(current) if agent.mode == "observe" and measures else None,
                 saved=self._saved_now,
-                window=window,
-                comparison=counted.comparison if window is not None else None,
-                counted_at=counted.ended_at,
-                counters=counted.problem or ("" if window is not None else counted.why_not),
                 decisions=decisions,
             )
         )
@@ -162,8 +154,6 @@ class PageFeed:
         for problems in self.problems:
             said += problems.present()
         said.append(self._unread)
-        if self.counted.comparison is not None and not self.counted.problem:
-            said.append(hot_words(self.counted.comparison))
         first, now = self._wrong, time.time()
         unique = [text for text in dict.fromkeys(said) if text]
         kept = [t for t in unique if not any(t != other and t in other for other in unique)]

@@ -1,29 +1,23 @@
-// The heat map: one canvas for each level and side (predicted, counted). A column is a switch, a cell
+// The heat map: one canvas for each level, of predicted loads. A column is a switch, a cell
 // is one of its links; where there are more columns than pixels, a pixel shows the largest of its links.
 "use strict";
 
 const Heat = (() => {
-  const PREDICTED = [500, 1000, 1500, 2000, 3000], COUNTED = [100, 250, 500, 750, 900];
-  const UNKNOWN = 7;
-  const NAMES = {
-    predicted: ["unused", "to ½ full", "to full", "to 1½ × full", "to 2 ×", "to 3 ×", "more"],
-    counted: ["0", "to 10 %", "to 25 %", "to 50 %", "to 75 %", "to 90 %", "more", "not known"],
-  };
-  let fabric = null, values = { predicted: null, counted: null }, lit = null, cursor = -1;
+  const EDGES = [500, 1000, 1500, 2000, 3000];
+  const NAMES = ["unused", "to ½ full", "to full", "to 1½ × full", "to 2 ×", "to 3 ×", "more"];
+  let fabric = null, values = null, lit = null, cursor = -1;
   let blocks = [], tell = () => {}, colours = [];
 
-  function classOf(value, edges) {
-    if (value < 0) return UNKNOWN;
+  function classOf(value) {
     if (value === 0) return 0;
     let k = 1;
-    for (const edge of edges) { if (value <= edge) return k; k++; }
+    for (const edge of EDGES) { if (value <= edge) return k; k++; }
     return k;
   }
 
   function readColours() {
     const style = getComputedStyle(document.documentElement);
     colours = [0, 1, 2, 3, 4, 5, 6].map((k) => style.getPropertyValue("--q" + k).trim());
-    colours.push(style.getPropertyValue("--rule").trim());
     colours.push(style.getPropertyValue("--paper").trim(), style.getPropertyValue("--ink").trim());
   }
 
@@ -47,29 +41,20 @@ const Heat = (() => {
       const block = layOut(level);
       const head = document.createElement("h3");
       head.textContent = `${level.name} (${level.cells.toLocaleString("en")} links)`;
-      const sides = document.createElement("div");
-      sides.className = "sides";
-      block.canvas = {};
-      for (const side of ["predicted", "counted"]) {
-        const figure = document.createElement("figure"), canvas = document.createElement("canvas");
-        const caption = document.createElement("figcaption");
-        caption.textContent = side;
-        canvas.tabIndex = side === "predicted" ? 0 : -1;
-        canvas.setAttribute("role", "img");
-        canvas.setAttribute("aria-label", `${side}: ${level.name}; arrow keys move from link to link`);
-        canvas.addEventListener("click", (event) => pick(block, canvas, event));
-        canvas.addEventListener("keydown", (event) => move(block, event));
-        figure.append(caption, canvas);
-        sides.append(figure);
-        block.canvas[side] = canvas;
-      }
-      root.append(head, sides);
+      const canvas = document.createElement("canvas");
+      canvas.tabIndex = 0;
+      canvas.setAttribute("role", "img");
+      canvas.setAttribute("aria-label", `predicted: ${level.name}; arrow keys move from link to link`);
+      canvas.addEventListener("click", (event) => pick(block, canvas, event));
+      canvas.addEventListener("keydown", (event) => move(block, event));
+      block.canvas = canvas;
+      root.append(head, canvas);
       return block;
     });
   }
 
-  function drawSide(block, side) {
-    const canvas = block.canvas[side], ratio = Math.min(window.devicePixelRatio || 1, 2);
+  function drawBlock(block) {
+    const canvas = block.canvas, ratio = Math.min(window.devicePixelRatio || 1, 2);
     const wide = Math.max(1, Math.round(canvas.clientWidth * ratio));
     const tallCell = Math.max(4, Math.min(14, 160 / block.rows));
     const tall = Math.round(tallCell * block.rows * ratio);
@@ -78,11 +63,10 @@ const Heat = (() => {
       canvas.height = tall;
       canvas.style.height = tall / ratio + "px";
     }
-    const pen = canvas.getContext("2d"), own = values[side], { level, column, row } = block;
-    pen.fillStyle = colours[8];
+    const pen = canvas.getContext("2d"), own = values, { level, column, row } = block;
+    pen.fillStyle = colours[7];
     pen.fillRect(0, 0, wide, tall);
     if (!own) return;
-    const edges = side === "predicted" ? PREDICTED : COUNTED;
     const columns = Math.min(block.columns, wide), cell = wide / columns, high = tall / block.rows;
     const gap = cell >= 4 * ratio && high >= 4 * ratio ? ratio : 0;
     const grid = new Int32Array(columns * block.rows).fill(-2);  // -2: there is no link
@@ -94,9 +78,9 @@ const Heat = (() => {
       if (on && light > on[at]) { on[at] = 1; grid[at] = value; }
       else if (value > grid[at]) grid[at] = value;
     }
-    const byClass = Array.from({ length: 8 }, () => []), dim = Array.from({ length: 8 }, () => []);
+    const byClass = Array.from({ length: 7 }, () => []), dim = Array.from({ length: 7 }, () => []);
     for (let at = 0; at < grid.length; at++) {
-      if (grid[at] > -2) (on && !on[at] ? dim : byClass)[classOf(grid[at], edges)].push(at);
+      if (grid[at] > -2) (on && !on[at] ? dim : byClass)[classOf(grid[at])].push(at);
     }
     const paint = (lists) => lists.forEach((list, k) => {
       pen.fillStyle = colours[k];
@@ -112,7 +96,7 @@ const Heat = (() => {
     const here = cursor - level.first;
     if (here >= 0 && here < level.cells) {
       const x = Math.floor(column[here] * columns / block.columns) * cell, y = row[here] * high;
-      pen.strokeStyle = colours[9];
+      pen.strokeStyle = colours[8];
       pen.lineWidth = 2 * ratio;
       pen.strokeRect(x - ratio, y - ratio, Math.max(cell, 3 * ratio) + 2 * ratio, high + 2 * ratio);
     }
@@ -121,7 +105,7 @@ const Heat = (() => {
   function draw() {
     const began = performance.now();
     readColours();
-    for (const block of blocks) { drawSide(block, "predicted"); drawSide(block, "counted"); }
+    blocks.forEach(drawBlock);
     document.getElementById("maps").dataset.drawn = (performance.now() - began).toFixed(1);
   }
 
@@ -159,11 +143,11 @@ const Heat = (() => {
     choose(cellAt(block, column, clamp(block.row[here] + step[1], block.rows - 1)));
   }
 
-  function legend(id, side) {
-    const list = document.getElementById(id), title = document.createElement("li");
-    title.textContent = side;
+  function legend() {
+    const list = document.getElementById("legend"), title = document.createElement("li");
+    title.textContent = "predicted";
     list.append(title);
-    NAMES[side].forEach((name, k) => {
+    NAMES.forEach((name, k) => {
       const item = document.createElement("li"), box = document.createElement("i");
       box.className = "k" + k;
       item.append(box, name);
@@ -172,11 +156,11 @@ const Heat = (() => {
   }
 
   return {
-    legends() { legend("legend-predicted", "predicted"); legend("legend-counted", "counted"); },
+    legend,
     onPick(act) { tell = act; },
     fabric() { return fabric; },
     setFabric(next) { fabric = next; cursor = -1; lit = null; build(document.getElementById("maps")); },
-    setValues(predicted, counted) { values = { predicted, counted }; },
+    setValues(predicted) { values = predicted; },
     light(cells) {
       lit = null;
       if (cells && fabric) { lit = new Uint8Array(fabric.source.length); for (const c of cells) lit[c] = 1; }

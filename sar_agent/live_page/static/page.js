@@ -87,7 +87,7 @@ function showForce() {
     const age = (Date.now() + clockStep) / 1000 - now.since;
     by("force").textContent = now.dumped ? `${what}.` : `${what}, since ${moment(now.since)} (${length(age)})${now.held ? "; held by a person" : ""}`;
   }
-  const counters = state.counters, planned = state.planned, facts = [];
+  const planned = state.planned, facts = [];
   const beside = (name, show) => planned[name] === undefined ? show(measures[name]) : `${show(measures[name])} → ${show(planned[name])}`;
   const head = planned.load_max === undefined ? "" : "now → planned: ";
   if (measures.switches !== undefined) {
@@ -100,14 +100,7 @@ function showForce() {
   const saved = state.saved || {}, part = (share) => `${Math.round(share * 100)} %`;
   if (saved.engine)
     facts.push(fact(`time saved against ${saved.engine}, ${saved.days === 1 ? "1 day" : `${saved.days} days`}`, `${part(saved.at_once)} at once, ${part(saved.one_at_a_time)} one at a time`, "of the time that jobs spend sending, all messages at once and one message at a time; the mean over hosts and time of the last 30 days at the most"));
-  document.body.classList.toggle("uncounted", counters.counted_max === undefined);
-  if (counters.counted_max !== undefined) {
-    facts.push(fact("fullest link, counted", percent(counters.counted_max)));
-    facts.push(fact("predicted and counted rank", counters.rank === null ? "–" : counters.rank.toFixed(2), "Spearman's rank correlation over all links: 1 means the same order"));
-  }
   by("facts").replaceChildren(...facts);
-  const when = counters.ended && `Counted by ${counters.source}: ${length(counters.seconds)} that ended ${length((Date.now() + clockStep) / 1000 - counters.ended)} ago, ${counters.known} of ${counters.links} links.`;
-  by("window").textContent = [when, counters.problem && `${counters.problem}.`].filter(Boolean).join(" ");
 }
 
 function showJobs() {
@@ -120,10 +113,9 @@ function showJobs() {
     button.setAttribute("aria-pressed", String(one.job === job));
     first.append(button);
     if (one.job === job) row.className = "on";
-    row.append(first, element("td", load(one.predicted)), element("td", load(one.phase_contention)), element("td", percent(one.counted)), element("td", percent(one.hottest)),
+    row.append(first, element("td", load(one.predicted)), element("td", load(one.phase_contention)),
       element("td", String(one.ports)), element("td", String(one.links)), element("td", plain(one.worst_link), "words"));
     row.lastChild.title = one.worst_link;
-    if (one.hottest_link) row.children[4].title = one.hottest_link;
     rows.push(row);
   }
   const body = by("jobs").tBodies[0], focused = document.activeElement?.dataset?.job;
@@ -162,9 +154,7 @@ function showDecisions() {
     const text = `${one.result}${one.generation ? ` as generation ${one.generation}` : ""}: ${one.why || one.reason}.`;
     item.append(element("time", moment(one.at)), " ", element("strong", text), gain(one));
     if (one.message) item.append(` ${one.message}.`);
-    if (one.entries_changed) item.append(` ${one.entries_changed.toLocaleString("en")} entries changed${one.how ? ` (${one.how})` : ""}.`);
-    const was = one.counted?.counted_max, is = one.counted_after?.counted_max;
-    if (was !== undefined && is !== undefined) item.append(` Fullest link, counted: ${percent(was)} → ${percent(is)}${one.counted_after.same_jobs ? "" : " (with other jobs)"}.`);
+    if (one.entries_changed) item.append(` ${one.entries_changed.toLocaleString("en")} entries changed${one.how ? ` (${one.how})` : ""}${one.ring_entries_moved == null ? "" : `, ${one.ring_entries_moved.toLocaleString("en")} of them of running rings`}.`);
     if (one.who !== "agent") item.append(` By ${one.who}.`);
     return item;
   });
@@ -172,16 +162,15 @@ function showDecisions() {
 }
 
 function showLevels() {
-  const fabric = Heat.fabric(), { predicted, counted } = Heat.values();
+  const fabric = Heat.fabric(), predicted = Heat.values();
   const rows = fabric.levels.map((level) => {
-    let most = 0, unused = 0, sum = 0, known = 0, top = 0;
+    let most = 0, unused = 0;
     for (let i = level.first; i < level.first + level.cells; i++) {
       if (predicted) { if (predicted[i] > most) most = predicted[i]; if (!predicted[i]) unused++; }
-      if (counted && counted[i] >= 0) { sum += counted[i]; known++; if (counted[i] > top) top = counted[i]; }
     }
     const row = element("tr");
     row.append(element("td", level.name, "words"), element("td", level.cells.toLocaleString("en")), element("td", predicted ? unused.toLocaleString("en") : "–"),
-      element("td", predicted ? load(most / 1000) : "–"), element("td", known ? percent(sum / known / 1000) : "–"), element("td", known ? percent(top / 1000) : "–"));
+      element("td", predicted ? load(most / 1000) : "–"));
     return row;
   });
   by("levels").tBodies[0].replaceChildren(...rows);
@@ -199,7 +188,7 @@ async function showLoads() {
     const loads = await ask("api/loads.json");
     if (!loads || loads.fabric !== Heat.fabric().fabric) return;  // the next turn gets both
     shownLoads = loads.snapshot;
-    Heat.setValues(loads.predicted, loads.counted);
+    Heat.setValues(loads.predicted);
     showLevels();
     shownJob = null;
   }
@@ -214,7 +203,7 @@ async function showJob() {
   Heat.light(found && found.cells);
   const hosts = found && (found.hosts.length > 8 ? `${found.hosts.slice(0, 8).join(" ")} … (${found.hosts.length})` : found.hosts.join(" "));
   const worst = state.jobs.find((one) => one.job === wanted);
-  by("picked").textContent = !wanted ? "" : found ? `Lit: the ${found.cells.length} links of job ${wanted} on ${hosts}.${worst ? ` Its worst link is ${plain(worst.worst_link)}: predicted ${load(worst.predicted)}, counted ${percent(worst.counted)}.` : ""}`
+  by("picked").textContent = !wanted ? "" : found ? `Lit: the ${found.cells.length} links of job ${wanted} on ${hosts}.${worst ? ` Its worst link is ${plain(worst.worst_link)}: predicted ${load(worst.predicted)}.` : ""}`
     : `Job ${wanted} does not run on several leaf switches any more.`;
 }
 
@@ -223,8 +212,7 @@ async function showLink(cell) {
   if (!link || cell !== Heat.cursor()) return;
   const users = link.jobs.slice(0, 6).map((one) => `${one.job} (${one.routes}${one.since ? `, since ${moment(one.since)}` : ""})`).join(", ");
   const more = link.jobs.length > 6 ? ` and ${link.jobs.length - 6} more` : "";
-  by("readout").textContent = `${plain(link.name)}: predicted ${load(link.predicted)}, counted ${percent(link.counted)} of ${Math.round(link.rate)} Gbit/s`
-    + (link.waits ? `, ${Math.round(link.waits).toLocaleString("en")} waits a second` : "")
+  by("readout").textContent = `${plain(link.name)}: predicted ${load(link.predicted)} of ${Math.round(link.rate)} Gbit/s`
     + (link.jobs.length ? `; jobs (routes): ${users}${more}` : "; no job uses it");
 }
 
@@ -253,7 +241,7 @@ async function turn() {
   } finally { asking = false; }
 }
 
-Heat.legends();
+Heat.legend();
 Heat.onPick(showLink);
 by("find").addEventListener("input", () => state && showJobs());
 by("clear").addEventListener("click", () => { pick(job); by("find").focus(); });

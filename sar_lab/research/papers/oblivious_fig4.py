@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from sar_lab.fluid.path_routes import PathRoutes
 from sar_lab.research.papers.claims import value
+from sar_lab.research.papers.compared import MEDIANS, PLAIN, Compared, claim, compared
 from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.oblivious_slowdowns import DRAWN
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import COLOURS, LABELS
 from sar_lab.research.papers.published import quotes
-from sar_lab.research.papers.worded_claims import MEDIANS, PLAIN, Draws, judged
 from sar_lab.research.papers.xgft_slowdown import choice_of, slimmed
 from sar_lab.research.statistics import median_of
 
@@ -71,18 +71,17 @@ def oblivious_fig4(seeds: Sequence[int]) -> Outcome:
         ]  # fmt: skip
     extremes = [float(n) for each in counts["random", 10] for n in (each.min(), each.max())]
     claims.append(
-        judged(
+        claim(
+            Compared(extremes, PLAIN).within(0.05, mean),
             "Random, 10 roots: a root's routes within 5 % of the mean at every root",
-            {"a root's routes": extremes, "the mean": [mean] * len(extremes)},
-            PLAIN,
             ours=f"within {max(abs(n / mean - 1) for n in extremes):.1%}",
             said=SAID["random"],
         )
     )
-    uneven_by: dict[str, list[Draws]] = {LABELS[n]: [spread[n, 10]] for n in ENGINES}
-    for label in (LABELS[name] for name in ("rnca-u", "rnca-d")):
-        says = f"10 roots, most less least: {label} less than D-mod-k"
-        claims.append(judged(says, uneven_by, MEDIANS, said=SAID["relabelled"]))
+    uneven = compared({n: [spread[n, 10]] for n in ENGINES}, MEDIANS)
+    for name in ("rnca-u", "rnca-d"):
+        says = f"10 roots, most less least: {LABELS[name]} less than D-mod-k"
+        claims.append(claim(uneven[name] < uneven["dmodk"], says, said=SAID["relabelled"]))
     rows = [
         [
             LABELS[name],

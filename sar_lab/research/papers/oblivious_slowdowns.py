@@ -12,11 +12,21 @@ import numpy as np
 
 from sar_lab.research.packets import PacketModel
 from sar_lab.research.papers.claims import NEAR, Claim, value
+from sar_lab.research.papers.compared import (
+    MEDIANS,
+    PLAIN,
+    Draws,
+    Judge,
+    all_but,
+    claim,
+    compared,
+    most,
+    never,
+)
 from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Axes, Figure, Outcome, ResultTable, median_table
 from sar_lab.research.papers.pictures import COLOURS, LABELS
 from sar_lab.research.papers.published import quotes
-from sar_lab.research.papers.worded_claims import MEDIANS, PLAIN, Draws, Judge, judged
 from sar_lab.research.papers.xgft_slowdown import RATE, program, slimmed, times
 from sar_lab.research.statistics import median_of
 
@@ -89,13 +99,16 @@ def oblivious_fig2(seeds: Sequence[int]) -> Outcome:
     """Slowdowns compared with a crossbar, in a fluid."""
     wrf, cg, phase = (slowdowns(each, ENGINES_2, seeds) for each in WORKLOADS)
     same = [r for r in ROOTS if wrf["colored"][r][0] < wrf["dmodk"][r][0]]
-    curve: dict[str, list[Draws]] = {"⌈16/w2⌉": [[-(-16 // roots)] for roots in ROOTS]}
-    curve |= by_label(wrf)
+    at = compared(of_roots(wrf), MEDIANS)
+    steps = compared({"steps": [[-(-16 // roots)] for roots in ROOTS]}, MEDIANS)["steps"]
     claims = [
-        judged("WRF-256: S-mod-k equals ⌈16/w2⌉ at every w2", curve, MEDIANS, said=FIG2["steps"]),
-        judged("WRF-256: D-mod-k equals ⌈16/w2⌉ at every w2", curve, MEDIANS, said=FIG2["steps"]),
-        judged("WRF-256: D-mod-k equals pattern-aware at every w2", curve, MEDIANS,
-               ours=no_roots(same), said=FIG2["same-as-aware"]),
+        claim(at["smodk"].equals(steps), "WRF-256: S-mod-k equals ⌈16/w2⌉ at every w2",
+              said=FIG2["steps"]),
+        claim(at["dmodk"].equals(steps), "WRF-256: D-mod-k equals ⌈16/w2⌉ at every w2",
+              said=FIG2["steps"]),
+        claim(at["dmodk"].equals(at["colored"]),
+              "WRF-256: D-mod-k equals pattern-aware at every w2",
+              ours=no_roots(same), said=FIG2["same-as-aware"]),
         *common_claims(wrf, cg, phase, MEDIANS),
     ]  # fmt: skip
     return _outcome(claims, wrf, cg)
@@ -104,8 +117,8 @@ def oblivious_fig2(seeds: Sequence[int]) -> Outcome:
 def oblivious_fig2_packets(seeds: Sequence[int]) -> Outcome:
     """The same in packets: the paper's own kind of simulator with its parameters."""
     wrf, cg, phase = (slowdowns(each, ENGINES_2, seeds, MODEL) for each in WORKLOADS)
-    near = "WRF-256: D-mod-k within 20 % of pattern-aware at every w2"
-    first = judged(near, by_label(wrf), said=FIG2["same-as-aware"])
+    at, near = compared(of_roots(wrf)), "WRF-256: D-mod-k within 20 % of pattern-aware at every w2"
+    first = claim(at["dmodk"].within(0.2, at["colored"]), near, said=FIG2["same-as-aware"])
     return _outcome([first, *common_claims(wrf, cg, phase, None)], wrf, cg)
 
 
@@ -124,32 +137,37 @@ def common_claims(
     wrf: Slowdowns, cg: Slowdowns, phase: Slowdowns, judge: Judge | None
 ) -> list[Claim]:
     """The claims of which both simulators, the fluid one and that of packets, are tested."""
-    whole = {"the slowdown of D-mod-k": cg["dmodk"][16]}
+    plain, at, at_16 = (
+        compared(of_roots(wrf), PLAIN), compared(of_roots(wrf), judge),
+        compared(of_roots(wrf, 16), judge),
+    )  # fmt: skip
+    cgd = compared(of_roots(cg), judge)
+    whole = compared(of_roots(cg, 16), PLAIN)["dmodk"]
     random = {name: median_of(each["random"][16]).value for name, each in
               (("wrf", wrf), ("phase", phase))}  # fmt: skip
     return [
-        judged("WRF-256: pattern-aware never worse than D-mod-k", by_label(wrf), PLAIN,
-               said=FIG2["upper-bound"]),
-        judged("WRF-256: Random never better than D-mod-k", by_label(wrf), judge,
-               said=FIG2["same-as-aware"]),
-        judged("WRF-256, w2 = 16: Random worse than D-mod-k", by_label(wrf, 16), judge,
-               said=FIG2["same-as-aware"]),
+        claim(never(plain["colored"] > plain["dmodk"]),
+              "WRF-256: pattern-aware never worse than D-mod-k", said=FIG2["upper-bound"]),
+        claim(never(at["random"] < at["dmodk"]), "WRF-256: Random never better than D-mod-k",
+              said=FIG2["same-as-aware"]),
+        claim(at_16["random"] > at_16["dmodk"], "WRF-256, w2 = 16: Random worse than D-mod-k",
+              said=FIG2["same-as-aware"]),
         value("WRF-256, w2 = 16: slowdown of Random", FIG2["random-on-wrf"], random["wrf"], NEAR),
         value("CG.D-128, w2 = 16, phase 5: D-mod-k", FIG2["eight"], phase["dmodk"][16][0], NEAR),
         value("CG.D-128, w2 = 16, phase 5: Random", FIG2["random-phase-5"], random["phase"], NEAR),
-        judged("CG.D-128, w2 = 16: the slowdown of D-mod-k above 2", whole, PLAIN,
-               ours=f"{cg['dmodk'][16][0]:.2f}", said=FIG2["twice"]),
-        judged("CG.D-128: Random better than D-mod-k at all but 2 w2", by_label(cg), judge,
-               said=FIG2["random-on-cg"]),
-        judged("CG.D-128: pattern-aware never worse than Random", by_label(cg), judge,
-               said=FIG2["random-below-aware"]),
+        claim(whole > 2, "CG.D-128, w2 = 16: the slowdown of D-mod-k above 2",
+              ours=f"{cg['dmodk'][16][0]:.2f}", said=FIG2["twice"]),
+        claim(all_but(2, cgd["random"] < cgd["dmodk"]),
+              "CG.D-128: Random better than D-mod-k at all but 2 w2", said=FIG2["random-on-cg"]),
+        claim(never(cgd["colored"] > cgd["random"]),
+              "CG.D-128: pattern-aware never worse than Random", said=FIG2["random-below-aware"]),
     ]  # fmt: skip
 
 
-def by_label(by_engine: Slowdowns, roots: int | None = None) -> dict[str, list[Draws]]:
-    """The name of an engine in claims → its slowdowns at each w2, or at one."""
+def of_roots(by_engine: Slowdowns, roots: int | None = None) -> dict[str, list[Draws]]:
+    """Engine → its slowdowns at each w2, or at one."""
     some = ROOTS if roots is None else (roots,)
-    return {LABELS[name]: [each[r] for r in some] for name, each in by_engine.items()}
+    return {name: [each[r] for r in some] for name, each in by_engine.items()}
 
 
 def no_roots(roots: list[int]) -> str:
@@ -175,19 +193,22 @@ def oblivious_fig5(seeds: Sequence[int]) -> Outcome:
     phase = slowdowns("CG.D-128, phase 5", ENGINES_5, seeds)
     claims = []
     for title, by_engine, quote in (("WRF-256", wrf, "wrf"), ("CG.D-128", cg, "cg")):
-        numbers, says = by_label(by_engine), f"{title}: r-NCA-u better than Random at all but 1 w2"
+        at, says = compared(of_roots(by_engine)), f"{title}: r-NCA-u better than Random"
         apart = {r: np.subtract(by_engine["rnca-u"][r], by_engine["rnca-d"][r]) for r in ROOTS}
         same = float(max(abs(each).max() for each in apart.values()))
         claims += [
-            judged(says, numbers, said=FIG5[quote]),
+            claim(all_but(1, at["rnca-u"] < at["random"]), f"{says} at all but 1 w2",
+                  said=FIG5[quote]),
             value(f"{title}: r-NCA-d less r-NCA-u", 0, same, said=FIG5["symmetric"]),
-        ]
+        ]  # fmt: skip
+    at, at_16 = compared(of_roots(wrf)), compared(of_roots(phase, 16))
     claims += [
-        judged("WRF-256: r-NCA-u within 20 % of D-mod-k at most w2", by_label(wrf),
-               said=FIG5["wrf-near"]),
-        judged("CG.D-128, w2 = 16, phase 5: r-NCA-u better than D-mod-k", by_label(phase, 16),
-               ours=", ".join(f"{np.mean(phase[n][16]):.2f}" for n in ("rnca-u", "dmodk")),
-               said=FIG5["pathological"]),
+        claim(most(at["rnca-u"].within(0.2, at["dmodk"])),
+              "WRF-256: r-NCA-u within 20 % of D-mod-k at most w2", said=FIG5["wrf-near"]),
+        claim(at_16["rnca-u"] < at_16["dmodk"],
+              "CG.D-128, w2 = 16, phase 5: r-NCA-u better than D-mod-k",
+              ours=", ".join(f"{np.mean(phase[n][16]):.2f}" for n in ("rnca-u", "dmodk")),
+              said=FIG5["pathological"]),
     ]  # fmt: skip
     return Outcome(
         claims,

@@ -16,14 +16,14 @@ from functools import lru_cache
 import numpy as np
 
 from sar_lab.research.orcs import Network, network_of_routes, schedule_of, simulate
-from sar_lab.research.papers import worded_claims as judges
 from sar_lab.research.papers.claims import EXACT, NEAR, Claim, times_as_much, value
+from sar_lab.research.papers.compared import MEDIANS, Compared, claim, compared, grows
+from sar_lab.research.papers.compared import PLAIN as PLAINLY
 from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pftree_trees import TREES, Table3Tree, VictimDraw, draw_victims, routed
 from sar_lab.research.papers.pictures import COLOURS, LABELS, legend
 from sar_lab.research.papers.published import quotes
-from sar_lab.research.papers.worded_claims import MEDIANS, Draws, judged
 from sar_lab.research.statistics import Estimate, median_of
 
 PATTERNS = ("bisect", "gather", "scatter", "bisect_fb_sym", "alltoall")
@@ -130,23 +130,27 @@ def _claims_10(results: Fig10, plain: str) -> list[Claim]:
     def means(pattern: str, noise: str, trees: Sequence[Table3Tree] = TREES) -> list[float]:
         return [results[pattern, t.nodes, plain, noise].mean.value for t in trees]
 
-    ext = {
-        f"pFTree-Ext {words} noise": [
-            [found.least, found.mean.value, found.most]
-            for pattern in PATTERNS
-            for found in (results[pattern, t.nodes, EXT, noise] for t in TREES)
-        ]
-        for words, noise in (("with", "alltoall"), ("without", "null"))
-    }
+    ext = compared(
+        {
+            noise: [
+                [found.least, found.mean.value, found.most]
+                for pattern in PATTERNS
+                for found in (results[pattern, t.nodes, EXT, noise] for t in TREES)
+            ]
+            for noise in ("alltoall", "null")
+        },
+        PLAINLY,
+    )
     most = max(means("bisect", "null"))
     last = TREES[-1:]
     claims = [
-        judged(
+        claim(
+            ext["alltoall"].equals(ext["null"]),
             "five patterns: pFTree-Ext with noise equals pFTree-Ext without noise at every point",
-            ext, judges.PLAIN, said=SAID_10["ext"],
+            said=SAID_10["ext"],
         ),
-        judged("bisect without noise: the largest delay below 10", {"the largest delay": [most]},
-               judges.PLAIN, ours=f"{most:.1f}", said=SAID_10["quiet"]),
+        claim(Compared([most], PLAINLY) < 10, "bisect without noise: the largest delay below 10",
+              ours=f"{most:.1f}", said=SAID_10["quiet"]),
         value("bisect, 1024 nodes, pFTree under noise", SAID_10["noisy"],
               means("bisect", "alltoall", last)[0], NEAR, 1),
     ]  # fmt: skip
@@ -160,23 +164,21 @@ def _claims_10(results: Fig10, plain: str) -> list[Claim]:
             value(f"{says}: without noise", quiet, ours, NEAR, 1, said=quote),
             value(f"{says}: what noise adds", under - quiet, added, NEAR, 1, said=quote),
         ]
-    noisy: dict[str, list[Draws]] = {
-        "the delay": [means("bisect", "alltoall", TREES[i : i + 3]) for i in (0, 3, 6)]
-    }
-    at_last: dict[str, list[Draws]] = {
-        words: [results["bisect", 1024, plain, noise].draws]
-        for words, noise in (("the delay at 1,024 nodes", "alltoall"), ("that without it", "null"))
-    }
+    noisy = [means("bisect", "alltoall", TREES[i : i + 3]) for i in (0, 3, 6)]
+    at_last = compared(
+        {noise: [results["bisect", 1024, plain, noise].draws] for noise in ("alltoall", "null")}
+    )
     twice = [a / b for a, b in zip(means("alltoall", "alltoall"), means("alltoall", "null"),
              strict=True)]  # fmt: skip
     half = min(_ratio(results, "alltoall", (EXT, "null"), (plain, "null"), t.nodes).value
                for t in TREES)  # fmt: skip
     return [
         *claims,
-        judged("bisect, pFTree under noise: the delay grows with oversubscription", noisy,
-               said=SAID_10["grows"]),
-        judged("bisect, pFTree under noise: the delay at 1,024 nodes over 10 times that without it",
-               at_last, said=SAID_10["noisy"]),
+        claim(grows(noisy), "bisect, pFTree under noise: the delay grows with oversubscription",
+              said=SAID_10["grows"]),
+        claim(at_last["alltoall"] > 10 * at_last["null"],
+              "bisect, pFTree under noise: the delay at 1,024 nodes over 10 times that without it",
+              said=SAID_10["noisy"]),
         value("alltoall, pFTree: with noise, times that without, median of the trees",
               SAID_10["twice"], float(np.median(twice)), NEAR),
         value("alltoall without noise: pFTree-Ext, share of pFTree, least of the trees",
@@ -291,12 +293,9 @@ def _claims_4(results: Table4, plain: str) -> list[Claim]:
                       said=quote)
                 for what, number, ours in each
             ]  # fmt: skip
-        means: dict[str, list[Draws]] = {
-            "pFTree": [found[plain].mean], "pFTree-Ext": [found[EXT].mean],
-        }  # fmt: skip
-        claims.append(
-            judged(f"{pattern}, {nodes} nodes: pFTree above pFTree-Ext", means, MEDIANS, said=quote)
-        )
+        means = compared({engine: [each.mean] for engine, each in found.items()}, MEDIANS)
+        says = f"{pattern}, {nodes} nodes: pFTree above pFTree-Ext"
+        claims.append(claim(means[plain] > means[EXT], says, said=quote))
     return claims
 
 

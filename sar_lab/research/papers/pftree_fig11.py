@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from sar_lab.research.orcs import schedule_of, simulate
-from sar_lab.research.papers import worded_claims as judges
 from sar_lab.research.papers.claims import NEAR, Claim, value
+from sar_lab.research.papers.compared import PLAIN as PLAINLY
+from sar_lab.research.papers.compared import claim, compared, falls
 from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pftree_delays import (
@@ -23,7 +24,6 @@ from sar_lab.research.papers.pftree_delays import (
 from sar_lab.research.papers.pftree_trees import TREES, Table3Tree
 from sar_lab.research.papers.pictures import COLOURS, LABELS, bars
 from sar_lab.research.papers.published import quotes
-from sar_lab.research.papers.worded_claims import Draws, judged
 from sar_lab.research.statistics import Estimate, median_of
 
 SAID = quotes("pftree-fig11")
@@ -78,10 +78,7 @@ def _claims(results: dict[tuple[str, int], Estimate], plain: str) -> list[Claim]
     mean = {key: found.value for key, found in results.items()}
     share = {n: mean[EXT, n] / mean[plain, n] for n in NODES}
     loss = {e: 100 * (1 - mean[e, 1024] / mean[e, 512]) for e in (plain, EXT)}
-    twice: dict[str, list[Draws]] = {
-        name: [results[engine, n] for n in (32, 128, 512)]
-        for name, engine in (("pFTree-Ext", EXT), ("pFTree", plain))
-    }
+    twice = compared({e: [results[e, n] for n in (32, 128, 512)] for e in (plain, EXT)}, PLAINLY)
     families = [[mean[plain, n] for n in some] for some in FAMILIES]
     return [
         *(value(f"pFTree, {n} nodes", number, mean[plain, n], NEAR, said=SAID["pftree"])
@@ -90,12 +87,12 @@ def _claims(results: dict[tuple[str, int], Estimate], plain: str) -> list[Claim]
         *(value(f"pFTree-Ext, {n} nodes", number, mean[EXT, n], NEAR, said=SAID["ext"])
           for n, number in PRINTED_EXT.items()),
         value("pFTree-Ext, largest three: loss in %", SAID["ext-last"], loss[EXT], NEAR),
-        judged("2:1: pFTree-Ext over 70 % of pFTree on every tree", twice, judges.PLAIN,
-               ours=", ".join(f"{share[n]:.0%}" for n in (32, 128, 512)), said=SAID["share"]),
+        claim(twice[EXT] > 0.7 * twice[plain],
+              "2:1: pFTree-Ext over 70 % of pFTree on every tree",
+              ours=", ".join(f"{share[n]:.0%}" for n in (32, 128, 512)), said=SAID["share"]),
         value("pFTree-Ext, 1,024 nodes 4:1: % of pFTree", SAID["share-1024"],
               100 * share[1024], NEAR),
-        judged("pFTree falls with oversubscription", {"pFTree": families}, judges.PLAIN,
-               said=SAID["linear"]),
+        claim(falls(families), "pFTree falls with oversubscription", said=SAID["linear"]),
     ]  # fmt: skip
 
 

@@ -12,11 +12,11 @@ from sar_lab.fluid.flow_paths import routed_links
 from sar_lab.fluid.flow_steps import flows_of_steps
 from sar_lab.research.packets import packet_times
 from sar_lab.research.papers.claims import NEAR, Claim, value
+from sar_lab.research.papers.compared import claim, falls
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pftree_worked import THREE
 from sar_lab.research.papers.pictures import LABELS
 from sar_lab.research.papers.published import quotes
-from sar_lab.research.papers.worded_claims import PLAIN, judged
 
 SAID = quotes("pftree-fig7")
 VICTIM, FIRST, SECOND = "AE", "BF", "IF"
@@ -83,9 +83,8 @@ def _claims(model: str, shares: dict[str, list[float]]) -> list[Claim]:
               plain[2], NEAR, said=SAID["second"]),
         value(f"{model}, pFTree-Ext: the victim's share beside both", 1.0, ext[2],
               said=SAID["constant"]),
-        judged(f"{model}, pFTree: the victim's share falls with each flow",
-               {"the victim's share": [plain]}, PLAIN, said=SAID["second"],
-               ours=", ".join(f"{each:.2f}" for each in plain)),
+        claim(falls([plain]), f"{model}, pFTree: the victim's share falls with each flow",
+              said=SAID["second"], ours=", ".join(f"{each:.2f}" for each in plain)),
     ]  # fmt: skip
 
 

@@ -22,12 +22,12 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32
 from sar_agent.routing.routes import Routes
 from sar_lab.research.papers.claims import EXACT, NEAR, Claim, value
+from sar_lab.research.papers.compared import PLAIN, Compared, claim, compared
 from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Axes, Figure, Outcome, ResultTable
 from sar_lab.research.papers.pftree_trees import TREES, Table3Tree, VictimDraw, draw_victims, routed
 from sar_lab.research.papers.pictures import COLOURS, LABELS, legend
 from sar_lab.research.papers.published import quotes
-from sar_lab.research.papers.worded_claims import PLAIN, Draws, judged
 
 ENGINES = ("pftree-printed", "pftree-wt-printed", "pftree-wt", "pftree")
 MARKS = "os^v"
@@ -145,9 +145,9 @@ Printed = Mapping[tuple[str, int], float]
 """(engine, nodes) → a published mean."""
 
 
-def by_label(results: Mapping[tuple[str, int], MeanAndRange]) -> dict[str, list[Draws]]:
-    """The name of an engine in claims → the mean on each tree."""
-    return {LABELS[e]: [results[e, tree.nodes].mean for tree in TREES] for e in ENGINES}
+def by_engine(results: Mapping[tuple[str, int], MeanAndRange]) -> dict[str, Compared]:
+    """Engine → the mean on each tree."""
+    return compared({e: [results[e, t.nodes].mean for t in TREES] for e in ENGINES}, PLAIN)
 
 
 def panels_outcome(
@@ -211,9 +211,10 @@ def pftree_fig13(seeds: Sequence[int]) -> Outcome:
     down, up = (over_trees(seeds, field) for field in ("down", "up"))
     worst = max(down[WEIGHTED, t.nodes].most for t in TREES)
     says = "pFTree as printed more than pFTree-Wt as printed on every tree"
+    lower, upper = by_engine(down), by_engine(up)
     claims = [
-        judged(f"down: {says}", by_label(down), PLAIN, said=said["none"]),
-        judged(f"up: {says}", by_label(up), PLAIN, said=said["higher"]),
+        claim(lower[PRINTED] > lower[WEIGHTED], f"down: {says}", said=said["none"]),
+        claim(upper[PRINTED] > upper[WEIGHTED], f"up: {says}", said=said["higher"]),
         value("down, pFTree-Wt: most of all trees", 0, worst, said=said["none"]),
         *(
             value(f"down, pFTree: mean, {nodes:,} nodes", mean, down[PRINTED, nodes].mean, EXACT,
@@ -243,12 +244,14 @@ def pftree_fig14(seeds: Sequence[int]) -> Outcome:
     mean, most = said["down"].numbers[:2]
     down, up = (over_trees(seeds, field) for field in ("links_down", "links_up"))
     last, worst = down[PRINTED, 1024], max(down[WEIGHTED, t.nodes].most for t in TREES)
+    upper = by_engine(up)
     claims = [
         value("down, pFTree-Wt: most of all trees", 0, worst, said=said["none"]),
         value("down, pFTree: mean, 1,024 nodes", mean, last.mean, NEAR, said=said["down"]),
         value("down, pFTree: most, 1,024 nodes", most, last.most, NEAR, said=said["down"]),
-        judged("contended links up: pFTree-Wt as printed more than pFTree as printed on every tree",
-               by_label(up), PLAIN, said=said["up"]),
+        claim(upper[WEIGHTED] > upper[PRINTED],
+              "contended links up: pFTree-Wt as printed more than pFTree as printed on every tree",
+              said=said["up"]),
     ]  # fmt: skip
     printed = {(PRINTED, 1024): mean, (WEIGHTED, 1024): 0.0}
     panels = [("down", down, "contended links down", printed), ("up", up, "contended links up", {})]
@@ -262,9 +265,11 @@ def pftree_fig15(seeds: Sequence[int]) -> Outcome:
     results = over_trees(seeds, "interference")
     few, many = ([results[e, n].mean for e in (PRINTED, WEIGHTED)] for n in (32, 1024))
     last = 100 * (many[1] / many[0] - 1) if many[0] else math.inf
+    means = by_engine(results)
     claims = [
-        judged("interference: pFTree-Wt as printed more than pFTree as printed on every tree",
-               by_label(results), PLAIN, said=said["larger"]),
+        claim(means[WEIGHTED] > means[PRINTED],
+              "interference: pFTree-Wt as printed more than pFTree as printed on every tree",
+              said=said["larger"]),
         value("32 nodes, pFTree", plain, few[0], NEAR, said=said["small"]),
         value("32 nodes, pFTree-Wt", weighted, few[1], NEAR, said=said["small"]),
         value("1,024 nodes: pFTree-Wt above pFTree, %", said["large"], last, NEAR),

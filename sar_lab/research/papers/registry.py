@@ -85,7 +85,7 @@ def _outside(point: EntryPoint, ours: Collection[str]) -> Experiment:
     def run(seeds: Sequence[int]) -> Outcome:
         try:
             found = row.run(seeds)
-        except ValueError as error:  # as a sentence that cannot be read
+        except ValueError as error:  # as draws that do not pair
             raise InputError(f"{of}: {error}", remedy="correct the claim") from error
         if not isinstance(found, Outcome) or not all(isinstance(c, Claim) for c in found.claims):
             raise InputError(f"{of} gives no Outcome with claims", remedy="see docs/extend.md")

@@ -18,11 +18,11 @@ from sar_agent.routing.dmodk import modulo_labels
 from sar_agent.routing.keys import KeyTree, key_tree, unshifted
 from sar_agent.routing.keys.key import digit_channels
 from sar_lab.research.papers.claims import RESAMPLES, Claim
+from sar_lab.research.papers.compared import MEANS, claim, compared
 from sar_lab.research.papers.measured import by_key, measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import COLOURS, LABELS, band
 from sar_lab.research.papers.published import quotes
-from sar_lab.research.papers.worded_claims import MEANS, Draws, judged
 from sar_lab.research.statistics import Estimate, bootstrap_of, median_of
 from sar_lab.research.trace.phase_keys import KINDS
 
@@ -57,19 +57,19 @@ def routing_keys_fig4(seeds: Sequence[int]) -> Outcome:
 def claims_of(drawn: Mapping[str, Sequence[Estimate]], sizes: Sequence[int]) -> list[Claim]:
     """What the text says that the figure shows."""
     few, many = sizes[0], sizes[-1]
-    ends: dict[str, list[Draws]] = {
-        f"{LABELS[e]} at {n:,} hosts": [drawn[e][place]]
-        for e in ("dmodk", "nrk")
-        for place, n in ((0, few), (-1, many))
-    }
-    every: dict[str, list[Draws]] = {LABELS[e]: list(drawn[e]) for e in ("dmodk", "nrk")}
+    every = compared(drawn, MEANS)
+    first = compared({engine: each[:1] for engine, each in drawn.items()}, MEANS)
+    last = compared({engine: each[-1:] for engine, each in drawn.items()}, MEANS)
     mean = {e: f"mean {each[0].value:.2f} → {each[-1].value:.2f}" for e, each in drawn.items()}
     return [
-        judged(f"D-mod-k at {many:,} hosts above D-mod-k at {few:,} hosts", ends, MEANS,
-               ours=mean["dmodk"], said=SAID["fast"]),
-        judged(f"NRK at {many:,} hosts not above NRK at {few:,} hosts", ends, MEANS,
-               ours=mean["nrk"], said=SAID["low"]),
-        judged("NRK lower than D-mod-k at every size", every, MEANS, said=SAID["low"]),
+        claim(last["dmodk"] > first["dmodk"],
+              f"D-mod-k at {many:,} hosts above D-mod-k at {few:,} hosts",
+              ours=mean["dmodk"], said=SAID["fast"]),
+        claim(last["nrk"].not_above(first["nrk"]),
+              f"NRK at {many:,} hosts not above NRK at {few:,} hosts",
+              ours=mean["nrk"], said=SAID["low"]),
+        claim(every["nrk"] < every["dmodk"], "NRK lower than D-mod-k at every size",
+              said=SAID["low"]),
     ]  # fmt: skip
 
 

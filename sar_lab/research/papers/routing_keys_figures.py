@@ -10,6 +10,7 @@ from itertools import product
 from typing import TypeVar
 
 from sar_lab.research.papers.claims import NEAR, Claim, times_as_much, value
+from sar_lab.research.papers.compared import PLAIN, Compared, claim, compared, grows
 from sar_lab.research.papers.keys_runs import (
     AS_PRINTED,
     CONGA,
@@ -24,7 +25,6 @@ from sar_lab.research.papers.keys_runs import (
 from sar_lab.research.papers.outcome import Axes, Figure, Outcome, ResultTable, median_table
 from sar_lab.research.papers.pictures import COLOURS, LABELS, band, legend
 from sar_lab.research.papers.published import Quote, quotes
-from sar_lab.research.papers.worded_claims import PLAIN, judged
 from sar_lab.research.statistics import Estimate, median_of
 from sar_lab.research.trace.adaptive import AdaptiveRouting
 
@@ -93,17 +93,18 @@ def faster(results: Curves, engine: str, other: str, says: str, said: Quote | No
     """The claim that `engine` takes less time than `other` at every x: it holds if the pairs tell
     the two apart at each x, and fails if they do the other way at any."""
     times = [ratio(results, other, engine, x) for x in results[engine]]
-    return judged(
+    at = at_each_x(results)
+    return claim(
+        at[engine] < at[other],
         f"{says}: {LABELS[engine]} faster than {LABELS[other]}",
-        by_label(results),
         ours=f"{', '.join(each.words() for each in times)} times as fast",
         said=said,
     )
 
 
-def by_label(results: Curves) -> dict[str, list[list[float]]]:
-    """The name of an engine in claims → its milliseconds at each x."""
-    return {LABELS[engine]: list(by_x.values()) for engine, by_x in results.items()}
+def at_each_x(results: Curves) -> dict[str, Compared]:
+    """Engine → its milliseconds at each x."""
+    return compared({engine: list(by_x.values()) for engine, by_x in results.items()})
 
 
 def table(title: str, results: Curves) -> ResultTable:
@@ -202,10 +203,9 @@ def _claims_6(by_apps: Mapping[int, Curves]) -> list[Claim]:
         faster(results, "nrk", "ark", "mixed sizes", SAID_6["nrk"]),
         faster(results, "ark", "dmodk", "mixed sizes", SAID_6["ark"]),
         faster(results, "dmodk", "conga", "mixed sizes", SAID_6["conga"]),
-        judged(
+        claim(
+            Compared(gains[1:], PLAIN) < gains[0],
             f"{lowest} higher than that at every other utilization",
-            {lowest: gains[:1] * len(gains[1:]), "that": gains[1:]},
-            PLAIN,
             ours=", ".join(f"{gain:.2f}" for gain in gains),
             said=SAID_6["low"],
         ),
@@ -247,18 +247,18 @@ def _claims_7(results: Mapping[int, Curves]) -> list[Claim]:
     """What the text says that the figure shows."""
     times = {e: ratio(results[2], e, "ark", 0.1) for e in ("dmodk", "conga")}
     gain = [ratio(results[apps], "ark", "nrk", 0.1) for apps in APPLICATIONS]
-    low = {label: each[:1] for label, each in by_label(results[2]).items()}
-    grows = {"NRK's gain over ARK": [[each.value for each in gain]]}
+    low = at_each_x({engine: {0.1: by_x[0.1]} for engine, by_x in results[2].items()})
     return [
         *(
             value(f"2 applications, 10 %: {LABELS[e]} against ARK", SAID_7["times"],
                   times[e].value, NEAR)
             for e in times
         ),
-        judged("2 applications, 10 %: NRK within 5 % of ARK", low, ours=gain[0].words(),
-               said=SAID_7["negligible"]),
-        judged("10 %: NRK's gain over ARK grows with applications", grows, PLAIN,
-               ours=", ".join(g.words() for g in gain), said=SAID_7["further"]),
+        claim(low["nrk"].within(0.05, low["ark"]), "2 applications, 10 %: NRK within 5 % of ARK",
+              ours=gain[0].words(), said=SAID_7["negligible"]),
+        claim(grows([[each.value for each in gain]]),
+              "10 %: NRK's gain over ARK grows with applications",
+              ours=", ".join(g.words() for g in gain), said=SAID_7["further"]),
         *(
             faster(results[apps], "nrk", other, f"{apps} applications", SAID_7["all"])
             for other in ("dmodk", "conga")
@@ -289,10 +289,11 @@ def _claims_8(results: Mapping[int, Curves]) -> list[Claim]:
     claims = []
     for apps, each in results.items():
         times = [ratio(each, "dmodk", "ark", u) for u in UTILIZATIONS]
+        at = at_each_x(each)
         claims.append(
-            judged(
+            claim(
+                at["dmodk"].within(0.2, at["ark"]),
                 f"{apps} applications: D-mod-k within 20 % of ARK",
-                by_label(each),
                 ours=f"{', '.join(each.words() for each in times)} times ARK",
                 said=SAID_8["comparable"],
             )
@@ -325,12 +326,12 @@ def _claims_9(results: Mapping[int, Curves]) -> list[Claim]:
     claims = []
     for apps, each in results.items():
         for engine in ENGINES:
-            by_size = {f"{size} KB": [each[engine][float(size)]] for size in SIZES_9}
-            gain = times_as_much(by_size["16 KB"][0], by_size["256 KB"][0])
+            small, large = each[engine][16.0], each[engine][256.0]
+            gain, by_size = times_as_much(small, large), compared({"16": [small], "256": [large]})
             claims.append(
-                judged(
+                claim(
+                    by_size["256"] < by_size["16"],
                     f"{apps} applications, {LABELS[engine]}: 256 KB faster than 16 KB",
-                    by_size,
                     ours=f"{gain.words()} times as fast",
                     said=SAID_9["larger"],
                 )

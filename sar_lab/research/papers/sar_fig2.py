@@ -19,11 +19,11 @@ from sar_agent.routing import Options
 from sar_lab.opensm_tables import lab_engine
 from sar_lab.replay.chain import CachedEngine
 from sar_lab.research.papers.claims import NEAR, times_as_much, value
+from sar_lab.research.papers.compared import claim, compared
 from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pictures import COLOURS, LABELS, spans
 from sar_lab.research.papers.published import quotes
-from sar_lab.research.papers.worded_claims import judged
 from sar_lab.research.statistics import Estimate, median_of
 from sar_lab.research.three_jobs import three_equal_jobs
 
@@ -61,16 +61,18 @@ def sar_fig2(seeds: Sequence[int]) -> Outcome:
     figure = points[FIGURE]
     peaks = {name: _peaks(each) for name, each in figure.items()}
     dark = {n: [100 * m.dark for m in each] for n, each in figure.items()}
+    both = {"the largest effective EFI": peaks, "dark fiber": dark}
+    of_seeds = {w: compared({e: [d] for e, d in each.items()}) for w, each in both.items()}
     claims = []
     for name in OBLIVIOUS:
         claims += [
-            judged(
+            claim(
+                of_seeds[what]["sar"] < of_seeds[what][name],
                 f"{what}: SAR lower than {ENGINES[name]}",
-                {ENGINES[e]: [draws] for e, draws in each.items()},
                 ours=f"{times_as_much(each[name], each['sar']).words()} times as much",
                 said=SAID["peak" if each is peaks else "balance"],
             )
-            for what, each in (("the largest effective EFI", peaks), ("dark fiber", dark))
+            for what, each in both.items()
         ]
     left = times_as_much(peaks["sar"], peaks["opensm-dfsssp"])
     claims.append(

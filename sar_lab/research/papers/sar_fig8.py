@@ -25,11 +25,11 @@ from sar_lab.opensm_tables import lab_engine
 from sar_lab.replay.chain import CachedEngine
 from sar_lab.replay.samples import Samples, samples_of
 from sar_lab.research.papers.claims import NEAR, Claim, times_as_much, value
+from sar_lab.research.papers.compared import claim, compared
 from sar_lab.research.papers.measured import by_key, measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable, median_table
 from sar_lab.research.papers.pictures import COLOURS, LABELS
 from sar_lab.research.papers.published import quotes
-from sar_lab.research.papers.worded_claims import judged
 from sar_lab.research.statistics import F64
 
 SAID = quotes("sar-fig8")
@@ -147,10 +147,11 @@ def _claims(times: Times) -> list[Claim]:
 def _slower(times: Times, slow: str, fast: str, printed: float, quote: str) -> list[Claim]:
     """The order, by pairs of the same placement, and how large it is."""
     found = times_as_much(times[slow], times[fast])
+    of_seeds = compared({name: [draws] for name, draws in times.items()})
     says = f"one after the other: {slow} slower than {fast}"
     return [
-        judged(says, {name: [draws] for name, draws in times.items()}, said=SAID[quote],
-               ours=f"{found.words()} times as long"),
+        claim(of_seeds[slow] > of_seeds[fast], says, said=SAID[quote],
+              ours=f"{found.words()} times as long"),
         value(f"{slow} against {fast}: times as long", printed, found.value, NEAR,
               said=SAID[quote], ratio=True),
     ]  # fmt: skip

@@ -21,10 +21,10 @@ from sar_lab.fluid.flow_paths import routed_links, with_rates
 from sar_lab.fluid.flow_steps import flows_of_steps
 from sar_lab.research.packets import packet_times
 from sar_lab.research.papers.claims import order
+from sar_lab.research.papers.compared import PLAIN, Compared, claim
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.published import quotes
 from sar_lab.research.papers.sar_fig6 import RECEIVER, SENDER, ranks
-from sar_lab.research.papers.worded_claims import PLAIN, judged
 from sar_lab.research.recorded_update import TESTBED, path_channels, recorded_update
 
 SAID = quotes("sar-fig9")
@@ -70,9 +70,9 @@ def sar_fig9(seeds: Sequence[int]) -> Outcome:
         order("the traffic is on one cable before the update, and on the other during it",
               len(before) == len(during) == 1 and during != before,
               f"cable {_words(before)}, cable {_words(during)}", said=SAID["moves"]),
-        judged("with draining: the lowest sample within 20 % of the median",
-               {"the lowest sample": [drained.total.min() / median], "the median": [1.0]}, PLAIN,
-               ours=f"{drained.total.min() / median:.0%}", said=SAID["throughput"]),
+        claim(Compared([drained.total.min() / median], PLAIN).within(0.2, 1.0),
+              "with draining: the lowest sample within 20 % of the median",
+              ours=f"{drained.total.min() / median:.0%}", said=SAID["throughput"]),
     ]  # fmt: skip
     rows = [
         ["a message on one path", f"{1e6 * each:.1f} µs"],

@@ -22,11 +22,11 @@ from sar_lab.replay.samples import samples_of
 from sar_lab.replay.table1 import METRICS, Gain, column, table1
 from sar_lab.research.papers import pictures
 from sar_lab.research.papers.claims import NEAR, RESAMPLES, Claim, order, value
+from sar_lab.research.papers.compared import PLAIN, Compared, claim, is_gain, most
 from sar_lab.research.papers.measured import by_key, measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable, median_table
 from sar_lab.research.papers.pictures import COLOURS, legend, spans
 from sar_lab.research.papers.published import quotes
-from sar_lab.research.papers.worded_claims import PLAIN, judged
 from sar_lab.research.statistics import Estimate, bootstrap_of, median_of
 
 if TYPE_CHECKING:
@@ -117,10 +117,10 @@ def _claim_fig7(system: str, series: Series, other: str, metric: str) -> Claim:
     name, sign = METRICS[metric]
     ours, theirs = series["sar"][metric], series[other][metric]
     both = np.isfinite(ours) & np.isfinite(theirs)
-    return judged(
+    mine, others = (Compared((sign * each[both]).tolist(), PLAIN) for each in (ours, theirs))
+    return claim(
+        most(mine < others),
         f"{SYSTEMS[system]}: {name} better than {OTHERS[other]}'s at most samples",
-        {name: (sign * ours[both]).tolist(), f"{OTHERS[other]}'s": (sign * theirs[both]).tolist()},
-        PLAIN,
         ours=f"at {float((sign * (theirs - ours)[both] > 0).mean()):.0%} of samples",
         published="at most samples",
         said=SAID_7[_QUOTES[metric]],
@@ -252,8 +252,8 @@ def _claims_table1(system: str, drawn: Drawn) -> Iterator[Claim]:
         each = [_size(gain) for gain in gains]
         ours = bootstrap_of(each, np.mean, resamples=RESAMPLES)
         if mean > 0:
-            yield judged(
-                f"{what}: SAR is better", {"SAR": [each]}, ours=ours.words(1),
+            yield claim(
+                is_gain(each), f"{what}: SAR is better", ours=ours.words(1),
                 published=f"{mean:.1f}", said=SAID_TABLE[metric],
             )  # fmt: skip
         else:

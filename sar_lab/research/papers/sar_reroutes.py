@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from sar_agent.fabric.spec import load_fabric
 from sar_lab.mixes.synthetic_histories import BEGIN, synthetic_history
 from sar_lab.research.papers.claims import NEAR, value
+from sar_lab.research.papers.compared import PLAIN, Compared, claim
 from sar_lab.research.papers.history_marks import DAY, marks_of
 from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.published import quotes
-from sar_lab.research.papers.worded_claims import PLAIN, judged
 from sar_lab.research.statistics import median_of
 
 SAID = quotes("sar-reroutes")
@@ -43,10 +43,9 @@ def sar_reroutes(seeds: Sequence[int]) -> Outcome:
     claims = [
         value("most changes in a day", MOST, most.value, NEAR, said=SAID["range"]),
         value("days of a year without a change", QUIET, quiet.value, NEAR, said=SAID["none"]),
-        judged(
+        claim(
+            Compared([free], PLAIN) > 0.5 * all_free,
             "days without a change: those at weekends over 50 % of all",
-            {"those at weekends": [free], "all": [all_free]},
-            PLAIN,
             ours=f"{free} of {all_free} days of {len(seeds)} years",
             said=SAID["none"],
         ),

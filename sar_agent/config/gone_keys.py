@@ -1,0 +1,50 @@
+"""Keys of earlier releases that have no effect any more, and what to do instead.
+
+A file that names one is read all the same: an upgrade must not stop an agent.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+COUNTERS = (
+    "the agent reads no counters any more; `sar-agent assess --counters BEGIN --counters END` "
+    "compares two dumps, or two times of a Prometheus server, with the predicted loads"
+)
+GONE = {
+    "counters": dict.fromkeys(
+        (
+            "source",
+            "prometheus_url",
+            "prometheus_series",
+            "files",
+            "window_seconds",
+            "hot_load",
+            "hot_factor",
+        ),
+        COUNTERS,
+    ),
+}
+"""By section and key: why the key has no effect, and the way out."""
+
+
+def gone_keys(path: Path) -> tuple[str, ...]:
+    """A sentence for each such key in a file of settings that can be read."""
+    return take_gone_keys(tomllib.loads(path.read_text(encoding="utf-8")))
+
+
+def take_gone_keys(document: dict[str, Any]) -> tuple[str, ...]:
+    """Removes such keys from the `document`; returns a sentence for each."""
+    said = list[str]()
+    for section, keys in GONE.items():
+        given = document.get(section)
+        if not isinstance(given, dict):
+            continue
+        for key in [key for key in given if key in keys]:
+            del given[key]
+            said.append(f"{section}.{key} has no effect, since {keys[key]}; remove the key")
+        if not given:
+            del document[section]
+    return tuple(said)
