@@ -107,17 +107,6 @@ def test_a_pattern_names_several_switches_and_a_host_its_cables(tree: Fabric) ->
     assert find_places(tree, [tree.terminal_host[9]]).terminals == (9,)
 
 
-def test_a_host_list_names_its_hosts_and_no_others(tree: Fabric) -> None:
-    """As a pattern, `n[9-12]` matches n1 and n2."""
-    names = tuple(f"n{1 + t}" for t in range(tree.terminals))
-    numbered = replace(tree, terminal_host=names)
-    assert find_places(numbered, ["n[9-12]"]).terminals == (8, 9, 10, 11)
-    assert find_places(numbered, ["n[1-2],n7"]).terminals == (0, 1, 6)
-    assert find_places(numbered, ["n[3-5]*"]).terminals[:3] == (2, 3, 4)  # a pattern
-    with pytest.raises(InputError, match=f"'n{1 + tree.terminals}'"):
-        find_places(numbered, [f"n[1-{1 + tree.terminals}]"])
-
-
 @pytest.mark.parametrize(
     ("named", "said"),
     [
