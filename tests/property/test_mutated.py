@@ -18,7 +18,6 @@ NAMES = [
         "adaptive routing",
         "counter files",
         "counter growth",
-        "counters, sums right",
         "db_csv",
         "door",
         "fabric, any",

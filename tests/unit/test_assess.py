@@ -212,7 +212,7 @@ def test_with_a_history_the_judgement_is_of_the_record() -> None:
     moment = MomentRating(4, 2.0, 0.0, 3.0, 1.0, 1.0)
     before = (replace(moment, time=2.0, phase_time=1.5), replace(moment, time=4.0, phase_time=1.5))
     after = (replace(moment, time=2.0, phase_time=1.2), replace(moment, time=2.5, phase_time=1.2))
-    course = RatingsOverTime((0.0, 1.0), (1, 1), before, after, "minhop", "sar-plus", 0)
+    course = RatingsOverTime((0.0, 1.0), ("", ""), (1, 1), before, after, "minhop", "sar-plus", 0)
     told = judge(given, ratings, False, course)
     assert told.sentence == "Your jobs would spend up to 25% less time sending over the record."
     assert told.saved == course.saved == pytest.approx(0.25)

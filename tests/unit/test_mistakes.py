@@ -62,7 +62,7 @@ FABRICS = {
         FABRIC[: FABRIC.index("\n\n", len(FABRIC) // 2) + 2], "the file is cut short", "again"
     ),
     "cut before the hosts": (FABRIC[: FABRIC.index("\nCa")], "the file ends before", "again"),
-    "given twice": (FABRIC + FABRIC, "occurs twice", "again"),
+    "given twice": (FABRIC + FABRIC, "the file holds 2 dumps of ibnetdiscover", "one dump"),
     "empty": ("", "is empty", "write it again"),
 }  # fmt: skip
 JOB_FILES = {
