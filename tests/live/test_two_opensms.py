@@ -229,7 +229,8 @@ def test_the_masters_machine_is_paused(two: Pair, more: bool) -> None:
         go_on()
     said = two.one.sm.log()[log:]
     in_force = [int(n) for n in re.findall(r"generation (\d+) is in force", said)]
-    assert in_force and min(in_force) >= after, said[-3000:]
+    # The agent that is asked may answer before it has heard how far the other one has counted.
+    assert in_force and min(in_force) >= (before + 1 if more else after), said[-3000:]
     assert "unproved" not in said and "has no routes" not in said
 
 
