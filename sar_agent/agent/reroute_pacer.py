@@ -156,10 +156,11 @@ class Pacing:
         """What the engine's objective gains; with `routes` by which share the largest effective EFI
         falls."""
         if self.config.objective == "load":
-            times = plan.measures.collective_times, before.collective_times
-            return max(0.0, gain_of(*times))
-        old, new = float(before.effective_efi_max), float(plan.measures.effective_efi_max)
-        return max(0.0, 1 - new / old) if old else 0.0
+            gain = gain_of(plan.measures.collective_times, before.collective_times)
+        else:
+            old, new = float(before.effective_efi_max), float(plan.measures.effective_efi_max)
+            gain = 1 - new / old if old else 0.0
+        return max(0.0, gain)
 
 
 def planning_basis(site: Observation) -> tuple[object, ...]:

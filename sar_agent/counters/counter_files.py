@@ -168,9 +168,8 @@ def values_of_text(
     if not SEEN.search(text):
         return values_of_lines(text, names), _heading_date(text) or at
     sections = _sections(text, columns, "PM_INFO")
-    return _values_of_section(sections, "PM_INFO", columns), _date_of(sections) or _heading_date(
-        text
-    ) or at
+    read_at = _date_of(sections) or _heading_date(text) or at
+    return _values_of_section(sections, "PM_INFO", columns), read_at
 
 
 def _sections(text: str, columns: Mapping[str, str], *counters: str) -> Sections:

@@ -9,6 +9,7 @@ channels twice, there is a second template, rotated (`rotations.py`), unless `df
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -50,8 +51,6 @@ class Template(NamedTuple):
 
 _kept: list[tuple[Template, ...]] = []
 """Those of the last fabrics, the latest last."""
-_of_ftree: list[tuple[Fabric, U8 | None]] = []
-"""The tables of `ftree` of the last fabrics, the latest last."""
 KEPT = 2
 
 
@@ -75,14 +74,16 @@ def tables_without_jobs(fabric: Fabric) -> tuple[U8, ...]:
     """uint8[T + S, S] of each template, and of `ftree` where it serves: no collective is to take
     longer than on the best of them."""
     templates = templates_of(fabric)
-    fabric = templates[0].fabric
-    if all(known is not fabric for known, _ in _of_ftree):
-        egress = None
-        with suppress(Unserved):
-            (egress,) = Ftree().route(fabric, JobMix(()), Options()).egress
-        _of_ftree[:] = [*_of_ftree[1 - KEPT :], (fabric, egress)]
-    ftree = [egress for known, egress in _of_ftree if known is fabric and egress is not None]
-    return *(each.egress for each in templates), *ftree
+    return *(each.egress for each in templates), *_ftree_tables(templates[0].fabric)
+
+
+@lru_cache(maxsize=KEPT)
+def _ftree_tables(fabric: Fabric) -> tuple[U8, ...]:
+    """None where it refuses."""
+    try:
+        return tuple(Ftree().route(fabric, JobMix(()), Options()).egress)
+    except Unserved:
+        return ()
 
 
 def nearest_template(fabric: Fabric, egress: U8) -> Template:

@@ -15,16 +15,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sar_agent.demand.collectives import RING, Messages, messages_of
 from sar_agent.demand.endpoints import mix_of_spec
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, I64, U8, Bool
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
+from sar_agent.quality.ring_messages import RingMessages, ring_messages
 from sar_agent.routing.collectives.reasons import exceptions_of
 from sar_agent.routing.collectives.serve import Collectives
-from sar_agent.routing.graph.next_hops import channels_along
+from sar_agent.routing.routes import Routes
 from sar_agent.routing.template import template_of
 from sar_lab.research.ring_picture import Side, ring_picture
 
@@ -49,26 +49,25 @@ class Rings(NamedTuple):
     """The rings of a mix on tables."""
 
     fabric: Fabric
-    messages: Messages
-    job: I64
-    """int64[M]"""
-    paths: I32
-    """int32[M, hops]: channels, then -1."""
+    messages: RingMessages
     carried: I64
     """int64[C]: messages."""
 
     @staticmethod
     def on(fabric: Fabric, mix: JobMix, egress: U8) -> Rings:
-        messages = messages_of(fabric, mix, RING)
-        job = np.repeat(np.arange(len(mix.jobs)), np.diff(messages.phase[messages.job]))
-        paths, _ = channels_along(fabric, egress, messages.source, messages.destination)
-        carried = np.bincount(paths[paths >= 0], minlength=fabric.channels)
-        return Rings(fabric, messages, job, paths, carried)
+        messages = ring_messages(fabric, mix, Routes("rings", fabric.digest, egress[None]))
+        crossed = messages.channel[messages.channel >= 0]
+        return Rings(fabric, messages, np.bincount(crossed, minlength=fabric.channels))
 
     def waiting(self, limit: I32) -> int:
         """Jobs of which a message crosses a channel that carries more than `limit` int32[C]."""
-        above = self.carried > limit
-        return len(np.unique(self.job[((self.paths >= 0) & above[self.paths]).any(axis=1)]))
+        above, channel = self.carried > limit, self.messages.channel
+        return len(np.unique(self.messages.part[((channel >= 0) & above[channel]).any(axis=0)]))
+
+    def path(self, message: int) -> I64:
+        """The channels of a message."""
+        channel = self.messages.channel[:, message]
+        return channel[channel >= 0]
 
 
 class Separated(NamedTuple):
@@ -137,31 +136,26 @@ def picture(found: Separated) -> str:
     """An SVG of the messages that meet on the fullest channel, before and after."""
     before, after = found.sides()
     channel = int(before.carried.argmax())
-    mine = np.flatnonzero((before.paths == channel).any(axis=1))
-    sides = []
-    for rings in (before, after):
-        ways = [_switches(found.fabric, rings, int(m)) for m in mine]
-        sides.append(Side(ways, [_ports(found.fabric, rings, int(m)) for m in mine]))
-    names = [
-        (found.mix.jobs[int(before.job[m])].id, *_ends(found.fabric, before, int(m))) for m in mine
+    mine = np.flatnonzero((before.messages.channel == channel).any(axis=0)).tolist()
+    sides = [
+        Side([_switches(rings, m) for m in mine], [_ports(rings, m) for m in mine])
+        for rings in (before, after)
     ]
-    return ring_picture(names, sides[0], sides[1])
+    hosts, of = found.fabric.terminal_host, before.messages
+    names = [
+        (found.mix.jobs[of.part[m]].id, hosts[of.source[m]], hosts[of.destination[m]]) for m in mine
+    ]
+    return ring_picture(names, *sides)
 
 
-def _ends(fabric: Fabric, rings: Rings, message: int) -> tuple[str, str]:
-    hosts, messages = fabric.terminal_host, rings.messages
-    return hosts[messages.source[message]], hosts[messages.destination[message]]
-
-
-def _switches(fabric: Fabric, rings: Rings, message: int) -> list[str]:
-    path = rings.paths[message][rings.paths[message] >= 0]
+def _switches(rings: Rings, message: int) -> list[str]:
+    fabric, path = rings.fabric, rings.path(message)
     ends = [*fabric.channel_source[path], fabric.channel_target[path[-1]]]
     return [fabric.switch_name[int(s)] for s in ends]
 
 
-def _ports(fabric: Fabric, rings: Rings, message: int) -> list[int]:
-    path = rings.paths[message][rings.paths[message] >= 0]
-    return [int(port) for port in fabric.channel_port[path]]
+def _ports(rings: Rings, message: int) -> list[int]:
+    return [int(port) for port in rings.fabric.channel_port[rings.path(message)]]
 
 
 def tried_table(tried: tuple[tuple[str, int], ...] = TRIED) -> Iterator[str]:
