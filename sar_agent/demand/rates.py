@@ -62,6 +62,12 @@ def declared_flows(job: Job) -> DeclaredFlows | None:
     return _flows(job.declared, len(job.terminals)) if job.declared else None
 
 
+def undeclared(mix: JobMix) -> JobMix:
+    """The jobs from which an all-to-all is expected."""
+    jobs = tuple(job for job in mix.jobs if declared_flows(job) is None)
+    return mix if len(jobs) == len(mix.jobs) else JobMix(jobs)
+
+
 @lru_cache(maxsize=1024)
 def _flows(pattern: str, size: int) -> DeclaredFlows | None:
     try:

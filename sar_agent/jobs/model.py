@@ -128,13 +128,6 @@ class JobMix:
             state.update(len(part).to_bytes(8, "little") + part)
         return state.digest()
 
-    @property
-    def undeclared(self) -> JobMix:
-        """The jobs of which nothing is known of who sends to whom."""
-        if not any(job.declared for job in self.jobs):
-            return self
-        return JobMix(tuple(job for job in self.jobs if not job.declared))
-
     @cached_property
     def offset(self) -> I32:
         """int32[J + 1] into `terminal`."""

@@ -23,6 +23,7 @@ from math import ceil, inf
 
 import numpy as np
 
+from sar_agent.demand.rates import undeclared
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
 from sar_agent.quality.bundle_sums import RELATIVE_ERROR, sum_bound
@@ -74,7 +75,7 @@ def bounds_of(fabric: Fabric, mix: JobMix, *, rounds: int = 0, seconds: float = 
     """The bounds of cuts; with `rounds`, also that of whole bundles' sums, and that of
     prices, which are improved so many times, or for `seconds`. Kept for the next tables of the same
     jobs: a pass measures several."""
-    spread, graph = spread_of(fabric, mix.undeclared), graph_of(fabric)
+    spread, graph = spread_of(fabric, undeclared(mix)), graph_of(fabric)
     cuts: dict[str, Cut] = {
         "leaf": leaf_cut(fabric, spread),
         "subtree": subtree_cut(fabric, spread),
