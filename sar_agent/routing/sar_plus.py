@@ -6,10 +6,13 @@ forces, no load above what is needed, and a price for each exception.
 
 | weight | what it buys |
 |---|---|
-| rings above their cut bound: first | a ring never waits on a full tree |
+| rings above their cut bound: first (if all fit) | a ring never waits on a full tree |
 | load above `target` times the bound: second | all messages at once; the old objective |
 | `LOSS` 3 for a collective that takes longer | no collective pays for another one |
 | `PRICE` .01 of an exception, over jobs | few entries |
+
+Where the cabling does not let all rings be apart, and that would cost another collective, rings are
+one collective among the others.
 
 The tables are those of the template (`template.py`) but for few entries. `exceptions.py` and
 `cool_channels.py` move paths that would load a channel too much: a load of 1 slows nobody, so no

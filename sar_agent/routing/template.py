@@ -79,7 +79,7 @@ def tables_without_jobs(fabric: Fabric) -> tuple[U8, ...]:
 
 @lru_cache(maxsize=KEPT)
 def _ftree_tables(fabric: Fabric) -> tuple[U8, ...]:
-    """None where it refuses."""
+    """One uint8[T + S, S]; none where it refuses."""
     try:
         return tuple(Ftree().route(fabric, JobMix(()), Options()).egress)
     except Unserved:

@@ -78,7 +78,7 @@ class Separated(NamedTuple):
     template: U8
     egress: U8
     limit: I32
-    """int32[C]: the cut bound, messages of rings that a channel must carry at most."""
+    """int32[C]: the cut bound: how many messages of rings the cabling forces on each channel."""
 
     @staticmethod
     def of(fabric: Fabric, mix: JobMix) -> Separated:

@@ -4,6 +4,7 @@ not be used is named."""
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.quality.channel_traffic import traffic_of
 from sar_agent.routing import Options, load_engine
+from sar_lab.assess.assess_page import TIMED
 from sar_lab.assess.judgement import judge
 from sar_lab.assess.over_time import MomentRating, RatingsOverTime
 from sar_lab.assess.rate import Ratings, rate_all
@@ -25,6 +27,7 @@ from sar_lab.history.leonardo import leonardo_stand_in
 from tests.worlds.command_line import lab_said, said, sar_agent
 from tests.worlds.strict_html import Strict
 
+ROOT = Path(__file__).parents[2]
 SPEC = "xgft:2;6,6;1,4"
 SAME = ("--fabric", SPEC, "--jobs", "mix:3")
 QUICK = ("--engine", "minhop", "--engine", "sar-plus")
@@ -203,6 +206,14 @@ def test_no_more_is_claimed_than_a_hundredth() -> None:
         assert sentence in told.sentence
         gains = kind in ("gain", "little", "mixed")
         assert told.saved == pytest.approx(max(0.0, 1 - share) if gains else 0.0)
+
+
+def test_what_was_timed_stands_on_its_page() -> None:
+    page = (ROOT / "sar_lab/research/pages/emulated.md").read_text()
+    for run, measured, predicted in (("ring", "0.45", "0.36"), ("halo", "0.72", "0.76")):
+        found = re.search(rf"^\| {run} .*\*\*(\.\d+)\*\* \(.*\) \| (\.\d+) \|", page, re.MULTILINE)
+        assert found and [f"{float(n):.2f}" for n in found.groups()] == [measured, predicted]
+        assert measured in TIMED and predicted in TIMED
 
 
 def test_with_a_history_the_judgement_is_of_the_record() -> None:

@@ -335,7 +335,7 @@ def test_the_option_means_the_same_to_what_reads_a_configuration(
     assert found == pytest.approx(loads(whole["jobs_detail"]), abs=1e-9)
     done = sar_agent("once", *given)
     assert done.returncode == 0, done.stderr
-    [row] = said("history", "--config", config, "--json")["decisions"]  # type: ignore[index]
+    [row] = dict(said("history", "--config", config, "--json"))["decisions"]
     assert row["before"]["load_max"] == pytest.approx(whole["load_max"], abs=1e-9)
     for command in (("explain", "1"), ("once",), ("run",)):
         done = sar_agent(*command, "--traffic", "both", "--config", config)
