@@ -179,7 +179,7 @@ class Planner:
     def _shelter_for(self, frame: _Frame, base: Routes) -> Routes | None:
         """Routes for LID offset 1, where the subnet has one and a lane is left for it."""
         fabric, lanes = frame.fabric, base.virtual_lanes + int(self.options.reserve_lane)
-        if fabric.lmc == 0 or base.hop_lane is not None or lanes > self.options.max_lanes:
+        if fabric.lmc == 0 or base.hop_lane is not None or lanes > max(2, self.options.max_lanes):
             return None
         for known in (frame.shelter, self._updn):
             if known and known[0] == fabric.digest:
@@ -190,9 +190,6 @@ class Planner:
     def _routes(self, frame: _Frame) -> tuple[Routes, bool]:
         """The engine's routes, and whether they were grown from the last ones."""
         fabric, mix, last, base = frame.fabric, frame.mix, frame.last, frame.base
-        same = last and last.fabric.digest == fabric.digest
-        if same and base and base.regular:
-            return replace(base, jobs_digest=mix.digest(fabric)), False
         if last and base and isinstance(self.engine, Rerouting) and self.starts_from(base.engine):
             before = PreviousRoutes(last.fabric, last.mix, base)
             return self.engine.reroute(before, fabric, mix, self.options), True

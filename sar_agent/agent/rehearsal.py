@@ -35,8 +35,8 @@ from sar_agent.util.kernels import compile_listeners
 
 log = logging.getLogger(__name__)
 FABRICS = ("xgft:3;3,3,2;1,2,2", "torus:4x4,hosts=1")
-"""Trees need one lane; a torus needs several, which is other code. On the tree some channels stay
-too full, so that `cool` is called, too."""
+"""Trees need one lane; a torus needs several, or Up*/Down* paths, which is other code. On the tree
+some channels stay too full, so that `cool` is called, too."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def _rehearse_on(config: Config, fabric: Fabric) -> None:
             with suppress(SarError):
                 known = measured(known, now, jobs, plan.routes)
         present = plan.routes
-    if present:
+    if present and config.agent.max_lanes > 1:
         other_tables(fabric, present.egress)  # seldom needed, so that tiny fabrics do without
 
 

@@ -70,6 +70,8 @@ class State(BaseModel):
     """Of a person's rollback; `held` says whether it is over."""
     by_rail: bool = False
     """Whether the jobs were planned for by rails (`demand/endpoints.py`)."""
+    lanes: str = ""
+    """How the tables do without credit loops, in words; empty where an older release made them."""
     identity: str
     """Identity of the tables, as the subnet manager reported it."""
 
@@ -89,6 +91,7 @@ class State(BaseModel):
             jobs=jobs,
             fabric_digest=plan.fabric.digest.hex(),
             by_rail=rails_of(plan.fabric) is not None,
+            lanes=plan.routes.lanes_in_words,
             installed_at=time.time(),
             hold=hold,
             identity="",

@@ -106,6 +106,8 @@ class AgentStatus:
                 f"wanted     generation {self.wanted.generation} of engine {self.wanted.engine} "
                 f"for {len(self.wanted.jobs)} multi-switch jobs, installed {when}"
             )
+            if self.wanted.lanes:
+                lines.append(f"lanes      {self.wanted.lanes}")
             if self.wanted.hold and self.wanted.held:
                 end = self.wanted.hold.over_at
                 left = end and f"{max(0.0, end - time.time()) / 60:.0f} min"

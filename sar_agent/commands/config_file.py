@@ -121,7 +121,15 @@ def _manager_now(settings: Config) -> str:
         status = load_subnet_manager(settings).status()
     except SarError as error:
         return f"no answer now: {error}"
-    return f"answers, engine {status.engine or 'unknown'} is in force"
+    said = f"answers, engine {status.engine or 'unknown'} is in force"
+    lanes, most = status.details.get("lanes", 1), settings.agent.max_lanes
+    if status.ours and lanes > most:
+        said += (
+            f"; its routes use {lanes} virtual lanes, and agent.max_lanes is {most}: set max_lanes "
+            f"= {lanes} and, if lanes are chosen by path, hosts_use_path_records = true, or new "
+            "routes may be refused and those in force stay"
+        )
+    return said
 
 
 def _changed(settings: Config) -> list[str]:

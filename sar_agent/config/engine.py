@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from sar_agent.jobs.partitions import Partitions
 
 Objective = Literal["load", "routes"]
-LaneChoice = Literal["hop", "path"]
 
 
 @dataclass(frozen=True)
@@ -42,29 +41,35 @@ class EngineSettings:
             " that is possible: 1.02 moves a fifth more entries than 1.05"
         ),
     ] = 1.02
-    lanes: Annotated[
-        LaneChoice,
-        doc(
-            "how the virtual lane of a packet is chosen where one lane is not deadlock-free: hop, "
-            "by the input and output port at each switch, transparent to hosts, falling back to "
-            "path where impossible; path, by service level, which hosts must take from path records"
-        ),
-    ] = "hop"
     max_lanes: Annotated[
         int,
         Ge(1),
         Le(15),
-        doc("largest number of virtual lanes that routes may use; other traffic may need some"),
-    ] = 8
+        doc(
+            "largest number of virtual lanes that routes may use; more than one needs `qos TRUE` in"
+            " opensm.conf"
+        ),
+    ] = 1
+    hosts_use_path_records: Annotated[
+        bool,
+        doc(
+            "whether all hosts take the service level from path records (Open MPI does not unless "
+            "told to): with more than one lane, lanes are then chosen by path, else hop by hop"
+        ),
+    ] = False
     best_effort: Annotated[
         bool,
         doc(
-            "where max_lanes lanes are not enough: put the remaining routes on Up*/Down* paths in"
-            " the last lane, instead of refusing the fabric"
+            "where the lanes are not enough: take the Up*/Down* paths of updn in one lane whatever "
+            "they load a link with, instead of refusing the fabric above 1.3 times"
         ),
     ] = False
     reserve_lane: Annotated[
-        bool, doc("with an LMC above 0: keep one of these lanes free for LID offset 1")
+        bool,
+        doc(
+            "with an LMC above 0: keep one of these lanes free for LID offset 1; a second one where"
+            " max_lanes is 1"
+        ),
     ] = True
     spread_lanes: Annotated[
         bool, doc("where more than one lane is needed: spread the traffic over all of them")

@@ -13,7 +13,12 @@ COUNTERS = (
     "the agent reads no counters any more; `sar-agent assess --counters BEGIN --counters END` "
     "compares two dumps, or two times of a Prometheus server, with the predicted loads"
 )
+LANES = (
+    'more than one lane is used only where max_lanes says so: hop by hop, as lanes = "hop" did, or '
+    'with `hosts_use_path_records = true` by path, as lanes = "path" did'
+)
 GONE = {
+    "agent": {"lanes": LANES},
     "counters": dict.fromkeys(
         (
             "source",

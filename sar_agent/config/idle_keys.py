@@ -30,6 +30,11 @@ def idle_keys(config: Config, changed: Collection[str]) -> list[str]:
             agent.engine == "sar-plus",
             "agent.engine is not sar-plus",
         ),
+        (
+            "agent.hosts_use_path_records agent.spread_lanes",
+            agent.max_lanes > 1,
+            "agent.max_lanes is 1",
+        ),
         ("agent.debounce_max_seconds", agent.debounce_seconds, "agent.debounce_seconds is 0"),
         (
             "agent.min_gain agent.min_install_interval_seconds",

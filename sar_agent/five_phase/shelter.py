@@ -59,7 +59,7 @@ def no_shelter(routes: Routes) -> str:
     if routes.hop_lane is not None:
         return (
             "lanes are chosen hop by hop, so none can be reserved for LID offset 1; set "
-            'agent.lanes = "path"'
+            "agent.hosts_use_path_records"
         )
     levels = routes.service_level
     rows = own_rows(routes, SHELTER)

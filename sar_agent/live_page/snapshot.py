@@ -45,7 +45,7 @@ class PageSnapshot:
     sentence: str = "the first pass has not ended yet"
     troubles: tuple[Trouble, ...] = ()
     in_force: dict[str, Any] | None = None
-    """`engine`, `ours`, `generation`, `amendments`, `since`; None where not known."""
+    """`engine`, `ours`, `generation`, `amendments`, `since`, `lanes` …; None where not known."""
     fabric: Fabric | None = None
     mix: JobMix | None = None
     starts: Mapping[str, float] = field(default_factory=dict)

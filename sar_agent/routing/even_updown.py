@@ -1,14 +1,11 @@
 """Tables in one lane where some leaf switches of what resembles a tree share no root: sites whose
 rails meet only at storage leaves, or whose storage leaves share no core.
 
-Candidates are compared by how evenly traffic between all hosts loads the channels:
-
-- Up*/Down* paths (`updown_paths.py`) by several orders of the switches: distances from what seem
-  to be the roots, levels above several kinds of leaf switches (`turn_order.py`), with switches
-  lifted that join leaf switches which share no root (`root_sets.py`), and hops from the switch that
-  is nearest to all leaf switches. The last serves any connected fabric, but turns everything
-  around that switch.
-- Shortest paths among which no choice closes a credit loop (`turn_order.py`).
+Up*/Down* paths (`updown_paths.py`) are compared by how evenly traffic between all hosts loads the
+channels, for several orders of the switches: distances from what seem to be the roots, levels above
+several kinds of leaf switches (`turn_order.py`), with switches lifted that join leaf switches which
+share no root (`root_sets.py`). Where none of these joins all, hops from the switch that is nearest
+to all leaf switches, which serve any connected fabric, but turn everything around that switch.
 
 A few switches that join the parts of such a site carry most of its traffic, so not destinations
 are counted, as on trees, but routes: each tree is grown at least weight, and every host's route
@@ -17,22 +14,17 @@ raises the weights, as in DFSSSP. O(S + C) for each terminal and candidate.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Sequence
 
 import numpy as np
 
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import I64, U8, U32
-from sar_agent.jobs import JobMix
-from sar_agent.routing.dfsssp import dfsssp_order
+from sar_agent.fabric.model import I32, I64, U8, U32
 from sar_agent.routing.graph.csr import Graph
 from sar_agent.routing.graph.destination_order import leaf_by_leaf
 from sar_agent.routing.graph.hop_counts import all_hops
-from sar_agent.routing.graph.shortest_path_dag import new_cache
 from sar_agent.routing.root_sets import joining_order
 from sar_agent.routing.routes import NO_ROUTE
-from sar_agent.routing.turn_order import TurnOrder
 from sar_agent.routing.updown_paths import (
     Orientation,
     RootDistances,
@@ -41,33 +33,27 @@ from sar_agent.routing.updown_paths import (
     orient,
     unreached_leaves,
 )
-from sar_agent.routing.weighted_trees import grow
 from sar_agent.util.kernels import kernel
 
 
-def even_tables(fabric: Fabric, graph: Graph, orders: Sequence[TurnOrder]) -> U8:
-    """uint8[T + S, S]: egress ports to host ports, `NO_ROUTE` elsewhere, by the best candidate for
-    `orders` of the switches. (The largest number of routes alone is often that of a cable which all
-    candidates share, so the cubes of all channels' numbers are summed.)"""
+def even_tables(fabric: Fabric, graph: Graph, places: Sequence[I32]) -> U8:
+    """uint8[T + S, S]: egress ports to host ports, `NO_ROUTE` elsewhere, by the best of these
+    `places` int32[S] of the switches. (The largest number of routes alone is often that of a cable
+    which all orders share, so the cubes of all channels' numbers are summed.)"""
 
     def crowding(candidate: tuple[U8, I64]) -> float:
         return float((candidate[1].astype(np.float64) ** 3).sum())
 
-    legal = (legal_tables(fabric, graph, way) for way in legal_orders(fabric, graph, orders))
-    loop_free = (_shortest_tables(fabric, graph, order) for order in orders if not order.loop)
-    return min(chain(legal, loop_free), key=crowding)[0]
+    legal = (legal_tables(fabric, graph, way) for way in legal_orders(fabric, graph, places))
+    return min(legal, key=crowding)[0]
 
 
-def legal_orders(
-    fabric: Fabric, graph: Graph, orders: Sequence[TurnOrder]
-) -> Iterator[Orientation]:
-    """Orientations under which all leaf switches reach each other."""
+def legal_orders(fabric: Fabric, graph: Graph, places: Sequence[I32]) -> list[Orientation]:
+    """Orientations under which all leaf switches reach each other; at least one."""
     leaves, row = fabric.leaves.astype(np.uint32), new_row(fabric)
-    yield orient(fabric, around(fabric, graph))
-    for order in orders:
-        legal = orient(fabric, joining_order(fabric, order.place))
-        if unreached_leaves(graph, legal, row, leaves)[0] < 0:
-            yield legal
+    orders = (orient(fabric, joining_order(fabric, place)) for place in places)
+    found = [each for each in orders if unreached_leaves(graph, each, row, leaves)[0] < 0]
+    return found or [orient(fabric, around(fabric, graph))]
 
 
 def around(fabric: Fabric, graph: Graph) -> I64:
@@ -78,20 +64,10 @@ def around(fabric: Fabric, graph: Graph) -> I64:
     return heights
 
 
-def _shortest_tables(fabric: Fabric, graph: Graph, order: TurnOrder) -> tuple[U8, I64]:
-    egress, weight = _no_tables(fabric), np.zeros(fabric.channels, np.int64)
-    cache, everyone = new_cache(fabric, order.place), dfsssp_order(fabric)
-    grow(fabric, graph, cache, JobMix(()), *everyone, weight, egress)
-    return egress, weight
-
-
-def _no_tables(fabric: Fabric) -> U8:
-    return np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
-
-
 def legal_tables(fabric: Fabric, graph: Graph, legal: Orientation) -> tuple[U8, I64]:
     """Tables by the legal paths of least weight, and int64[C], the routes on each channel."""
-    egress, weight = _no_tables(fabric), np.zeros(fabric.channels, np.int64)
+    egress = np.full((fabric.destinations, fabric.switches), NO_ROUTE, np.uint8)
+    weight = np.zeros(fabric.channels, np.int64)
     order = leaf_by_leaf(fabric)[: fabric.terminals]
     _grow_legal(
         graph,

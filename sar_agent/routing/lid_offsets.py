@@ -64,7 +64,7 @@ def stack(
     if shelter and base.hop_lane is not None:
         raise InputError(
             "routes with lanes chosen hop by hop cannot have a shelter",
-            remedy='set agent.lanes = "path"',
+            remedy="set agent.hosts_use_path_records",
         )
     lanes, own_lane = base.virtual_lanes, own_lane and shelter is not None
     egress = np.empty((offsets, *base.egress.shape[1:]), np.uint8)

@@ -17,6 +17,8 @@ from sar_agent.errors import InputError
 from sar_agent.fabric.model import I32, U8, Bool, Fabric
 
 NO_ROUTE = 255
+UPDN_INSTEAD = "+updn"
+"""Ending of the engine's name where tables of `updn` took the place of its own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +46,6 @@ class Routes:
     the lane depends on the service level alone. Never set together with `service_level`."""
     remarks: tuple[str, ...] = ()
     """Remarks for the administrator, a sentence each; no file holds them."""
-    regular: bool = False
-    """Whether lanes replaced the engine's tables by tables that depend on the fabric alone, so that
-    no job changes them; no file holds it."""
     senders: Bool | None = None
     """bool[S]: switches at which hosts that the plan does not know may send
     (`check.senders_proved`). None: in a plan, only hosts that it knows may send; in routes that
@@ -85,6 +84,18 @@ class Routes:
     def needs_host_levels(self) -> bool:
         """Whether the routes are safe only if hosts take service levels from path records."""
         return self.virtual_lanes > 1 and self.service_level is not None
+
+    @property
+    def lanes_in_words(self) -> str:
+        """How the routes do without credit loops, and what hosts have to do for it."""
+        if self.needs_host_levels:
+            told = "hosts must take the service level from path records"
+            return f"{self.virtual_lanes}, by path: {told}"
+        if self.hop_lane is not None:
+            return f"{self.virtual_lanes}, hop by hop: hosts need no change"
+        if self.engine.endswith(UPDN_INSTEAD):
+            return "1, by Up*/Down* paths: the engine's own would close a credit loop"
+        return "1"
 
     def next_channel(self, fabric: Fabric) -> I32:
         """int32[T + S, S], of LID offset 0: the channel instead of the port; -1 at the last switch

@@ -56,7 +56,7 @@ def turn_orders(fabric: Fabric, graph: Graph) -> Iterator[TurnOrder]:
     """Orders of the switches, best first; then ever fewer pairs turn more than once. None where
     the fabric resembles no tree."""
     examined = _examiner(fabric, graph)
-    heights = _by_height(fabric, graph, examined)
+    heights = sorted(map(examined, places_by_height(fabric, graph)), key=TurnOrder.rank)
     yield from heights
     best = min(heights, key=lambda order: order.pairs, default=None)
     for _ in range(LIFTED if best else 0):
@@ -70,17 +70,11 @@ def turn_orders(fabric: Fabric, graph: Graph) -> Iterator[TurnOrder]:
         yield best
 
 
-def orders_by_height(fabric: Fabric, graph: Graph) -> list[TurnOrder]:
-    """The first of `turn_orders`: those before any switch is lifted."""
-    return _by_height(fabric, graph, _examiner(fabric, graph))
-
-
-def _by_height(
-    fabric: Fabric, graph: Graph, examined: Callable[[I32], TurnOrder]
-) -> list[TurnOrder]:
+def places_by_height(fabric: Fabric, graph: Graph) -> list[I32]:
+    """int32[S] each, those of `turn_orders` before any switch is lifted; none where the fabric
+    resembles no tree."""
     places = [_place_of(fabric, graph, height) for height in heights_of(fabric, graph)]
-    orders = [examined(place) for place in {place.tobytes(): place for place in places}.values()]
-    return sorted(orders, key=TurnOrder.rank)
+    return list({place.tobytes(): place for place in places}.values())
 
 
 def _examiner(fabric: Fabric, graph: Graph) -> Callable[[I32], TurnOrder]:

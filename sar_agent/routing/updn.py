@@ -30,7 +30,7 @@ from sar_agent.routing.graph.csr import Graph, graph_of
 from sar_agent.routing.graph.destination_order import leaf_by_leaf
 from sar_agent.routing.loop_free_fill import fill_loop_free
 from sar_agent.routing.routes import NO_ROUTE, Routes
-from sar_agent.routing.turn_order import orders_by_height
+from sar_agent.routing.turn_order import places_by_height
 from sar_agent.routing.updown_paths import (
     Orientation,
     RootDistances,
@@ -55,8 +55,8 @@ class Updn:
         graph = graph_of(fabric)
         if legal := updn_order(fabric, graph):
             egress = _host_rows(fabric, graph, legal)
-        elif orders := orders_by_height(fabric, graph):
-            egress = even_tables(fabric, graph, orders)
+        elif places := places_by_height(fabric, graph):
+            egress = even_tables(fabric, graph, places)
         else:
             egress = _host_rows(fabric, graph, orient(fabric, around(fabric, graph)))
         fill_loop_free(fabric, graph, egress)

@@ -75,7 +75,7 @@ class RouteSources:
         fabric = read_fabric(self.fabric)
         mix = read_mix(self.jobs, fabric) if self.jobs else JobMix.of([])
         partitions = read_partitions(self.partitions, fabric, mix)
-        options = Options(seed=self.seed, partitions=partitions)
+        options = Options(seed=self.seed, partitions=partitions, max_lanes=8)
         found: dict[str, Routes | PathRoutes] = {}
         for engine in engines:
             if by_source and has_paths(engine):

@@ -16,6 +16,7 @@ from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import assign_lanes
 from sar_agent.routing.lanes.hop import hop_lanes
 from tests.worlds import grids
+from tests.worlds.lane_choices import BY_PATH
 from tests.worlds.live.ibdmchk import ibdmchk
 
 pytestmark = pytest.mark.live
@@ -45,7 +46,7 @@ def laid(fabric: Fabric, engine: str, options: Options) -> Routes:
 @pytest.mark.parametrize("spec", LANES)
 def test_lanes_are_safe_and_needed_for_both(spec: str, tmp_path: Path) -> None:
     fabric = load_fabric(spec)
-    routes = laid(fabric, "sar", Options(lanes="path"))
+    routes = laid(fabric, "sar", BY_PATH)
     assert routes.virtual_lanes > 1 and check_routes(fabric, routes).passed
     assert "no credit loops found" in ibdmchk(fabric, routes, tmp_path)
     one = replace(routes, service_level=None, virtual_lanes=1)

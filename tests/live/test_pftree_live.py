@@ -44,7 +44,7 @@ def test_partitions_are_kept_apart_on_the_fabric(tmp_path: Path) -> None:
     (tmp_path / "policy.toml").write_text(POLICY)
     partitions, notes = read_partitions(tmp_path / "policy.toml", fabric, JobMix(()))
     assert notes == []
-    options = Options(partitions=partitions)
+    options = Options(partitions=partitions, max_lanes=8)
     routes = load_engine("pftree-ext").route(fabric, JobMix(()), options)
     assert check_routes(fabric, routes).passed and routes.virtual_lanes == 2
     with site(tree, options={"partition_config_file": str(conf)}) as here:

@@ -23,9 +23,9 @@ from sar_agent.fabric.components import require_connected
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, Routes, load_engine
-from sar_agent.routing.lanes import routed
 from tests.examples import examples, share
 from tests.worlds.histories import SHAPES, history
+from tests.worlds.lane_choices import laid_by
 from tests.worlds.mixtures import enumerated
 from tests.worlds.networks import fabrics
 from tests.worlds.oracles import path
@@ -133,7 +133,7 @@ def test_trees_tori_and_dragonflies_have_numbers_in_all_lanes(
     fabric = less(spec, cables, cables)
     for engine in ("sar", "updn"):
         mix = synthetic_mix(fabric, 1)
-        routes = routed(load_engine(engine), fabric, mix, Options(lanes=lanes))  # type: ignore[arg-type]
+        routes = laid_by(lanes, fabric, mix, engine)
         holds(fabric, routes)
 
 

@@ -13,12 +13,15 @@ from hypothesis import strategies as st
 
 from sar_agent.check import check_routes
 from sar_agent.demand.endpoints import synthetic_mix
+from sar_agent.errors import Unserved
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
+from sar_agent.jobs.model import make_job
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import assign_lanes, routed, with_levels_of
 from tests.examples import examples
+from tests.worlds.lane_choices import BY_PATH
 from tests.worlds.networks import networks
 from tests.worlds.oracles import path
 
@@ -65,7 +68,7 @@ def require_safe(fabric: Fabric, routes: Routes) -> None:
 @examples(40)
 @given(network=loopy(), spread=st.booleans())
 def test_no_lane_has_a_cycle(engine: str, network: Network, spread: bool) -> None:
-    options = Options(lanes="path", max_lanes=15, spread_lanes=spread)
+    options = replace(BY_PATH, max_lanes=15, spread_lanes=spread)
     plain = load_engine(engine).route(*network, options)
     laid = assign_lanes(network[0], plain, options, mix=network[1])
     require_safe(network[0], laid)
@@ -79,11 +82,43 @@ def test_no_lane_has_a_cycle(engine: str, network: Network, spread: bool) -> Non
 @examples(60)
 @given(network=loopy(), lanes=st.integers(1, 3))
 def test_best_effort_serves_every_network(network: Network, lanes: int) -> None:
-    options = Options(lanes="path", max_lanes=lanes, best_effort=True)
+    options = replace(BY_PATH, max_lanes=lanes, best_effort=True)
     laid = routed(load_engine("dfsssp"), *network, options)
     assert laid.virtual_lanes <= lanes
     require_safe(network[0], laid)
-    assert laid.engine == "dfsssp" or laid.remarks
+    assert laid.engine == "dfsssp" or (laid.virtual_lanes == 1 and laid.remarks)
+
+
+@examples(60)
+@given(network=loopy())
+def test_one_lane_is_kept_where_up_and_down_paths_load_little_more(network: Network) -> None:
+    """Loads of plain Python decide, not those of the engines."""
+    fabric, mix = network
+    plain = load_engine("dfsssp").route(fabric, mix, Options())
+    other = load_engine("updn").route(fabric, mix, Options())
+    one_does = check_routes(fabric, plain).passed
+    little = heaviest(fabric, mix, other) <= 1.3 * max(1, heaviest(fabric, mix, plain))
+    try:
+        laid = assign_lanes(fabric, plain, Options(), mix=mix)
+    except Unserved:
+        assert not one_does and not little
+        return
+    require_safe(fabric, laid)
+    assert laid.virtual_lanes == 1 and (laid.engine == "dfsssp") == one_does
+    assert one_does or (little and (laid.egress == other.egress).all())
+
+
+def heaviest(fabric: Fabric, mix: JobMix, routes: Routes) -> float:
+    """The largest load, of jobs that send to all others alike, or of all hosts as one job."""
+    jobs = mix.jobs or (make_job("all", np.flatnonzero(fabric.is_host_port).tolist()),)
+    load = np.zeros(fabric.channels)
+    fastest = float(fabric.terminal_rate.max())
+    for job in jobs:
+        for a, b in itertools.permutations(job.terminals.tolist(), 2):
+            way = path(fabric, routes, int(fabric.terminal_switch[a]), b)
+            assert way is not None
+            load[way] += fastest / (len(job.terminals) - 1) / fabric.channel_rate[way]
+    return float(load.max(initial=0))
 
 
 @examples(40)
@@ -91,7 +126,7 @@ def test_best_effort_serves_every_network(network: Network, lanes: int) -> None:
 def test_levels_that_are_kept_are_as_safe(network: Network) -> None:
     """The same tables with the levels they had are the same routes."""
     fabric, mix = network
-    options = Options(lanes="path")
+    options = BY_PATH
     plain = load_engine("sar-plus").route(fabric, mix, options)
     laid = assign_lanes(fabric, plain, options, mix=mix)
     kept = with_levels_of(laid, fabric, plain, fabric, options)

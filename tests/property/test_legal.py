@@ -24,7 +24,7 @@ from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.even_updown import around, legal_orders, legal_tables
 from sar_agent.routing.graph.csr import graph_of
 from sar_agent.routing.graph.hop_counts import all_hops
-from sar_agent.routing.turn_order import orders_by_height
+from sar_agent.routing.turn_order import places_by_height
 from sar_agent.routing.updn import updn_order
 from sar_agent.routing.updown_paths import Orientation, orient
 from sar_agent.routing.updown_property import rise_then_fall
@@ -75,7 +75,7 @@ def test_updn_serves_every_fabric_in_one_lane(fabric: Fabric) -> None:
     routes = load_engine("updn").route(fabric, NOBODY, Options())
     assert check_routes(fabric, routes).problems == ()
     graph = graph_of(fabric)
-    if not updn_order(fabric, graph) and orders_by_height(fabric, graph):
+    if not updn_order(fabric, graph) and places_by_height(fabric, graph):
         return  # below
     legal = updn_order(fabric, graph) or orient(fabric, around(fabric, graph))
     assert_shortest_legal_paths(fabric, legal, routes)
@@ -87,7 +87,7 @@ def test_up_and_down_paths_of_least_weight(fabric: Fabric) -> None:
     if not is_connected(fabric) or not fabric.is_host_port.any():
         return
     graph = graph_of(fabric)
-    for legal in legal_orders(fabric, graph, orders_by_height(fabric, graph)):
+    for legal in legal_orders(fabric, graph, places_by_height(fabric, graph)):
         egress, weight = legal_tables(fabric, graph, legal)
         routes = Routes("updn", fabric.digest, egress[None])
         counted = assert_shortest_legal_paths(fabric, legal, routes)

@@ -1,8 +1,8 @@
-"""Dragonflies: groups found by cables alone, routes local, global, local, two lanes hop by hop.
-HyperX: recognised by cables alone, and routed without credit loops."""
+"""HyperX: recognised by cables alone, and routed without credit loops."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 from random import Random
 
@@ -19,55 +19,11 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import routed
-from sar_agent.routing.lanes.dragonfly_groups import dragonfly_groups_of, local_global_local
 from sar_lab.research.engines.hyperx_routes import half_of
 from sar_lab.research.engines.hyperx_view import recognise_hyperx
 from tests.examples import examples
-from tests.worlds.networks import cabled_by_hand
+from tests.worlds.lane_choices import BY_PATH
 from tests.worlds.oracles import has_credit_loop, path
-
-SPECS = ("dragonfly:a=4,p=2,h=2", "dragonfly:a=6,p=1,h=3", "dragonfly:a=5,p=1,h=2,g=4")
-
-
-@pytest.mark.parametrize("spec", SPECS)
-def test_groups_are_found_and_two_lanes_do(spec: str) -> None:
-    for seed in range(4):
-        fabric = cabled_by_hand(load_fabric(spec), seed)
-        dragonfly = dragonfly_groups_of(fabric)
-        assert dragonfly
-        size = int(spec.split("a=")[1].split(",")[0])
-        assert set(np.bincount(dragonfly.group).tolist()) == {size}
-        egress = local_global_local(fabric, dragonfly)
-        routes = Routes("test", fabric.digest, egress[None])
-        out_of, into = (dragonfly.group[e] for e in (fabric.channel_source, fabric.channel_target))
-        for d in range(0, fabric.destinations, 3):
-            for s in range(fabric.switches):
-                way = path(fabric, routes, s, d)
-                assert way is not None
-                kinds = "".join("g" if out_of[c] != into[c] else "l" for c in way)
-                assert kinds in {"", "l", "g", "lg", "gl", "lgl"}
-        routes = routed(load_engine("dfsssp"), fabric, JobMix(()), Options())
-        verdict = check_routes(fabric, routes)
-        assert verdict.passed and routes.virtual_lanes <= 3
-        assert not routes.needs_host_levels
-
-
-@pytest.mark.parametrize(
-    "spec", ["xgft:2;4,4;1,2", "torus:4x4", "torus:5", "xgft:3;2,2,2;1,2,2", "xgft:1;4;1"]
-)
-def test_other_fabrics_are_no_dragonfly(spec: str) -> None:
-    assert dragonfly_groups_of(load_fabric(spec)) is None
-
-
-def test_a_group_without_one_cable_is_none() -> None:
-    whole = load_fabric("dragonfly:a=4,p=1,h=2")
-    local = next(
-        c for c in range(whole.channels)
-        if whole.switch_name[whole.channel_source[c]].split("-")[0]
-        == whole.switch_name[whole.channel_target[c]].split("-")[0]
-    )  # fmt: skip
-    assert dragonfly_groups_of(whole.with_links_down([local])) is None
-
 
 NOBODY = JobMix(())
 
@@ -150,7 +106,7 @@ def test_parx_is_deadlock_free_and_leads_around_one_half_in_each_table(
     spec: str, seed: int
 ) -> None:
     fabric = load_fabric(spec)
-    mix, options = synthetic_mix(fabric, seed), Options(lmc=2)
+    mix, options = synthetic_mix(fabric, seed), replace(BY_PATH, lmc=2)
     engine = load_engine("parx")
     plain = engine.route(fabric, mix, options)
     assert plain.egress.shape[0] == 4 and plain.jobs_digest == mix.digest(fabric)

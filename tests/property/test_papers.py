@@ -139,7 +139,7 @@ def test_figure_4_by_the_printed_algorithms() -> None:
     has the highest GUID."""
     fabric = tree_of(["abcd", "efgh"], 2)
     routes = PFTreeAsPrinted().route(
-        fabric, JobMix(()), Options(partitions=partitioned(fabric, "adgh", "bcef"))
+        fabric, JobMix(()), Options(partitions=partitioned(fabric, "adgh", "bcef"), max_lanes=8)
     )
     assert check_routes(fabric, routes).passed
     assert roots(fabric, routes, "abcd", "L2") == {"a": "R2", "b": "R1", "c": "R1", "d": "R2"}

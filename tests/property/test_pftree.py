@@ -24,7 +24,7 @@ NOBODY = JobMix(())
 
 
 def routed(fabric: Fabric, partitions: Partitions, engine: str, **more: object) -> Routes:
-    options = Options(partitions=partitions, **more)  # type: ignore[arg-type]
+    options = Options(**{"partitions": partitions, "max_lanes": 8} | more)  # type: ignore[arg-type]
     routes = load_engine(engine).route(fabric, NOBODY, options)
     assert check_routes(fabric, routes).passed
     return routes

@@ -20,8 +20,8 @@ from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, Routes, load_engine
-from sar_agent.routing.lanes import routed
 from tests.examples import share
+from tests.worlds.lane_choices import laid_by
 from tests.worlds.mixtures import enumerated
 from tests.worlds.table_pairs import drawn, redrawn, small
 
@@ -222,8 +222,7 @@ def test_fabrics_that_need_lanes(kind: str, seed: int) -> None:
     """A ring of which a host is down, whose trees are drawn anew as long as the lanes suffice."""
     random = Random(seed)
     fabric = load_fabric("torus:6,hosts=1").with_links_down([], [random.randrange(6)])
-    options = Options(lanes="hop" if kind == "hop" else "path")
-    before = routed(load_engine("sar"), fabric, JobMix(()), options)
+    before = laid_by(kind, fabric, JobMix(()))
     assert before.virtual_lanes == 2 and (before.hop_lane is not None) == (kind == "hop")
     after = redrawn(before, fabric, random)
     one, two = (replace(r, senders=senders(fabric, r)) for r in (before, after))

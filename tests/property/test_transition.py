@@ -19,8 +19,8 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, Routes, load_engine
-from sar_agent.routing.lanes import routed
 from tests.examples import share
+from tests.worlds.lane_choices import laid_by
 from tests.worlds.level_tables import FABRIC, T0, T1, T2, told
 from tests.worlds.mixtures import enumerated, loses
 from tests.worlds.table_pairs import (
@@ -243,8 +243,7 @@ def test_the_checker_agrees_with_enumeration_on_10_000_pairs() -> None:
 def test_fabrics_that_need_lanes(lanes: str, seed: int) -> None:
     """A ring with a chord, and other random trees, one by one, as long as the lanes suffice."""
     fabric, random = load_fabric("torus:5,hosts=1"), Random(seed)
-    options = Options(lanes="hop" if lanes == "hop" else "path")
-    before = routed(load_engine("sar"), fabric, JobMix(()), options)
+    before = laid_by(lanes, fabric, JobMix(()))
     assert (before.hop_lane is not None) == (lanes == "hop")
     after = redrawn(before, fabric, random)
     assert after is not before
@@ -255,10 +254,7 @@ def test_fabrics_that_need_lanes(lanes: str, seed: int) -> None:
 def lanes_by_path(spec: str) -> Pair:
     """Each without credit loop, their union not."""
     fabric = load_fabric(spec)
-    before, after = (
-        routed(load_engine("sar"), fabric, synthetic_mix(fabric, seed), Options(lanes="path"))
-        for seed in (1, 2)
-    )
+    before, after = (laid_by("path", fabric, synthetic_mix(fabric, seed)) for seed in (1, 2))
     return fabric, before, after
 
 
@@ -278,8 +274,7 @@ def test_tables_that_are_sound_in_their_own_lanes_are_sound(kinds: tuple[str, st
     whole = load_fabric("torus:3x3x3,hosts=2")
     fabric = whole.with_links_down([0, 1, 8, 9, 40])
     before, after = (
-        routed(load_engine("sar"), fabric, synthetic_mix(fabric, seed), Options(lanes=kind))
-        for seed, kind in enumerate(kinds, 1)
+        laid_by(kind, fabric, synthetic_mix(fabric, seed)) for seed, kind in enumerate(kinds, 1)
     )
     assert check_routes(fabric, before).passed and check_routes(fabric, after).passed
     assert [routes.hop_lane is not None for routes in (before, after)] == [

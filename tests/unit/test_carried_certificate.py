@@ -15,12 +15,11 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.formats.routes_file import write_routes_file
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.jobs import JobMix
-from sar_agent.routing import Options, load_engine
-from sar_agent.routing.lanes import with_lanes
 from tests.worlds.command_line import sar_agent
+from tests.worlds.lane_choices import laid_by
 
 FABRICS = {
-    "one lane": ("xgft:2;4,4;1,2", "sar-plus", "auto"),
+    "one lane": ("xgft:2;4,4;1,2", "sar-plus", "path"),
     "lanes by path": ("torus:4x3,hosts=1", "dfsssp", "path"),
     "lanes hop by hop": ("torus:4x3,hosts=1", "dfsssp", "hop"),
 }
@@ -28,9 +27,8 @@ FABRICS = {
 
 def plan_of(name: str) -> Plan:
     spec, engine, lanes = FABRICS[name]
-    fabric, options = load_fabric(spec), Options(lanes=lanes)  # type: ignore[arg-type]
-    routes = load_engine(engine).route(fabric, JobMix(()), options)
-    return make_plan(1, fabric, JobMix(()), with_lanes(routes, fabric, JobMix(()), options))
+    fabric = load_fabric(spec)
+    return make_plan(1, fabric, JobMix(()), laid_by(lanes, fabric, JobMix(()), engine))
 
 
 @pytest.mark.parametrize("name", FABRICS)

@@ -197,14 +197,17 @@ def test_routes_of_another_fabric(tmp_path: Path) -> None:
 
 
 def test_a_credit_loop_is_named_and_never_written(tmp_path: Path) -> None:
-    """A ring of five switches needs two lanes: shortest paths turn in a circle."""
-    args = ("route", "--fabric", "torus:5,hosts=1", "--jobs", "mix:1", "--out", tmp_path / "o")
-    done = sar_agent(*args, "--max-lanes", "1")
-    assert done.returncode == 1
-    assert "2 virtual lanes are needed to avoid credit loops, and there are 1" in done.stderr
-    assert not (tmp_path / "o").exists()
+    """Shortest paths on a torus turn in circles, and Up*/Down* paths crowd around a switch."""
+    args = ("route", "--fabric", "torus:4x4,hosts=1", "--jobs", "mix:1", "--out", tmp_path / "o")
     done = sar_agent(*args)
-    assert done.returncode == 0 and "no credit loop in 2 virtual lanes" in done.stdout
+    assert done.returncode == 1
+    assert "its routes close a credit loop in one virtual lane, and Up*/Down*" in done.stderr
+    assert not (tmp_path / "o").exists()
+    done = sar_agent(*args, "--max-lanes", "4")
+    assert done.returncode == 0 and "no credit loop in 3 virtual lanes" in done.stdout
+    assert "note: hosts must take" not in done.stdout
+    done = sar_agent(*args, "--max-lanes", "4", "--hosts-use-path-records")
+    assert done.returncode == 0 and "note: hosts must take the service level" in done.stdout
 
 
 @pytest.mark.parametrize("words", ["--help", "route --help", "route --nope", "nope", ""])

@@ -281,6 +281,7 @@ def test_the_page_follows_the_passes(tmp_path: Path) -> None:
     state = world_state(world, agent)
     assert (state["snapshot"], state["result"], state["wrong"]) == (1, "installed", [])
     assert state["in_force"]["ours"] and state["in_force"]["routing"] == "sar-plus"
+    assert state["in_force"]["lanes"] == "1"
     assert state["in_force"]["generation"] == state["decisions"][0]["generation"] > 0
     assert {job["job"] for job in state["jobs"]} == {"1", "2"}
     assert state["saved"] == {}

@@ -26,6 +26,7 @@ from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lid_offsets import KeyRows, base_of, stack
 from tests.worlds.fake_opensm import FakeBridge
 
+BY = {"hosts_use_path_records": True, "max_lanes": 8}
 DRAGONFLY = load_fabric("dragonfly:a=4,p=2,h=2")
 
 
@@ -56,7 +57,7 @@ def changed(plans: Planner, fabric: Fabric) -> list[Plan]:
 
 
 def test_every_plan_is_proved_and_lanes_are_kept_where_jobs_stay(laid: list[str]) -> None:
-    plans = planner_of(lanes="path")
+    plans = planner_of(**BY)
     for plan in changed(plans, DRAGONFLY):
         assert plan.verdict.passed and 1 < plan.routes.virtual_lanes <= 8
     assert laid
@@ -67,18 +68,8 @@ def test_every_plan_is_proved_and_lanes_are_kept_where_jobs_stay(laid: list[str]
     assert (again.routes.service_level == plan.routes.service_level).all()
 
 
-def test_lanes_hop_by_hop_stay_whatever_jobs_do(laid: list[str]) -> None:
-    plans = planner_of()
-    first, *others = changed(plans, DRAGONFLY)
-    assert first.routes.hop_lane is not None and first.verdict.hop_by_hop
-    assert laid == ["sar-plus", *(plan.routes.engine for plan in others)]
-    for plan in others:
-        assert plan.routes.digest == first.routes.digest
-        assert plan.routes.jobs_digest == plan.mix.digest(DRAGONFLY)
-
-
 def test_a_cable_less(laid: list[str]) -> None:
-    plans = planner_of()
+    plans = planner_of(**BY)
     mix = synthetic_mix(DRAGONFLY, 1)
     plan = plans.plan(1, DRAGONFLY, mix)
     for cable in (0, 30, 77):
@@ -89,7 +80,7 @@ def test_a_cable_less(laid: list[str]) -> None:
 
 def test_a_line_that_becomes_a_ring_gets_lanes(laid: list[str]) -> None:
     fabric = load_fabric("torus:5")
-    plans = planner_of()
+    plans = planner_of(**BY)
     one = fabric.with_links_down([0])
     line = plans.plan(1, one, synthetic_mix(fabric, 1))
     assert line.routes.virtual_lanes == 1
@@ -98,9 +89,9 @@ def test_a_line_that_becomes_a_ring_gets_lanes(laid: list[str]) -> None:
 
 def test_lanes_run_out() -> None:
     mix = synthetic_mix(DRAGONFLY, 1)
-    with pytest.raises(Unserved, match="and there are 1; allow more"):
-        planner_of(max_lanes=1).plan(1, DRAGONFLY, mix)
-    plans = planner_of(max_lanes=1, best_effort=True)
+    with pytest.raises(Unserved, match="A larger max_lanes allows"):
+        planner_of().plan(1, DRAGONFLY, mix)
+    plans = planner_of(best_effort=True)
     plan = None
     for n in (1, 2):  # tables that are not the engine's are nothing to start from
         plan = plans.plan(n, DRAGONFLY, synthetic_mix(DRAGONFLY, n), plan)
@@ -162,11 +153,11 @@ def test_a_switch_is_led_to_by_its_first_lid_or_by_all_in_one_way(
 
 def test_no_shelter_where_no_level_says_the_lane() -> None:
     fabric = load_fabric("dragonfly:a=4,p=2,h=2")
-    plan = planner_of().plan(1, fabric, synthetic_mix(fabric, 1))
+    plan = planner_of(max_lanes=3).plan(1, fabric, synthetic_mix(fabric, 1))
     assert plan.routes.hop_lane is not None
     with pytest.raises(InputError, match="hop by hop"):
         stack(base_of(plan.routes), routes_of("updn", fabric), 1)
-    plan = planner_of().plan(1, replace(fabric, lmc=1), plan.mix)
+    plan = planner_of(max_lanes=4).plan(1, replace(fabric, lmc=1), plan.mix)
     assert (plan.routes.egress[0] == plan.routes.egress[1]).all()
 
 
@@ -176,7 +167,7 @@ def test_without_a_lane_of_its_own_it_shares_one_where_that_closes_no_circle() -
     hosts = slice(TREE.terminals)
     assert (plan.routes.egress[1, hosts] == routes_of("updn").egress[0, hosts]).all()
     ring = replace(load_fabric("torus:5,hosts=1"), lmc=1)
-    plan = planner_of(reserve_lane=False, lanes="path").plan(1, ring, synthetic_mix(ring, 1))
+    plan = planner_of(reserve_lane=False, **BY).plan(1, ring, synthetic_mix(ring, 1))
     assert plan.verdict.passed
 
 

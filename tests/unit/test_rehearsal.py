@@ -39,7 +39,7 @@ def known():
         for signature in kernel.compiled.signatures
     }
 
-config = Config(agent=AgentConfig(engine=sys.argv[1]))
+config = Config(agent=AgentConfig(engine=sys.argv[1], max_lanes=8))
 rehearse(config)
 before = known()
 for spec, lmc in (("xgft:2;6,5;1,3", 3), ("xgft:3;4,3,3;1,3,2", 0), ("torus:4x3x3,hosts=3", 0)):

@@ -14,8 +14,11 @@ import pytest
 from sar_agent.agent.state import State
 from sar_agent.agent.status import AgentStatus
 from sar_agent.commands import service
+from sar_agent.commands.config_file import _manager_now
 from sar_agent.commands.status_check import MonitoringCode, judge_status
+from sar_agent.config.model import parse_config
 from sar_agent.fabric.spec import load_fabric
+from sar_agent.install import subnet_manager
 from sar_agent.install.subnet_manager import SmStatus
 from sar_agent.slurm.switch_order import in_switch_order
 from tests.worlds.command_line import sar_agent
@@ -51,6 +54,20 @@ def test_config_check_says_what_answers_and_what_has_no_effect(tmp_path: Path) -
     file.write_text("[slurm]\nsqueue = ['/bin/false']\ndeadline_seconds = 0.5\n")
     done = sar_agent("config", "check", "--config", file)
     assert done.returncode == 0 and "jobs: no answer now: " in done.stdout
+
+
+@pytest.mark.parametrize(("lanes", "most"), [(2, 1), (2, 2), (1, 1)])
+def test_config_check_names_lanes_in_force_that_new_routes_may_not_use(
+    monkeypatch: pytest.MonkeyPatch, lanes: int, most: int
+) -> None:
+    class Manager:
+        def status(self) -> SmStatus:
+            return SmStatus(engine="sar", ours=True, details={"lanes": lanes})
+
+    monkeypatch.setattr(subnet_manager, "load_subnet_manager", lambda _: Manager())
+    said = _manager_now(parse_config(f"[agent]\nmax_lanes = {most}\n"))
+    assert said.startswith("answers, engine sar is in force")
+    assert ("; its routes use 2 virtual lanes, and agent.max_lanes is 1" in said) == (lanes > most)
 
 
 def test_config_check_reads_what_is_named_and_says_what_it_is(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from sar_agent.install.transit import NotKnown, NotSafe, transition_to
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.lanes import routed
+from tests.worlds.lane_choices import BY_PATH
 from tests.worlds.rings import around, ring
 from tests.worlds.transit_place import MIXED, NEW, OLD, Place
 
@@ -61,7 +62,7 @@ def test_no_way_changes_nothing(tmp_path: Path) -> None:
     fabric = load_fabric("torus:5,hosts=1")
     one = load_engine("updn").route(fabric, JobMix(()), Options())
     place = Place(tmp_path, one, fabric)
-    plan = place.plan(routed(load_engine("sar"), fabric, JobMix(()), Options(lanes="path")))
+    plan = place.plan(routed(load_engine("sar"), fabric, JobMix(()), BY_PATH))
     with pytest.raises(NotSafe, match=r"the lanes change, too.*; the routes in force stay"):
         place.go(plan)
     assert place.fake.loads == [] and not place.path.exists()

@@ -132,6 +132,7 @@ class PageFeed:
             "since": state.installed_at if mine and state else self._since[1],
             "held": mine and state is not None and state.held,
             "routing": state.engine if mine and state else "",
+            "lanes": state.lanes if mine and state else "",
             "dumped": status.built_at if status.engine == "unknown" else 0.0,
         }
 

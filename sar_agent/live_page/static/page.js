@@ -95,6 +95,7 @@ function showForce() {
     facts.push(fact(`${head}largest predicted load`, beside("load_max", load), `no routes can do better than ${load(measures.lower_bound_load_max)}`));
     if (measures.phase_contention_mean !== undefined)
       facts.push(fact(`${head}one message at a time`, `${beside("phase_contention_mean", load)}, worst job ${beside("phase_contention_max", load)}`, "how many times as long as without contention, mean job and worst job, if every job sends to one host after the other"));
+    if (now && now.lanes) facts.push(fact("virtual lanes", now.lanes));
     facts.push(fact(`${head}links that no job uses`, beside("dark_fiber_ratio", percent)));
   }
   const saved = state.saved || {}, part = (share) => `${Math.round(share * 100)} %`;

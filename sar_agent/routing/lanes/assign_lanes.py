@@ -1,19 +1,18 @@
-"""Virtual lanes for any tables: no credit loop in any of them, as few lanes as it finds.
+"""Virtual lanes for any tables: one wherever that will do.
 
-It tries, in this order, until something fits the budget: one lane for all paths; lanes chosen hop
-by hop, which are transparent to hosts (`hop.py`), for the engine's tables or for regular ones; path
-by path into layers (`lane_assignment.py`); the same again in another order; on a torus,
-dimension-ordered tables instead of the engine's; tables grown while their lanes are chosen
-(`joint_assignment.py`); with best effort, Up*/Down* paths for the remainder (`updown_lane.py`).
-But for the first two, a packet's lane follows from its service level, which depends on (source
-switch, destination) and which hosts must take from path records (docs/lanes.md).
+It tries, in this order: one lane for all paths; with `hosts_use_path_records`, path by path into
+layers (`lane_assignment.py`), and the same again in another order; the tables of `updn`, which need
+one lane on any fabric, where their largest load is at most `WORTH` times that of the engine's
+tables; else lanes hop by hop, which are transparent to hosts (`hop.py`), for the engine's tables,
+then for others as short; with `best_effort`, `updn` whatever it loads. Else the fabric is refused,
+and what routes it now stays. By path, a packet's lane follows from its service level, which depends
+on (source switch, destination) and which hosts must take from path records (docs/lanes.md).
 
 Layers of paths are LASH's and DFSSSP's method (Skeie et al., IPDPS 2002; Domke et al., IPDPS 2011).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -22,56 +21,78 @@ from sar_agent.errors import InputError, Unserved
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8
 from sar_agent.jobs import JobMix
+from sar_agent.jobs.model import make_job
 from sar_agent.routing.engine import Options
-from sar_agent.routing.lanes.dimensions import dimension_ordered
-from sar_agent.routing.lanes.dragonfly_groups import (
-    dragonfly_groups_of,
-    lanes_after_global,
-    local_global_local,
-)
+from sar_agent.routing.graph.csr import graph_of
+from sar_agent.routing.graph.shortest_path_dag import new_cache
+from sar_agent.routing.job_loads import JobLoads
 from sar_agent.routing.lanes.even_lanes import even_out, shared_by
-from sar_agent.routing.lanes.grid import grid_of
 from sar_agent.routing.lanes.hop import hop_lanes
-from sar_agent.routing.lanes.joint_assignment import joint_assignment
 from sar_agent.routing.lanes.lane_assignment import MOST_LANES, LaneAssignment, LaneProblem
 from sar_agent.routing.lanes.place_paths import UNPLACED
-from sar_agent.routing.lanes.updown_lane import use_updown_paths
-from sar_agent.routing.routes import Routes
+from sar_agent.routing.routes import UPDN_INSTEAD, Routes
+from sar_agent.routing.updn import Updn
 from sar_agent.routing.weighted_trees import sources_of
 
 INFINIBAND_LANES = 15
 """Data lanes of InfiniBand; the sixteenth lane is for management."""
-REMARKS = {
-    "dimensions": "dimension-ordered: the engine's own routes need {needed} virtual lanes",
-    "joint": "chosen for few lanes: the engine's own routes need {needed} virtual lanes",
-}
-WORDS = {"local-global-local": "local, global, local", "dimensions": "dimension-ordered"}
+WORTH = 1.3
+"""How many times the largest load of the engine's tables `updn` may have instead of more lanes."""
 
 
 def assign_lanes(
     fabric: Fabric, routes: Routes, options: Options, mix: JobMix | None = None
 ) -> Routes:
     """`routes` with `service_level` and `virtual_lanes` such that no lane has a credit loop between
-    hosts. Where no lanes suffice for the tables, other tables replace them.
+    hosts, or with `hop_lane`, or the tables of `updn` instead.
 
-    `mix`: the traffic that is balanced over lanes; without it all pairs count alike. Routes that
-    need one lane are returned as they are. Where tables were replaced the engine's name gets an
-    ending (`+dimensions`, `+joint`, `+updn`) and `remarks` explain why. Raises `Unserved` where
-    lanes run out, `InputError` for bad budgets.
+    `mix`: the traffic that is balanced over lanes and whose largest load decides; without it all
+    pairs count alike. Routes that need one lane are returned as they are. Where tables were
+    replaced the engine's name gets an ending (`+updn`, `+hop`); `remarks` explain `+updn`. Raises
+    `Unserved` where no lanes suffice and `updn` loads a link too much; `InputError` for bad
+    budgets.
     """
     budget = lane_budget(fabric, options)
     problem = LaneProblem(fabric, len(routes.egress))
     plain = LaneAssignment(problem, routes.egress.reshape(-1, fabric.switches))
     if plain.single_lane():
         return routes
-    laid = _hop_by_hop(fabric, routes, budget) if options.lanes == "hop" else None
-    if laid is not None:
-        return laid
-    plain.assign()
-    assignment, remarks = _first_that_fits(plain, budget, options.best_effort)
-    _place_others(assignment)
-    _balance(assignment, budget, options.spread_lanes, mix)
-    return _routes_of(routes, assignment, remarks)
+    needed = ""
+    if options.hosts_use_path_records and budget > 1:
+        plain.assign()
+        if plain.complete and (len(plain.lanes) > budget or plain.last_nearly_empty):
+            plain.reassign()
+        if plain.complete and len(plain.lanes) <= budget:
+            _place_others(plain)
+            _balance(plain, budget, options.spread_lanes, mix)
+            return _routes_of(routes, plain)
+        count = str(len(plain.lanes)) if plain.complete else f"more than {MOST_LANES}"
+        needed = f"{count} virtual lanes are needed to avoid credit loops by path, not {budget}; "
+    if not all(_ends(fabric, tables) for tables in routes.egress):
+        return routes  # a forwarding loop, which the check reports
+    other, much, cost = _updn_instead(fabric, routes, options, mix)
+    if much and budget > 1 and not options.hosts_use_path_records:
+        laid = hop_lanes(fabric, routes, budget) or hop_lanes(fabric, routes, budget, True)
+        if laid is not None:
+            return laid
+        needed = f"no {budget} virtual lanes chosen hop by hop were found; "
+    if much and not options.best_effort:
+        raise Unserved(
+            f"{routes.engine}: {needed}its routes close a credit loop in one virtual lane, and "
+            f"{cost}, not at most {WORTH:g} times; the tables in force stay. {_way_out(options)}; "
+            "best_effort takes Up*/Down* paths whatever they load"
+        )
+    remark = f"{needed}{routes.engine}'s routes close a credit loop in one virtual lane: {cost}"
+    return replace(other, remarks=(*routes.remarks, remark))
+
+
+def _way_out(options: Options) -> str:
+    if options.hosts_use_path_records:
+        return "A larger max_lanes allows more lanes"
+    return (
+        "A larger max_lanes allows lanes hop by hop and, if all hosts take the service level from "
+        "path records (hosts_use_path_records), by path"
+    )
 
 
 def lane_budget(fabric: Fabric, options: Options) -> int:
@@ -85,83 +106,38 @@ def lane_budget(fabric: Fabric, options: Options) -> int:
     return max(1, options.max_lanes - kept)
 
 
-def _first_that_fits(
-    plain: LaneAssignment, budget: int, best_effort: bool
-) -> tuple[LaneAssignment, tuple[str, ...]]:
-    """The first attempt that fits. Raises `Unserved`."""
-    least = plain
-    needed = ""
-    for assignment in _attempts(plain, budget):
-        if assignment is plain:
-            needed = _count(assignment)
-        if assignment.complete and len(assignment.lanes) <= budget:
-            if not assignment.method:
-                return assignment, ()
-            remark = REMARKS[assignment.method].format(needed=needed)
-            return assignment, (f"routes are {remark}",)
-        least = min(least, assignment, key=lambda attempt: len(attempt.lanes))
-    if not best_effort:
-        raise Unserved(
-            f"{_count(least)} virtual lanes are needed to avoid credit loops, and there are "
-            f"{budget}; allow more (max_lanes), or Up*/Down* paths for the remainder (best effort)"
-        )
-    return least, _reduce_lanes(least, budget)
+def _updn_instead(
+    fabric: Fabric, routes: Routes, options: Options, mix: JobMix | None
+) -> tuple[Routes, bool, str]:
+    """The tables of `updn` at every LID offset, whether their largest load is too much, and both
+    loads in words."""
+    egress = np.repeat(Updn().route(fabric, JobMix(()), options).egress, len(routes.egress), axis=0)
+    theirs, ours = (largest_load(fabric, tables, mix) for tables in (routes.egress, egress))
+    cost = f"Up*/Down* paths in one lane load a link up to {ours:.2f}, its own up to {theirs:.2f}"
+    other = replace(routes, engine=f"{routes.engine}{UPDN_INSTEAD}", egress=egress, mark=0)
+    return other, ours > WORTH * max(1.0, theirs), cost
 
 
-def _hop_by_hop(fabric: Fabric, routes: Routes, budget: int) -> Routes | None:
-    """Lanes that are transparent to hosts; None where no such lanes were found. First for the
-    engine's tables, then for the regular tables of a Dragonfly or a torus."""
-    if laid := hop_lanes(fabric, routes, budget):
-        return laid
-    copies = len(routes.egress), 1, 1
-    if budget > 1 and (dragonfly := dragonfly_groups_of(fabric)):
-        how, tables = "local-global-local", local_global_local(fabric, dragonfly)
-        lane = lanes_after_global(fabric, dragonfly)
-        laid = replace(routes, service_level=None, virtual_lanes=2, hop_lane=lane, mark=0)
-        laid = replace(laid, egress=np.tile(tables, copies))
-    elif grid := grid_of(fabric):
-        how, tables = "dimensions", dimension_ordered(fabric, grid)
-        laid = hop_lanes(fabric, replace(routes, egress=np.tile(tables, copies)), budget)
-    else:  # some entries become other shortest paths
-        return hop_lanes(fabric, routes, budget, other_paths=True)
-    if laid is None:
-        return None
-    remark = f"routes are {WORDS[how]}: the engine's own routes allow no lanes hop by hop"
-    engine, remarks = f"{routes.engine}+{how}", (*routes.remarks, remark)
-    return replace(laid, engine=engine, remarks=remarks, regular=True)
+def _ends(fabric: Fabric, egress: U8) -> bool:
+    """Whether every path of uint8[T + S, S] ends somewhere: O(D S log S)."""
+    everyone = np.arange(fabric.switches)
+    channel = fabric.channel_by_port[everyone, egress]
+    after = np.where(channel < 0, everyone, fabric.channel_target[channel])
+    far = after
+    for _ in range(fabric.switches.bit_length()):
+        far = np.take_along_axis(far, far, axis=1)
+    return bool((np.take_along_axis(after, far, axis=1) == far).all())
 
 
-def _count(assignment: LaneAssignment) -> str:
-    return str(len(assignment.lanes)) if assignment.complete else f"more than {MOST_LANES}"
-
-
-def _attempts(plain: LaneAssignment, budget: int) -> Iterator[LaneAssignment]:
-    if plain.complete and (len(plain.lanes) > budget or plain.last_nearly_empty):
-        plain.reassign()
-    yield plain
-    problem = plain.problem
-    if grid := grid_of(problem.fabric):
-        ordered = dimension_ordered(problem.fabric, grid)
-        assignment = LaneAssignment(problem, np.tile(ordered, (problem.offsets, 1)), "dimensions")
-        assignment.assign()
-        assignment.reassign()
-        yield assignment
-    yield joint_assignment(problem, plain.trees)
-
-
-def _reduce_lanes(assignment: LaneAssignment, budget: int) -> tuple[str, ...]:
-    """Gives the paths in lanes past the budget Up*/Down* paths."""
-    wanted = _count(assignment)
-    assignment.trees, assignment.method = assignment.trees.copy(), "updn"
-    moved = use_updown_paths(assignment, budget)
-    hosts = (
-        np.tile(assignment.problem.is_host, assignment.problem.offsets).sum()
-        * assignment.problem.hosts.sum()
-    )
-    return (
-        f"best effort: {moved} of {hosts} paths are Up*/Down* paths in the last virtual lane, "
-        f"because without them {wanted} lanes would be needed",
-    )
+def largest_load(fabric: Fabric, egress: U8, mix: JobMix | None) -> float:
+    """The largest load of a link, of the jobs or, without any, of an all-to-all of all hosts, who
+    use the LID offsets of `egress` uint8[O, T + S, S] alike."""
+    if not mix or not mix.jobs:
+        mix = JobMix((make_job("all", np.flatnonzero(fabric.is_host_port)),))
+    loads = JobLoads(fabric, graph_of(fabric), new_cache(fabric), mix, "load")
+    for tables in egress:
+        loads.carry(tables, loads.terminals)
+    return loads.peak() / len(egress)
 
 
 def _place_others(assignment: LaneAssignment) -> None:
@@ -210,19 +186,9 @@ def _split(assignment: LaneAssignment, free: int) -> None:
     assignment.lanes += [assignment.new_lane() for _ in range(after - used)]
 
 
-def _routes_of(routes: Routes, assignment: LaneAssignment, remarks: tuple[str, ...]) -> Routes:
-    shape = routes.egress.shape
+def _routes_of(routes: Routes, assignment: LaneAssignment) -> Routes:
     lanes = len(assignment.lanes)
-    if assignment.method:
-        routes = replace(
-            routes,
-            engine=f"{routes.engine}+{assignment.method}",
-            egress=assignment.trees.reshape(shape),
-            remarks=(*routes.remarks, *remarks),
-            regular=assignment.method in WORDS,
-            mark=0,
-        )
-    levels = assignment.level.reshape(shape) if lanes > 1 else None
+    levels = assignment.level.reshape(routes.egress.shape) if lanes > 1 else None
     return follow_hosts(
         assignment.problem.fabric, replace(routes, service_level=levels, virtual_lanes=lanes)
     )

@@ -11,7 +11,7 @@ Each pair has one lane, so a cycle of pairs is a cycle of (channel, lane), whate
 without such a cycle, a lane of its own for each pair that ends in a channel would do. So:
 
 - Dragonflies: local, global, local has two pairs, and no third follows: two lanes, the second after
-  a global cable.
+  a global cable. (Shortest paths over two global cables spoil that.)
 - Rings of up to five switches, and tori of such rings routed dimension by dimension: shortest paths
   have at most two channels of a ring: two lanes.
 - Rings of six: only the opposite switch is three channels away, and both ways reach it. Lanes exist

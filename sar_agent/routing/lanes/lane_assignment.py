@@ -81,8 +81,6 @@ class LaneAssignment:
     problem: LaneProblem
     trees: U8
     """uint8[R, S], R rows: D destinations for each LID offset."""
-    method: str = ""
-    """How the tables were made, where they are not the engine's; else empty."""
     level: U8 = field(init=False)
     """uint8[R, S]: lane of the path from each switch, `UNPLACED` where it has none yet."""
     lanes: list[LaneOrder] = field(default_factory=list)

@@ -73,7 +73,7 @@ class Example:
     def routed(self, engine: str) -> Routes:
         """The tables of an engine of the pFTree family."""
         found = PFTreeAsPrinted() if engine == PFTreeAsPrinted.name else load_engine(engine)
-        options = Options(partitions=self.made_partitions())
+        options = Options(partitions=self.made_partitions(), max_lanes=8)
         return found.route(self.fabric, JobMix(()), options)
 
     def with_isolated(self, *names: str) -> Example:

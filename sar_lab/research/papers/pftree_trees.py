@@ -101,7 +101,7 @@ def partitions_of(draw: VictimDraw, weights: dict[int, float] | None = None) -> 
 
 def routed(draw: VictimDraw, engine: str, weights: dict[int, float] | None = None) -> Routes:
     """Raises `CheckFailed` where the policies cannot be met."""
-    options = Options(partitions=partitions_of(draw, weights))
+    options = Options(partitions=partitions_of(draw, weights), max_lanes=8)
     return _engine(engine).route(draw.fabric, JobMix(()), options)
 
 

@@ -68,7 +68,7 @@ class Phased(AgentFolder):
                 "fabric_debounce_seconds": 0.1,
                 **AT_ONCE,
                 "reoptimise_seconds": 0,
-                "lanes": "path",
+                "max_lanes": 8,
                 "state_dir": str(self.folder / "state"),
                 "run_dir": str(self.sm.run_dir),
                 "metrics_address": "",
