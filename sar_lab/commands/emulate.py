@@ -61,7 +61,9 @@ def emulate(
     head-of-line blocking, no virtual lanes, no RDMA. Tables are tried in turn in each round. Beside
     each time stands the share of the processors that was idle; with less than .25 a run does not
     count, and the rate is halved, at most three times. Times of patterns are multiples of what the
-    busiest port of a job would take alone; those of commands are what they print. Needs root.
+    busiest port of a job would take alone; those of commands are what they print. `$SAR_FOLDER` of
+    a command has inputs of LAMMPS ('sh -c "cd $SAR_FOLDER && mpirun lmp -in lj.in"') and of HPCC
+    ('sh -c "sh $SAR_FOLDER/hpcc.sh MPIFFT"', or LatencyBandwidth for its ring). Needs root.
     """
     from sar_agent.commands.announce import note
     from sar_lab.emulate import WHAT_IT_IS_NOT

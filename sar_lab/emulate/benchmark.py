@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sar_agent.errors import InputError
+from sar_agent.errors import InputError, Unavailable
+from sar_agent.util.programs import run_program
 
+_MOST = 4 << 20
+"""Bytes that a command may print."""
 _ROW = re.compile(r"^[ \t]*\d+(?:[ \t]+[\d.eE+-]+)+[ \t]*$", re.M)
 _OSU = re.compile(r"^# Size\s.*?(?P<unit>us|[MG]B/s)", re.M)
 _IMB = re.compile(r"^[# \t]*#bytes\s+(?P<columns>#repetitions.*)$", re.M)
@@ -86,3 +90,21 @@ class Benchmark:
         if not words:
             raise InputError(f"--run {text!r} names no command", remedy="--run NAME=COMMAND")
         return cls(name or words[0].rpartition("/")[2], words)
+
+    def run(
+        self,
+        line: Sequence[str],
+        seconds: float,
+        remedy: str,
+        environment: Mapping[str, str] | None = None,
+    ) -> Reading:
+        """Runs `line`, which starts the command. Raises `Unavailable` where it fails, does not end
+        or prints no number."""
+        text = run_program(
+            line, deadline=seconds, most=_MOST, remedy=remedy, environment=environment
+        )
+        if reading := read_output(text):
+            return reading
+        shown = " ".join(text.split())[-120:]
+        what = f"no number that is known ({shown})" if shown else "nothing"
+        raise Unavailable(f"{self.name} printed {what}; known are {KNOWN}")

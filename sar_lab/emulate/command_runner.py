@@ -4,7 +4,8 @@ Open MPI's mpirun, in the namespaces of the job's hosts.
 The launcher starts on the job's first host. The environment tells Open MPI the hosts, a stand-in
 for the remote shell, and to send messages by the cables of the fabric and everything else by a
 second network without rates (`mg0`); other launchers find the hosts in `SAR_HOSTS` and the stand-in
-in `SAR_RSH`. The time is the number that the command prints (`benchmark.py`), so that starting the
+in `SAR_RSH`. `SAR_FOLDER` is a folder of the job alone, with small inputs of HPCC and LAMMPS
+(`inputs/`). The time is the number that the command prints (`benchmark.py`), so that starting the
 ranks does not count. Each job's processes are a PID namespace, and end with this process.
 
 **Weak spot:** jobs are started together, but nothing makes their programs begin at one time: let a
@@ -18,21 +19,20 @@ import shlex
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from sar_agent.errors import SarError, Unavailable
-from sar_agent.util.programs import run_program
-from sar_lab.emulate.benchmark import KNOWN, Benchmark, read_output
+from sar_agent.errors import SarError
+from sar_lab.emulate.benchmark import Benchmark, Reading
 from sar_lab.emulate.emulation import Emulated, Timed
 from sar_lab.emulate.idle import idle_share, read_ticks
 from sar_lab.emulate.namespaces import HOST_PORT, MANAGEMENT_PORT
+from sar_lab.emulate.repeated import Repeated
 from sar_lab.emulate.runner import STARTS, Run, compiled
 from sar_lab.live.process import PATIENCE, find_program
 
-_MOST = 4 << 20
 _OPEN_MPI = {
     "btl": "tcp,self",
     "btl_tcp_if_include": HOST_PORT,
@@ -65,35 +65,36 @@ class CommandFolder:
             link.unlink(missing_ok=True)
             link.symlink_to(space.path)
 
-    def run(self, benchmark: Benchmark, job: int, terminals: list[int], seconds: float) -> float:
-        """The time that the command printed, seconds or whatever its unit is. Raises `SarError`."""
+    def run(self, benchmark: Benchmark, job: int, terminals: list[int], seconds: float) -> Reading:
+        """What the command printed. Raises `SarError`."""
+        line, environment = self.start(benchmark, job, terminals)
+        return benchmark.run(line, seconds, "install util-linux", environment)
+
+    def start(
+        self, benchmark: Benchmark, job: int, terminals: list[int]
+    ) -> tuple[list[str], dict[str, str]]:
+        """The command line and the environment that start the command on a job's first host."""
         names = [f"h{terminal}" for terminal in terminals]
+        own, inputs = self._folder / f"job-{job}", files("sar_lab.emulate") / "inputs"
+        own.mkdir(exist_ok=True)
+        for each in inputs.iterdir():
+            (own / each.name).write_bytes(each.read_bytes())
         hosts = self._folder / f"hosts-of-job-{job}"
         hosts.write_text("".join(f"{name} slots=1\n" for name in names))
         settings = _OPEN_MPI | {"plm_rsh_agent": str(self.rsh), "orte_default_hostfile": str(hosts)}
-        text = run_program(
-            [
-                *("setpriv", "--pdeathsig", "KILL", "unshare", "--pid", "--fork"),
-                *("--kill-child=KILL", str(self.rsh), names[0], shlex.join(benchmark.command)),
-            ],
-            deadline=seconds,
-            most=_MOST,
-            remedy="install util-linux",
-            environment={
-                **os.environ,
-                **{f"OMPI_MCA_{name}": value for name, value in settings.items()},
-                "OMPI_ALLOW_RUN_AS_ROOT": "1",
-                "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-                "SAR_HOSTS": ",".join(names),
-                "SAR_RSH": str(self.rsh),
-                "SAR_JOB": str(job),
-            },
-        )
-        if reading := read_output(text):
-            return reading.time
-        shown = " ".join(text.split())[-120:]
-        what = f"no number that is known ({shown})" if shown else "nothing"
-        raise Unavailable(f"{benchmark.name} printed {what}; known are {KNOWN}")
+        return [
+            *("setpriv", "--pdeathsig", "KILL", "unshare", "--pid", "--fork"),
+            *("--kill-child=KILL", str(self.rsh), names[0], shlex.join(benchmark.command)),
+        ], {
+            **os.environ,
+            **{f"OMPI_MCA_{name}": value for name, value in settings.items()},
+            "OMPI_ALLOW_RUN_AS_ROOT": "1",
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+            "SAR_HOSTS": ",".join(names),
+            "SAR_RSH": str(self.rsh),
+            "SAR_JOB": str(job),
+            "SAR_FOLDER": str(own),
+        }
 
 
 @contextmanager
@@ -107,25 +108,34 @@ def command_folder() -> Iterator[CommandFolder]:
         yield CommandFolder(Path(folder), no_spin)
 
 
-def command_runner(folder: CommandFolder, benchmark: Benchmark, seconds: float) -> Timed:
-    """All jobs run the command at once. A start that hangs (one in four under Open MPI on a busy
-    machine) is given up after `seconds` and repeated."""
+def command_runner(
+    folder: CommandFolder, benchmark: Benchmark, seconds: float, beside: Benchmark | None = None
+) -> Timed:
+    """All jobs run the command at once; with `beside`, the first one does, and the others repeat
+    that meanwhile. A start that hangs (one in four under Open MPI on a busy machine) is given up
+    after `seconds` and repeated."""
 
     def once(site: Emulated) -> Run:
-        before = read_ticks()
-        waiting = [
-            _Waiting(folder, benchmark, job, terminals, seconds * PATIENCE)
-            for job, terminals in enumerate(site.terminals, 1)
-        ]
-        for each in waiting:
-            each.join()
-        idle = idle_share(before, read_ticks())
+        jobs = list(enumerate(site.terminals, 1))
+        timed, others = (jobs[:1], jobs[1:]) if beside else (jobs, [])
+        with ExitStack() as stack:
+            for job, terminals in others:
+                stack.enter_context(Repeated(*folder.start(beside or benchmark, job, terminals)))
+            before = read_ticks()
+            waiting = [
+                _Waiting(folder, benchmark, job, terminals, seconds * PATIENCE)
+                for job, terminals in timed
+            ]
+            for each in waiting:
+                each.join()
+            idle = idle_share(before, read_ticks())
         for each in waiting:
             if each.error is not None:
                 if not isinstance(each.error, SarError):
                     raise each.error
                 return Run((), idle, lost=f"job {each.job}: {each.error}")
-        return Run(tuple(each.time for each in waiting), idle)
+        printed = tuple(each.reading for each in waiting if each.reading)
+        return Run(tuple(each.time for each in printed), idle, printed=printed)
 
     def run(site: Emulated, _: float) -> Run:
         folder.lead_to(site)
@@ -151,13 +161,14 @@ class _Waiting(threading.Thread):
         seconds: float,
     ) -> None:
         super().__init__(daemon=True)
-        self.job, self.time = job, 0.0
+        self.job = job
+        self.reading: Reading | None = None
         self.error: BaseException | None = None
-        self._call: Callable[[], float] = partial(folder.run, benchmark, job, terminals, seconds)
+        self._call: Callable[[], Reading] = partial(folder.run, benchmark, job, terminals, seconds)
         self.start()
 
     def run(self) -> None:
         try:
-            self.time = self._call()
+            self.reading = self._call()
         except BaseException as error:
             self.error = error

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from sar_agent.demand.collectives import AT_ONCE, job_phases
-from sar_agent.demand.patterns import RankPhase, rank_phases
+from sar_agent.demand.patterns import RankPhase, rank_phases, read_phases
 from sar_agent.errors import InputError
 from sar_agent.jobs.model import Job
+from sar_agent.util.text_files import read_text
 
 SHORT = {"at-once": AT_ONCE, "halo": "halo2d"}
 STEPS = 16
@@ -44,6 +46,8 @@ def program_of(job: Job, pattern: str, size: int) -> Program:
     phases: Sequence[RankPhase]
     if job.declared:
         phases = job_phases(job, word)
+    elif Path(word).is_file():
+        phases = read_phases(read_text(Path(word)), len(job.terminals), word)
     else:
         phases = [phase for phase in rank_phases(word, len(job.terminals)) if len(phase.source)]
     if not phases:

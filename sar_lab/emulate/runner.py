@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from sar_agent.util.programs import run_program
+from sar_lab.emulate.benchmark import Reading
 from sar_lab.emulate.idle import idle_share, read_ticks
 from sar_lab.emulate.phases import Place, Program, rank_texts
 from sar_lab.live.process import PATIENCE, find_program
@@ -39,6 +40,8 @@ class Run(NamedTuple):
     """Seconds that the last rank began after the agreed time."""
     lost: str = ""
     """Why the run was lost."""
+    printed: tuple[Reading, ...] = ()
+    """What each job's command printed; of patterns none."""
 
 
 class JobToRun(NamedTuple):

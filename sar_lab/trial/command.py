@@ -67,8 +67,15 @@ def trial(
         typer.Option("--undo", help="only go back, after a trial that died"),
     ] = False,
     rehearse: Annotated[
-        bool, typer.Option("--rehearse", help="the whole trial on a simulated site (root)")
+        bool,
+        typer.Option(
+            "--rehearse",
+            help="time the commands in an emulated fabric of the site; installs nothing (root)",
+        ),
     ] = False,
+    mbit: Annotated[
+        float, typer.Option("--mbit", min=0.01, max=10000, help="rate of cables in a rehearsal")
+    ] = 8.0,
 ) -> None:
     """Time your own benchmarks on your own tables and on ours, and go back.
 
@@ -76,10 +83,7 @@ def trial(
     order, and installs the site's own tables again at the end, on Ctrl-C, on a deadline, when a
     cable dies, and when it is killed. Writes a page, and a folder without names that you may send.
     """
-    import os
-    from contextlib import ExitStack
-
-    from sar_agent.errors import InputError, SarError
+    from sar_agent.errors import InputError
     from sar_lab.trial.whole_trial import Wishes, whole_trial
 
     wishes = Wishes(
@@ -97,18 +101,10 @@ def trial(
         opensm_conf=opensm_conf,
         anyway=anyway,
         undo=undo,
+        rehearse=rehearse,
+        rate=mbit * 1e6,
     )
-    with ExitStack() as stack:
-        if rehearse:
-            from sar_lab.trial.rehearsal import rehearsed, simulated_site
-
-            if os.geteuid():
-                raise SarError("--rehearse starts Slurm's daemons, which need root: run it as root")
-            folder.mkdir(parents=True, exist_ok=True)
-            site = stack.enter_context(simulated_site(folder.absolute()))
-            typer.echo(f"a simulated site is up; the benchmark sends by {site.means}")
-            wishes = rehearsed(wishes, site)
-        elif not (reservation or undo):
-            raise InputError("no reservation is named", remedy="give --reservation or --rehearse")
-        if not whole_trial(wishes, typer.echo):
-            raise typer.Exit(1)
+    if not (reservation or undo):
+        raise InputError("no reservation is named", remedy="give --reservation")
+    if not whole_trial(wishes, typer.echo):
+        raise typer.Exit(1)

@@ -1,143 +1,107 @@
-"""A simulated site for `trial --rehearse`: ibsim, a stock OpenSM with our plugin (without it, where
-it is not installed), a real Slurm with a reservation, and a small all-to-all over loopback.
+"""`trial --rehearse`: the site's own commands on its own tables and on ours, in an emulated fabric
+of what was read of the site. Nothing is installed, and no node of the site is used.
+
+A host of the reservation has one rank, as `mpirun` starts it, at its first live port.
+
+**Weak spot:** commands run here as root, with one rank for each node, whatever `--launch` says.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
-import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
-from sar_agent.config.toml_text import value_text
-from sar_agent.errors import SarError
-from sar_agent.fabric.xgft import xgft_fabric
-from sar_agent.util.text_files import write_text
-from sar_lab.live.generated import ibsim_for
-from sar_lab.live.ibsim import Ibsim
-from sar_lab.live.opensm import OpenSM
+from sar_agent.errors import TooMany
+from sar_agent.fabric import Fabric
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.model import Job, make_job
+from sar_lab.emulate import WHAT_IT_IS_NOT
+from sar_lab.emulate.benchmark import Benchmark
+from sar_lab.emulate.command_runner import command_folder, command_runner
+from sar_lab.emulate.emulation import BUSY, Emulated, Emulation
+from sar_lab.emulate.namespaces import EmulatedFabric, require_size
 from sar_lab.live.process import find_program
-from sar_lab.live.requirements import plugin
-from sar_lab.live.slurm import SlurmCluster
-from sar_lab.trial.whole_trial import Wishes
+from sar_lab.trial.site_look import SiteLook
+from sar_lab.trial.trial_run import Sample, TrialResult
 
-FABRIC, LEAF = "xgft:2;4,4;1,3", 4
-NODES = "n[001-002,005-006,009-010,013-014]"
-"""Few, as all ranks run on this machine: four for each of the two jobs."""
-RESERVATION = "rehearsal"
-_EXCHANGE = Path(__file__).with_name("exchange.py")
+LEAST_SECONDS, MOST_SECONDS = 10.0, 120.0
+"""After which a command is given up: starts of Open MPI hang now and then, and are repeated."""
 
 
-@dataclass(frozen=True)
-class SimulatedSite:
-    """A site that runs, and the options of a trial on it."""
-
-    config: Path
-    ibsim: Ibsim
-    manager: OpenSM
-    slurm: SlurmCluster
-    perfquery: str
-    launch: str
-    command: str
-    means: str
-    """How the benchmark sends: MPI or sockets."""
+def require_small(fabric: Fabric) -> None:
+    """Raises `TooMany` where this machine does not carry the site, before anything is built."""
+    try:
+        require_size(fabric)
+    except TooMany as error:
+        raise TooMany(
+            str(error),
+            remedy="rehearse on a machine with more processors, or time the command on a smaller "
+            "fabric: sar-lab emulate --fabric xgft:2;8,6;1,4 --jobs mix:7 --run 'mpirun COMMAND'",
+        ) from None
 
 
-@contextmanager
-def simulated_site(folder: Path, method: str = "") -> Iterator[SimulatedSite]:
-    """`method` as in [opensm]; without it, `plugin` where the plugin is installed, else `file`. The
-    environment of this process names its Slurm. Raises `SarError` where programs are missing."""
-    if not method:
-        try:
-            plugin()
-            method = "plugin"
-        except SarError:
-            method = "file"
-    fabric = xgft_fabric(FABRIC)
-    with ExitStack() as stack:
-        ibsim = stack.enter_context(ibsim_for(fabric))
-        lfts, pid_file = folder / "lfts", folder / "opensm.pid"
-        options = {"qos": "FALSE", "lmc": "0", "lfts_file": str(lfts)}
-        manager = stack.enter_context(
-            OpenSM(
-                ibsim,
-                host=fabric.terminal_host[0],
-                plugin=plugin() if method == "plugin" else None,
-                routing_engine="sar,updn" if method == "plugin" else "file,updn",
-                options=None if method == "plugin" else options,
-            )
-        )
-        manager.wait_up()
-        write_text(pid_file, f"{manager.pid}\n")
-        slurm = stack.enter_context(SlurmCluster(f"n[001-{fabric.terminals:03d}]", LEAF))
-        os.environ["SLURM_CONF"] = str(slurm.conf)
-        os.environ.update(OMPI_MCA_mpi_yield_when_idle="1")  # waiting ranks leave the processors
-        slurm.run(
-            "scontrol", "create", "reservation", f"reservationname={RESERVATION}", "users=root",
-            "starttime=now", "duration=600", f"nodes={NODES}",
-        )  # fmt: skip
-        opensm: dict[str, object] = {
-            "method": method,
-            "plugin_socket": str(manager.socket_path),
-            "poll_seconds": 0.1,
-        }
-        if method == "file":
-            dump = manager.dump_dir / "opensm-lfts.dump"
-            opensm |= {"lfts_file": str(lfts), "pid_file": str(pid_file), "lfts_dump": str(dump)}
-        env = {k: v for k, v in ibsim.env("n002").items() if os.environ.get(k) != v}
-        sections: dict[str, dict[str, object]] = {
-            "agent": {
-                "mode": "install",
-                "state_dir": str(folder / "state"),
-                "run_dir": str(manager.run_dir),
-                "metrics_address": "",
-            },
-            "slurm": {"topology_conf": str(slurm.topology_conf)},
-            "opensm": opensm,
-            "fabric": {"environment": env},
-        }
-        config = folder / "sar-agent.toml"
-        lines = [
-            line
-            for name, keys in sections.items()
-            for line in (f"[{name}]", *(f"{k} = {value_text(v)}" for k, v in keys.items()))
-        ]
-        write_text(config, "\n".join(lines) + "\n")
-        perfquery = folder / "perfquery"
-        names = " ".join(f"{k}='{v}'" for k, v in env.items())
-        program = find_program("perfquery", "infiniband-diags")
-        write_text(perfquery, f'#!/bin/sh\ncd {ibsim.scratch} && exec env {names} {program} "$@"\n')
-        perfquery.chmod(0o755)
-        mpi = shutil.which("mpirun") and Path("/usr/lib/python3/dist-packages/mpi4py").is_dir()
-        python = "/usr/bin/python3" if mpi else sys.executable
-        run = "mpirun --allow-run-as-root --map-by node --mca btl tcp,self --mca btl_tcp_if_include"
-        yield SimulatedSite(
-            config=config,
-            ibsim=ibsim,
-            manager=manager,
-            slurm=slurm,
-            perfquery=str(perfquery),
-            launch="salloc" if mpi else "srun",
-            command=f"{f'{run} lo ' if mpi else ''}{python} {_EXCHANGE}",
-            means="MPI (Open MPI over TCP on loopback)"
-            if mpi
-            else "sockets on loopback, without MPI",
-        )
+def rehearse(
+    look: SiteLook,
+    benchmarks: Sequence[Benchmark],
+    second: Benchmark | None,
+    result: TrialResult,
+    *,
+    rate: float,
+    seconds: float,
+    tell: Callable[[str], None],
+) -> SiteLook:
+    """Fills `result`; gives the look with what was emulated among its facts. `rate`: bits a second
+    of all cables; `seconds`: for all commands together. Raises `SarError`."""
+    fabric = look.fabric
+    jobs = JobMix(tuple(_job(fabric, n, h) for n, h in enumerate((look.nodes, look.beside)) if h))
+    runs = len(benchmarks) * (1 + (second is not None)) * len(look.tables) * result.rounds
+    each = min(max(LEAST_SECONDS, seconds / runs), MOST_SECONDS)
+    find_program("mpirun", "openmpi-bin")
+    said = []
+    with command_folder() as folder, EmulatedFabric(fabric, rate, management=True) as network:
+        tell(f"{fabric.switches} switches and {len(network.hosts)} host ports are emulated")
+        for beside in (None, second) if second else (None,):
+            mix = jobs if beside else JobMix(jobs.jobs[:1])
+            programs = {
+                b.name: command_runner(folder, _by_mpi(b), each, beside and _by_mpi(beside))
+                for b in benchmarks
+            }
+            emulation = Emulation(fabric, mix, look.tables, programs, result.rounds, tell)
+            emulation.run(Emulated(network, mix))
+            result.samples += _samples(emulation, result, beside is not None)
+            said += [
+                f"{p.name}{' beside the second job' if beside else ''}: {p.rate / 1e6:g} Mbit/s, "
+                f"idle at least {min(map(p.idle, p.runs)):.2f}"
+                for p in emulation.measured
+            ]
+    result.back, result.is_back = "nothing was installed on the site", True
+    return replace(look, facts=(*look.facts, ("emulated", f"{WHAT_IT_IS_NOT}; {'; '.join(said)}")))
 
 
-def rehearsed(wishes: Wishes, site: SimulatedSite) -> Wishes:
-    """The same on the simulated site, whatever it is likely to show."""
-    return replace(
-        wishes,
-        config=site.config,
-        reservation=RESERVATION,
-        run=(f"exchange={site.command}",),
-        beside=site.command,
-        launch=site.launch,
-        perfquery=site.perfquery,
-        anyway=True,
-        rehearsal=True,
-    )
+def _job(fabric: Fabric, number: int, hosts: Sequence[str]) -> Job:
+    ports = ([t for t in fabric.job_ports[h] if fabric.terminal_up[t]] for h in hosts)
+    return make_job(str(number + 1), [live[0] for live in ports if live])
+
+
+def _starts_itself(benchmark: Benchmark) -> bool:
+    return benchmark.command[0].rpartition("/")[2] in ("mpirun", "mpiexec", "orterun")
+
+
+def _by_mpi(benchmark: Benchmark) -> Benchmark:
+    """As Slurm would start it on every node."""
+    if _starts_itself(benchmark):
+        return benchmark
+    return replace(benchmark, command=("mpirun", *benchmark.command))
+
+
+def _samples(emulation: Emulation, result: TrialResult, beside: bool) -> Iterator[Sample]:
+    for program in emulation.measured:
+        if program.busy:
+            result.notes.append(f"{program.name}: {BUSY}")
+            continue
+        for tables, runs in program.runs.items():
+            result.notes += [f"{program.name}, {tables}, {why}" for why in program.lost(tables)]
+            for number, run in runs.items():
+                for printed in run.printed[:1]:
+                    yield Sample(number, tables, program.name, beside, printed.value,
+                                 printed.unit, printed.time, run.seconds[0])  # fmt: skip

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from sar_lab.emulate.statistics import AIM, Summary, summary
-from sar_lab.trial.site_look import OWN, SiteLook
+from sar_lab.emulate.statistics import Summary, compare, summary
+from sar_lab.trial.site_look import SiteLook
 from sar_lab.trial.trial_run import Sample, TrialResult
 
 
@@ -31,12 +31,8 @@ class Row:
     ratio: Summary | None
     """Of the time over that on the site's own tables in the same round; None for these."""
     values: tuple[float, ...]
-
-    @property
-    def differs(self) -> bool:
-        """Whether the interval of the ratio is on one side of 1, from rounds enough to say so."""
-        ratio = self.ratio
-        return bool(ratio and ratio.coverage >= AIM and (ratio.high < 1 or ratio.low > 1))
+    differs: bool
+    """Whether the interval of the ratio is on one side of 1, from rounds enough to say so."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +56,8 @@ def tables_of(look: SiteLook, result: TrialResult) -> list[Table]:
 
 
 def _row(look: SiteLook, samples: Sequence[Sample], tables: str, second: bool) -> Row:
-    mine = [s for s in samples if s.tables == tables]
-    before = {s.round: s.time for s in samples if s.tables == OWN}
-    ratios = [s.time / before[s.round] for s in mine if s.round in before]
+    times = {t: {s.round: s.time for s in samples if s.tables == t} for t in look.tables}
+    compared, mine = compare(times)[tables], [s for s in samples if s.tables == tables]
     counted = [s.counted_max for s in mine if s.counted_max is not None]
     ranks = [s.rank for s in mine if s.rank is not None]
     return Row(
@@ -73,8 +68,9 @@ def _row(look: SiteLook, samples: Sequence[Sample], tables: str, second: bool) -
         median(counted) if counted else None,
         median(ranks) if ranks else None,
         summary([s.value for s in mine]),
-        None if tables == OWN else summary(ratios),
+        compared.ratio,
         tuple(s.value for s in mine),
+        compared.differs,
     )
 
 
@@ -109,7 +105,6 @@ def as_json(look: SiteLook, result: TrialResult, tables: Sequence[Table]) -> dic
                     | {
                         "timed": row.timed and row.timed._asdict(),
                         "ratio": row.ratio and row.ratio._asdict(),
-                        "differs": row.differs,
                     }
                     for row in table.rows
                 ],

@@ -88,10 +88,11 @@ def look(
     names: Sequence[str],
     *,
     second: bool,
-    minutes: float,
+    minutes: float | None,
     opensm_conf: Path,
 ) -> SiteLook:
-    """Raises `InputError` where a trial cannot be, in a sentence with the remedy; `SarError` where
+    """`minutes`: how long the reservation must last from now; None: it need not be active. Raises
+    `InputError` where a trial cannot be, in a sentence with the remedy; `SarError` where
     Slurm or OpenSM do not answer or the way back is not proved."""
     site = build_site(config)
     seen = site.observer.observe()
@@ -172,8 +173,9 @@ def _doubts(found: SiteLook, opensm_conf: Path, second: bool) -> tuple[str, ...]
     return tuple(doubts)
 
 
-def reserved_hosts(name: str, minutes: float) -> tuple[str, ...]:
-    """The nodes of a reservation that is active for long enough. Raises `InputError`."""
+def reserved_hosts(name: str, minutes: float | None) -> tuple[str, ...]:
+    """The nodes of a reservation that is active for long enough, if `minutes` are given. Raises
+    `InputError`."""
     remedy = "scontrol show reservation lists them; scontrol create reservation makes one"
     text = run_program(
         ["scontrol", "show", "reservation", "-o"], deadline=30, most=1 << 24, remedy="install Slurm"
@@ -182,6 +184,8 @@ def reserved_hosts(name: str, minutes: float) -> tuple[str, ...]:
         fields = dict(word.split("=", 1) for word in line.split() if "=" in word)
         if fields.get("ReservationName") != name:
             continue
+        if minutes is None:
+            return tuple(expand(fields["Nodes"]))
         if fields.get("State") != "ACTIVE":
             raise InputError(f"reservation {name} is not active now", remedy=remedy)
         left = (datetime.fromisoformat(fields["EndTime"]) - datetime.now()).total_seconds() / 60

@@ -166,6 +166,26 @@ def test_a_command_without_a_time_is_a_lost_run(
     assert "job 1" in run.lost and said in run.lost
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        'lammps=sh -c "cd $SAR_FOLDER && mpirun lmp -var grid 6 -in lj.in"',
+        pytest.param('fft=sh -c "sh $SAR_FOLDER/hpcc.sh MPIFFT"', marks=pytest.mark.long),
+    ],
+)
+def test_known_programs_run_with_inputs_of_ours(command: str) -> None:
+    """Real MPI: LAMMPS exchanges halos, the transform of HPCC is an all-to-all."""
+    with EmulatedFabric(FABRIC, RATE, management=True) as network, command_folder() as means:
+        site = Emulated(network, ACROSS)
+        site.install(tables("ftree"))
+        before = [host.sent()["ib0"] for host in network.hosts]
+        run = command_runner(means, Benchmark.of(command), 300).run(site, 60)
+        sent = [host.sent()["ib0"] - old for host, old in zip(network.hosts, before, strict=True)]
+    assert not run.lost and run.seconds[0] > 0
+    terminals = ACROSS.terminal.tolist()
+    assert all((sent[t] > 20_000) == (t in terminals) for t in range(FABRIC.terminals)), sent
+
+
 COMMAND = [sys.executable, "-c", "from sar_lab.cli import main; main()", "emulate", "--fabric",
            "xgft:2;4,4;1,2", "--jobs", "blocks:8,8"]  # fmt: skip
 

@@ -19,11 +19,11 @@ from sar_agent.commands.inputs import read_mix, read_routes
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.quality import measure
 from sar_lab.live.process import PATIENCE, wait_until
-from sar_lab.trial.rehearsal import RESERVATION, SimulatedSite, simulated_site
 from tests.worlds.live import readback
 from tests.worlds.live.agent_process import CLI
 from tests.worlds.live.built import ROOT
 from tests.worlds.live.site import plugin
+from tests.worlds.live.trial_site import RESERVATION, SimulatedSite, simulated_site
 
 pytestmark = pytest.mark.live
 QUICK = "quick=bash -c 'sleep .2; [ $SLURM_PROCID -gt 0 ] || echo trial: 1.5 s'"
@@ -233,4 +233,48 @@ def test_adaptive_routing_is_said_and_a_look_installs_nothing(site: TrialSite) -
     assert f"{conf}: adaptive routing is on" in text
     code, text = site.ask(*look, "--opensm-conf", str(conf), "--run", QUICK)
     assert code == 2 and "give --anyway" in text
+    assert site.now() == site.before and not site.generation()
+
+
+def test_a_rehearsal_times_the_command_on_own_tables_and_installs_nothing(site: TrialSite) -> None:
+    """Each rank is on an emulated host, and sends over its cables."""
+    command = "sh -c 'ip -4 -o address show dev ib0 | grep -q 10.77. && echo trial: 1.5 MB/s'"
+    words = ("--rehearse", "--rounds", "1", "--minutes", "1", "--beside", "sleep 1")
+    code, text = site.ask(*site.trial(*words, run=f"here={command}"))
+    assert "Traceback" not in text, text
+    found = json.loads((site.folder / "page" / "trial.json").read_text())
+    assert found["rehearsal"] and found["back"] == "nothing was installed on the site"
+    busy = sum("this machine is busy" in note for note in found["notes"])
+    lost = sum("no answer" in note for note in found["notes"])  # a start that hung three times
+    assert len(found["samples"]) + lost == 3 * (2 - busy), text
+    assert code == (0 if found["samples"] else 1), text
+    assert all(s["unit"] == "MB/s" and s["value"] == 1.5 for s in found["samples"])
+    assert {s["tables"] for s in found["samples"]} <= set(site_tables())
+    page = (site.folder / "page" / "index.html").read_text()
+    assert "A rehearsal in an emulated fabric" in page and "Mbit/s, idle at least" in page
+    assert site.now() == site.before and not site.generation()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "nothing to rehearse; give --run"),
+        (("--run", "wrong=sh -c 'exit 3'"), "lost (job 1"),
+    ],
+)
+def test_a_rehearsal_that_cannot_be(site: TrialSite, words: tuple[str, ...], said: str) -> None:
+    page = str(site.folder / "page")
+    rehearse = (
+        "trial",
+        page,
+        "--reservation",
+        RESERVATION,
+        "--rehearse",
+        "--minutes",
+        "1",
+        "--rounds",
+        "1",
+    )
+    code, text = site.ask(*rehearse, "--tables", "dmodk", *words)
+    assert code in (1, 2) and said in text and "Traceback" not in text
     assert site.now() == site.before and not site.generation()

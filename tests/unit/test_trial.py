@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sar_agent.check import check_routes
-from sar_agent.errors import InputError
+from sar_agent.errors import InputError, TooMany
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.formats.conversion import routes_to_file
 from sar_agent.jobs import JobMix
@@ -20,6 +20,7 @@ from sar_lab.emulate import benchmark, statistics
 from sar_lab.emulate.benchmark import Benchmark, Reading, read_output
 from sar_lab.emulate.statistics import summary
 from sar_lab.trial import page
+from sar_lab.trial.rehearsal import require_small
 from sar_lab.trial.site_look import split_nodes
 from sar_lab.trial.way_back import own_tables
 
@@ -124,3 +125,9 @@ def test_own_tables_come_back_entry_for_entry_and_around_what_is_dead() -> None:
     assert check_routes(broken, back).passed
     differs = (back.egress != holes) & there
     assert 0 < instead == np.count_nonzero(differs) < 60
+
+
+def test_a_site_that_is_too_large_to_rehearse_gets_a_way_to_do_it_smaller() -> None:
+    require_small(FABRIC)
+    with pytest.raises(TooMany, match=r"11664 host ports.*sar-lab emulate --fabric"):
+        require_small(xgft_fabric("xgft:3;18,18,36;1,18,18"))
