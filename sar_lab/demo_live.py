@@ -28,6 +28,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.formats.routes_file import read_routes_file
 from sar_agent.opensm.plugin_client import PluginClient
+from sar_agent.util.plural import plural
 from sar_lab.live.agent import AgentProcess
 from sar_lab.live.generated import ibsim_for
 from sar_lab.live.ibdmchk import ibdmchk
@@ -204,7 +205,8 @@ def _play(story: DemoLog, stack: ExitStack) -> None:
 def _start(story: DemoLog, stack: ExitStack, fabric: Fabric) -> tuple[Ibsim, OpenSM, SlurmCluster]:
     ibsim = stack.enter_context(ibsim_for(fabric))
     story.tell(
-        f"a simulated fabric: {fabric.terminals} hosts, {LEAVES} leaf and {SPINES} spine switches"
+        f"a simulated fabric: {plural(fabric.terminals, 'host')}, {LEAVES} leaf and {SPINES} "
+        "spine switches"
     )
     manager = stack.enter_context(
         OpenSM(ibsim, host=fabric.terminal_host[0], plugin=plugin(), log_flags=DUMP_FILES)

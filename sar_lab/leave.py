@@ -13,6 +13,7 @@ from sar_agent.errors import InputError, SarError
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, Routes, load_engine
+from sar_agent.util.plural import plural
 from sar_lab.live.ibsim import umad2sim
 from sar_lab.live.process import find_program
 from sar_lab.opensm_tables.simulated import ENGINES, routing_options, simulated_routes
@@ -42,7 +43,8 @@ def leave(config: Config, engine: str, opensm_conf: Path, site: Site | None = No
 
     held = install_held(config, choose, "", None, site)
     return (
-        f"{held.words} are in force as generation {held.generation}, {held.entries} entries "
+        f"{held.words} are in force as generation {held.generation}, "
+        f"{plural(held.entries, 'entry', 'entries')} "
         f"changed; the agent leaves them {held.until}. {NEXT}"
     )
 

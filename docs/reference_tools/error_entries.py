@@ -70,8 +70,22 @@ def _text(node: ast.expr) -> str:
         case ast.Constant(value=str(text)):
             return " ".join(text.split())
         case ast.JoinedStr(values=parts):
-            words = (p.value if isinstance(p, ast.Constant) else "…" for p in parts)
-            return " ".join("".join(map(str, words)).split())
+            words = (
+                str(p.value) if isinstance(p, ast.Constant) else _value(p.value)
+                for p in parts
+                if isinstance(p, ast.Constant | ast.FormattedValue)
+            )
+            return " ".join("".join(words).split())
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             return f"{_text(left)} {_text(right)}"
+        case ast.Call():
+            return _value(node)
+    return "…"
+
+
+def _value(node: ast.expr) -> str:
+    """An ellipsis, and the words behind a number in many: `plural(n, "job")`."""
+    match node:
+        case ast.Call(func=ast.Name(id="plural"), args=[_, ast.Constant(value=str(one)), *many]):
+            return f"… {ast.literal_eval(many[0]) if many else f'{one}s'}"
     return "…"

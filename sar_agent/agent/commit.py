@@ -24,6 +24,7 @@ from sar_agent.install.plan import Plan
 from sar_agent.install.transit import CommitResult
 from sar_agent.routing.collectives.reasons import ring_entries_moved
 from sar_agent.routing.routes import Routes
+from sar_agent.util.plural import plural
 
 
 def rings_moved(
@@ -89,7 +90,8 @@ class Committer:
         self.publisher.metrics.generation_installed.set(plan.generation)
         way = f" ({how}: {why})" if how != "direct" else ""
         words = (
-            f"generation {plan.generation} is in force, {result.changed.entries} entries in "
+            f"generation {plan.generation} is in force, "
+            f"{plural(result.changed.entries, 'entry', 'entries')} in "
             f"{result.changed.blocks} blocks changed{way}"
         )
         return current, Outcome(Result.INSTALLED, plan, words)

@@ -19,7 +19,7 @@ from sar_agent.config.model import Config
 from sar_agent.install.subnet_manager import SubnetManager
 from sar_agent.telemetry.metrics import Metrics
 from sar_agent.util.freed_memory import return_freed_memory
-from sar_agent.util.lock_file import Lock
+from sar_agent.util.lock_file import ANOTHER, Lock
 from sar_agent.util.systemd import Notifier
 
 log = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ def run(config: Config) -> None:
     """Returns after SIGTERM or SIGINT. Raises `SarError` where it cannot start: another agent
     runs, the metrics' port is taken, the engine is unknown."""
     signals, notifier = DaemonSignals(), Notifier()
-    with Lock(config.agent.state_dir, "agent.lock"):
+    with Lock(config.agent.state_dir, "agent.lock", says=ANOTHER):
         signals.listen()
         try:
             run_passes(config, signals, notifier)

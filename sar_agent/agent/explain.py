@@ -26,6 +26,7 @@ from sar_agent.routing.collectives.reasons import exceptions_of
 from sar_agent.routing.routes import Routes
 from sar_agent.routing.sar_plus import SarPlus
 from sar_agent.routing.template import nearest_template
+from sar_agent.util.plural import plural
 
 RING_SHOWN = 4
 """Messages of rings that are named."""
@@ -101,7 +102,8 @@ class JobExplanation:
     def words(self) -> str:
         """For people."""
         hosts = len({host for names in self.leaves.values() for host in names})
-        lines = [f"job {self.job}: {hosts} hosts on {len(self.leaves)} leaf switches"]
+        switches = plural(len(self.leaves), "leaf switch", "leaf switches")
+        lines = [f"job {self.job}: {plural(hosts, 'host')} on {switches}"]
         lines += [f'  "{leaf}": {" ".join(names)}' for leaf, names in self.leaves.items()]
         if self.unknown_hosts:
             lines.append(f"  not in the fabric, left out: {' '.join(self.unknown_hosts)}")
@@ -110,7 +112,7 @@ class JobExplanation:
         for name, under in (("in force", self.in_force), ("planned", self.planned)):
             if under:
                 lines.append(
-                    f"{name} ({under.engine}): {under.links} links; the worst is "
+                    f"{name} ({under.engine}): {plural(under.links, 'link')}; the worst is "
                     f"{under.worst_link} with {under.efi_max} routes, {under.own_routes} of them "
                     "this job's"
                 )

@@ -11,6 +11,8 @@ from typing import Any
 from sar_agent.agent.job_days import KEPT_DAYS, JobDay, JobDays, Tables
 from sar_agent.config.model import Config
 from sar_agent.errors import InputError
+from sar_agent.jobs.find_job import job_names
+from sar_agent.util.plural import plural
 
 UNHINDERED_RATIO = 1.01
 """Times as long as alone, up to which a job did not wait for links."""
@@ -41,7 +43,8 @@ class EndedJob:
         watched = sum(row.seconds for row in self.days)
         lines = [
             f"job {self.job}{f' of {last.user}' if last.user else ''} has ended: "
-            f"{last.hosts} hosts on {last.leaf_count} leaf switches, watched for "
+            f"{plural(last.hosts, 'host')} on "
+            f"{plural(last.leaf_count, 'leaf switch', 'leaf switches')}, watched for "
             f"{_duration(watched)} from {_clock(first.first)} to {_clock(last.last)}",
             "  "
             + ", ".join(f'"{leaf}": {hosts}' for leaf, hosts in last.leaves.items())
@@ -91,7 +94,8 @@ def ended_job(config: Config, wanted: str) -> EndedJob:
     """Raises `InputError` for a job that the history does not have, `SarError` where that cannot be
     read."""
     table = JobDays(config.agent.state_dir)
-    rows = table.of_job(wanted)
+    found = ((name, table.of_job(name)) for name in job_names(wanted))
+    name, rows = next(((name, rows) for name, rows in found if rows), ("", []))
     if not rows:
         raise InputError(
             f"no job {wanted} is running, and the history does not have it",
@@ -100,7 +104,7 @@ def ended_job(config: Config, wanted: str) -> EndedJob:
         )
     run = [row for row in rows if row.start == rows[-1].start]
     users = _users(table, run) if config.agent.explain_names_users else {}
-    return EndedJob(wanted, tuple(run), users)
+    return EndedJob(name, tuple(run), users)
 
 
 def _users(table: JobDays, rows: Sequence[JobDay]) -> dict[str, str]:

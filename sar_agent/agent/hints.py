@@ -21,6 +21,7 @@ from sar_agent.events.inbox import JobReport
 from sar_agent.events.message import RefusalReason
 from sar_agent.jobs.record import JobRecord
 from sar_agent.util.pace import steady_time
+from sar_agent.util.plural import plural
 from sar_agent.util.quota import Quota
 from sar_agent.util.store import JsonStore
 
@@ -77,7 +78,7 @@ class Hints:
             if not report.traffic:
                 continue
             if key not in self._hints and not self._certain(job, uid) and unseen.try_add(uid):
-                jobs = f"{unseen.of[uid]} jobs that the queue does not have"
+                jobs = f"{plural(unseen.of[uid], 'job')} that the queue does not have"
                 sentence = f"uid {uid} has hints on {jobs}"
                 self.refused(RefusalReason.TOO_MANY, sentence)
                 continue

@@ -43,6 +43,7 @@ from sar_agent.quality.channel_traffic import load_besides
 from sar_agent.routing.lid_offsets import FIRST_KEY
 from sar_agent.util.lock_file import Lock
 from sar_agent.util.pace import Backoff, Pace
+from sar_agent.util.plural import plural
 from sar_agent.util.unexpected_errors import UnexpectedErrors
 
 log = logging.getLogger(__name__)
@@ -324,7 +325,7 @@ def not_as_planned(before: InForce, plan: Plan, state: State) -> str:
     if wrong and before.status.amendments:
         wrong = plan.routes.entries_changed(completed(plan.fabric, before.routes))
     if wrong:
-        return f"{wrong} entries in force differ from the plan"
+        return plural(wrong, "entry in force differs", "entries in force differ") + " from the plan"
     return ""
 
 

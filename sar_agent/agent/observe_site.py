@@ -30,6 +30,7 @@ from sar_agent.jobs.source import JobSource, TellsNodes
 from sar_agent.opensm.dump_age import outdated
 from sar_agent.slurm.topology_watch import TopologyWatcher
 from sar_agent.util.pace import Pace
+from sar_agent.util.plural import plural
 from sar_agent.util.problem_log import ProblemLog
 from sar_agent.util.stages import stage
 from sar_agent.util.unexpected_errors import UnexpectedErrors
@@ -293,7 +294,9 @@ class SiteObserver:
         self.planned = ()
         poll = self.source.poll()
         skipped = (
-            f"{poll.skipped} entries of the queue are no jobs, the first: {poll.first_skipped}"
+            f"{plural(poll.skipped, 'entry', 'entries')} of the queue "
+            f"{'is no job' if poll.skipped == 1 else 'are no jobs'}, the first: "
+            f"{poll.first_skipped}"
         )
         self.problems.problem("squeue lines", skipped if poll.skipped else "")
         if not poll.records and (hosts := self._hosts_before()):

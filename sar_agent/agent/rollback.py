@@ -19,6 +19,7 @@ from sar_agent.errors import InputError
 from sar_agent.formats.conversion import file_to_routes
 from sar_agent.install.generations import Generations
 from sar_agent.util.lock_file import Lock
+from sar_agent.util.plural import plural
 
 
 def rollback(
@@ -40,7 +41,8 @@ def rollback(
 
     held = install_held(config, choose, "back to ", hold_minutes, site)
     return (
-        f"{held.words} are in force again as generation {held.generation}, {held.entries} entries "
+        f"{held.words} are in force again as generation {held.generation}, "
+        f"{plural(held.entries, 'entry', 'entries')} "
         f"changed; the agent leaves them {held.until}"
     )
 

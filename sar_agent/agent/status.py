@@ -18,6 +18,7 @@ from sar_agent.install.subnet_manager import SmStatus, SubnetManager, load_subne
 from sar_agent.keys.leases import Lease, Leases, words_of
 from sar_agent.opensm.dump_age import of_date, outdated, written_at
 from sar_agent.util.lock_file import holder
+from sar_agent.util.plural import plural
 from sar_agent.util.set_aside import files_set_aside
 
 DECISIONS = 100
@@ -217,5 +218,5 @@ def _phase(mode: str, update: dict[str, Any]) -> str:
     number = f" of update {update['update']}" if update["phase"] != "idle" else ""
     return (
         f"mode {mode}, phase {update['phase']}{number}; {update['subscribers']} subscribers of "
-        f"{update['jobs']} jobs, {update['sheltered']} on LID offset 1"
+        f"{plural(update['jobs'], 'job')}, {update['sheltered']} on LID offset 1"
     )

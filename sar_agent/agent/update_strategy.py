@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from sar_agent.check.transition import Transition, Way
 from sar_agent.config.update import UpdateConfig
+from sar_agent.util.plural import plural
 
 
 class UpdateMethod(StrEnum):
@@ -99,7 +100,8 @@ def _capped(config: UpdateConfig, site: UpdateContext) -> UpdateChoice | None:
         return None
     return UpdateChoice(
         UpdateMethod.REFUSE,
-        f"{site.entries} entries would change and update.max_changed_entries is "
+        f"{plural(site.entries, 'entry', 'entries')} would change and update.max_changed_entries "
+        "is "
         f"{config.max_changed_entries}; raise it, or set update.mode to another",
     )
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from sar_agent.agent.loop import Agent
 from sar_agent.agent.repair_calls import RepairCalls
 from sar_agent.install.subnet_manager import SmStatus
+from sar_agent.util.plural import plural
 
 log = logging.getLogger(__name__)
 KEYS_AGAIN = 0.2
@@ -122,7 +123,8 @@ class LastStatus:
             f"{self.agent.manager.name} {status.process} is {status.role}, has engine "
             f"{status.engine} in force (generation {status.generation}, "
             f"{status.amendments} repairs) on fabric "
-            f"{status.topology_changes} with {status.switches} switches, {status.hca_ports} ports, "
+            f"{status.topology_changes} with {plural(status.switches, 'switch', 'switches')}, "
+            f"{plural(status.hca_ports, 'port')}, "
             f"{status.unknown_terminals} unknown ({status.state}, {status.unconfirmed_switches} "
             "switches unconfirmed)"
         )

@@ -18,6 +18,7 @@ from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.hostnames import Kind
 from sar_agent.fabric.model import U8, U16, U32, Bool
+from sar_agent.util.plural import plural
 
 NOBODY, HOSTS, OTHERS = 0, 1, 2
 """Class of a destination: `HOSTS` carry job traffic; `OTHERS` (switch LIDs, aggregation units) do
@@ -118,7 +119,8 @@ def _hop_by_hop(fabric: Fabric, ports: int, lanes: int, hop_lane: U8 | None) -> 
     if lane.shape != (*shape, ports) or lane.max() >= lanes > 0:
         raise InputError(
             f"lanes hop by hop of shape {lane.shape} up to lane {lane.max()} do not fit "
-            f"{fabric.name} with {fabric.switches} switches of {ports - 1} ports and {lanes} lanes",
+            f"{fabric.name} with {plural(fabric.switches, 'switch', 'switches')} of "
+            f"{plural(ports - 1, 'port')} and {lanes} lanes",
             remedy="compute them for this fabric",
         )
     entry[fabric.channel_source, fabric.channel_port] = fabric.channel_port[fabric.channel_reverse]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sar_agent.commands.announce import note
 from sar_agent.commands.dump_inputs import (
     AssumedOption,
     CountersOption,
@@ -13,7 +16,7 @@ from sar_agent.commands.dump_inputs import (
     TodayOption,
     read_dumps,
 )
-from sar_agent.commands.host_options import with_host_options
+from sar_agent.commands.host_options import chosen_settings, with_host_options
 from sar_agent.commands.inputs import (
     FabricOption,
     JsonOption,
@@ -22,7 +25,28 @@ from sar_agent.commands.inputs import (
     read_fabric,
 )
 
+if TYPE_CHECKING:
+    from sar_agent.fabric import Fabric
+    from sar_agent.reports.places import Places
+
 SHOWN_FINDINGS, SHOWN_LINKS = 20, 10
+
+
+def ignored(fabric: Fabric, named: Sequence[str] = ()) -> Places:
+    """The places of `--ignore`, and of `cables.ignore` of `--config`. Of the settings, what is not
+    in the fabric is noted: it may have left. Raises `InputError` for what `named` has and the
+    fabric lacks."""
+    from sar_agent.errors import InputError
+    from sar_agent.reports.places import PlaceNames, find_places
+
+    found, names = find_places(fabric, named), PlaceNames(fabric)
+    settings = chosen_settings()
+    for text in settings.cables.ignore if settings else ():
+        try:
+            found += names(text)
+        except InputError as error:
+            note(f"note: cables.ignore: {error}")
+    return found
 
 
 @with_host_options
@@ -40,6 +64,15 @@ def cables(
             help="an earlier dump of the fabric: list what has changed since",
         ),
     ] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--ignore",
+            metavar="PLACE",
+            help="leave out a switch, a port, a host, a host list or a pattern of names (ufm-*), "
+            "beside those of cables.ignore; may be repeated",
+        ),
+    ] = None,
     every: Annotated[bool, typer.Option("--all", help="print all findings")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -49,7 +82,7 @@ def cables(
 
     dumps = read_dumps(fabric, jobs, routes, engine, counters)
     changes = cable_changes(read_fabric(before), dumps.fabric) if before else None
-    report = cable_report(dumps, changes)
+    report = cable_report(dumps, changes, ignored(dumps.fabric, ignore or ()))
     shown = len(report.findings) + len(changes or ()) if every else SHOWN_FINDINGS
     print_answer(report.json(), report.words(shown), as_json=as_json)
 
@@ -79,12 +112,18 @@ def link(
 ) -> None:
     """Show the jobs on a link, its predicted load, what it carried, and its errors."""
     from sar_agent.errors import InputError
+    from sar_agent.jobs.find_job import require_job
     from sar_agent.reports.link import line_of_job, links, links_of_job
     from sar_agent.reports.places import Places, find_places
+    from sar_agent.slurm.job_files import read_jobs_file
+    from sar_agent.slurm.states import STATES
 
     if bool(named) == bool(job) or (job and not jobs):
         raise InputError("name links, or a job of --jobs", remedy="give LINK or --job with --jobs")
     dumps = read_dumps(fabric, jobs, routes, engine, counters)
+    if job and jobs:
+        queue = partial(read_jobs_file, jobs, STATES, hostless=True)
+        job = require_job(dumps.records, job, queue).id
     if job and (line or not links_of_job(dumps, job)):
         print_answer({"line": (said := line_of_job(dumps, job))}, said, as_json=as_json)
         return

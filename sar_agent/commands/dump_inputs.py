@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import typer
 
 from sar_agent.commands.announce import note
 from sar_agent.commands.inputs import JobsOption, present, read_fabric, read_jobs, read_routes
+from sar_agent.util.plural import plural
 
 if TYPE_CHECKING:
     from sar_agent.reports.site_dumps import SiteDumps
@@ -85,6 +87,11 @@ def _with_counters(dumps: SiteDumps, sources: Sequence[str]) -> SiteDumps:
         raise InputError(
             f"--counters is given {len(sources)} times", remedy="give it once or twice"
         )
+    if len(sources) == 2 and _same_dump(*sources):
+        raise InputError(
+            f"{sources[0]} and {sources[1]} are the same dump: nothing was counted between them",
+            remedy="give an earlier and a later one, or one alone",
+        )
     places = [prometheus_time(text) for text in sources]
     errors = [
         (prometheus_errors(place, dumps.fabric) if place else read_port_errors(text)).of(
@@ -98,7 +105,7 @@ def _with_counters(dumps: SiteDumps, sources: Sequence[str]) -> SiteDumps:
     if later := sum(start > counted.time for start in starts):
         note(
             f"note: {counted.source} is of {moment(counted.time)}, before {later} of "
-            f"{len(starts)} jobs started: what it counts is of other jobs"
+            f"{plural(len(starts), 'job')} started: what it counts is of other jobs"
         )
     try:
         if readings := window_of(sources):
@@ -106,6 +113,16 @@ def _with_counters(dumps: SiteDumps, sources: Sequence[str]) -> SiteDumps:
     except (WindowLeftOut, InputError) as why:  # errors were counted, if nothing else
         note(f"note: {why}")
     return dumps
+
+
+def _same_dump(first: str, second: str) -> bool:
+    """Whether two sources are one file, copied or not, or one time of a server."""
+    if first == second:
+        return True
+    try:
+        return filecmp.cmp(first, second, shallow=False)
+    except OSError:  # a server, or no file: reading it says so
+        return False
 
 
 def note_assumed(engine: str, why: str) -> None:

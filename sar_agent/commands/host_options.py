@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import shlex
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, fields, replace
@@ -75,7 +76,9 @@ class HostOptions:
     config: Annotated[
         Path | None,
         typer.Option(
-            "--config", help="configuration file of the agent, for what its [fabric] says of hosts"
+            "--config",
+            help="configuration file of the agent, for what its [fabric] says of hosts, and its "
+            "[cables] of what to leave out",
         ),
     ] = None
 
@@ -127,13 +130,24 @@ def with_host_options(command: Callable[..., None]) -> Callable[..., None]:
     return with_parameters(call, command, [(name, None, _HINTS[name]) for name in offered])
 
 
+def chosen_settings() -> Config | None:
+    """The settings that `--config` of this command names; None without it. Raises `SarError` for a
+    file that cannot be used."""
+    from sar_agent.config.model import load_config
+
+    chosen = _CHOSEN.get().config
+    return load_config(chosen) if chosen else None
+
+
 def load_given(spec: str) -> Fabric:
     """The fabric that `spec` names, with the hosts that the command's options tell.
 
-    Raises `InputError` if it cannot be read, or if no host has an HCA that `--hca` names.
+    Raises `InputError` if it cannot be read, or if no host has an HCA that `--hca` names, or a name
+    of `--storage-hosts`.
     """
     from sar_agent.errors import InputError
     from sar_agent.fabric.hostnames import Kind
+    from sar_agent.fabric.name_patterns import matches_host
     from sar_agent.fabric.spec import GENERATORS, load_fabric
 
     chosen = _CHOSEN.get()
@@ -153,4 +167,11 @@ def load_given(spec: str) -> Fabric:
             if named
             else "its node descriptions name no HCA, so write /1 for the first port",
         )
+    for pattern in chosen.storage_hosts or ():
+        if not any(matches_host(host, (pattern,)) for host in fabric.hosts):
+            raise InputError(
+                f"--storage-hosts {shlex.quote(pattern)}: no host is called so",
+                file=spec,
+                remedy=f"the first host is {next(iter(fabric.hosts), 'missing')}",
+            )
     return fabric

@@ -13,6 +13,7 @@ from sar_agent.commands.announce import announce_compiling, note
 from sar_agent.errors import InputError
 from sar_agent.fabric import FORMATS
 from sar_agent.util.extensions import extension_names
+from sar_agent.util.plural import plural
 
 if TYPE_CHECKING:
     from sar_agent.fabric import Fabric
@@ -124,17 +125,18 @@ def read_jobs(spec: str, fabric: Fabric) -> tuple[tuple[JobRecord, ...], JobMix]
         note(f"note: {spec} has no running job; what follows is for an idle cluster")
     elif not any(host in fabric.hosts for record in records for host in record.hosts):
         note(
-            f"note: no host of the {len(records)} jobs in {spec} is in the fabric; are both of one "
+            f"note: no host of the {plural(len(records), 'job')} in {spec} is in the fabric; are "
+            "both of one "
             "cluster, with the same host names?"
         )
     elif not mapped.mix.jobs:
-        note(f"note: none of the {len(records)} jobs in {spec} spans two leaf switches")
+        note(f"note: none of the {plural(len(records), 'job')} in {spec} spans two leaf switches")
     if mapped.unknown_hosts:
         listed = ", ".join(sorted(mapped.unknown_hosts)[:5])
         dots = " …" if len(mapped.unknown_hosts) > 5 else ""
         note(
-            f"{len(mapped.unknown_hosts)} hosts of jobs are not in the fabric and are "
-            f"left out: {listed}{dots}"
+            f"{plural(len(mapped.unknown_hosts), 'host of jobs is', 'hosts of jobs are')} not in "
+            f"the fabric and left out: {listed}{dots}"
         )
     return records, _noted(fabric, mapped.mix)
 

@@ -14,6 +14,7 @@ from sar_agent.commands.dump_inputs import AssumedOption, TodayOption, read_dump
 from sar_agent.commands.host_options import with_host_options
 from sar_agent.commands.inputs import FabricOption, JsonOption, present, print_json
 from sar_agent.commands.times import seconds_of
+from sar_agent.util.plural import plural
 
 if TYPE_CHECKING:
     from sar_agent.jobs.record import JobRecord
@@ -78,7 +79,8 @@ def place(
     seconds = seconds_of(lasts, "--time") if lasts else float("inf")
     found = free_nodes(nodes, partition)
     if found.left_out:
-        note(f"note: {len(found.left_out)} lines of sinfo are passed over: {found.left_out[0]}")
+        these = plural(len(found.left_out), "line of sinfo is", "lines of sinfo are")
+        note(f"note: {these} passed over: {found.left_out[0]}")
     with TemporaryDirectory() as folder:
         queue = jobs or _queue(Path(folder) / "squeue")
         dumps, planned = read_dumps(fabric, queue, routes, engine), _planned(queue)
@@ -96,7 +98,8 @@ def place(
         if as_json:
             print_json(spread_json(spread, later))
         else:
-            lines = [f"on more switches than needed: {len(spread)} of {len(dumps.records)} jobs"]
+            of = plural(len(dumps.records), "job")
+            lines = [f"on more switches than needed: {len(spread)} of {of}"]
             lines += [f"  {job.words()}" for job in spread[: len(spread) if every else SHOWN_JOBS]]
             if len(spread) > SHOWN_JOBS and not every:
                 lines.append(f"  and {len(spread) - SHOWN_JOBS} more (--all)")
@@ -107,11 +110,15 @@ def place(
 
 def _queue(to: Path) -> str:
     """What squeue says of running and pending jobs, as a file."""
-    from sar_agent.util.programs import run_program
+    from sar_agent.errors import Unavailable
+    from sar_agent.util.programs import ProgramFailed, run_program
 
-    remedy = "install Slurm's commands, or give a file as --jobs"
+    remedy = "run this where Slurm's commands work, or give a file as --jobs"
     command = ("squeue", "--all", "--local", "-O", QUEUE)
-    to.write_text(run_program(command, deadline=30.0, most=64 * 2**20, remedy=remedy))
+    try:
+        to.write_text(run_program(command, deadline=30.0, most=64 * 2**20, remedy=remedy))
+    except ProgramFailed as error:
+        raise Unavailable(f"squeue does not reach Slurm from here; {remedy}") from error
     return str(to)
 
 
@@ -133,7 +140,8 @@ def _usable(found: FreeNodes, planned: tuple[JobRecord, ...], seconds: float) ->
     kept = {host for host, start in starts.items() if start < end}
     kept |= found.planned - starts.keys()
     if left := len(found.free & kept):
-        note(f"note: {left} free nodes are kept for pending jobs and are left out")
+        these = plural(left, "free node is", "free nodes are")
+        note(f"note: {these} kept for pending jobs and left out")
     return found.free - kept
 
 
@@ -149,15 +157,18 @@ def _compare_nodes(found: FreeNodes, placer: Placer, running: set[str]) -> None:
             remedy="give files of one cluster, with the same host names",
         )
     if unknown:
-        note(f"note: {len(unknown)} nodes are not in the fabric: {', '.join(unknown[:5])}")
+        these = plural(len(unknown), "node is", "nodes are")
+        note(f"note: {these} not in the fabric: {', '.join(unknown[:5])}")
     if other := sorted(found.free & placer.fabric.hosts.keys() - placer.compute):
         note(
-            f"note: {len(other)} free nodes are no compute hosts of the fabric, or have a link "
+            f"note: {plural(len(other), 'free node is', 'free nodes are')} no compute hosts of "
+            "the fabric, or have a link "
             f"that is down, and are left out: {', '.join(other[:5])}"
         )
     if busy := found.free & running:
         note(
-            f"note: {len(busy)} nodes are free in sinfo but run jobs in the queue, such as "
+            f"note: {plural(len(busy), 'node is', 'nodes are')} free in sinfo but run jobs in "
+            "the queue, such as "
             f"{min(busy)}; they are left out"
         )
 
@@ -169,13 +180,14 @@ def _propose(placer: Placer, count: int, as_json: bool) -> None:
         found = placer.candidates(count)
     except ValueError as error:
         raise InputError(
-            f"{count} nodes are asked for, and {placer.count} are free in the fabric",
+            f"{plural(count, 'node is', 'nodes are')} asked for, and {placer.count} are free in "
+            "the fabric",
             remedy="ask for fewer, or look at the nodes that sinfo lists",
         ) from error
     if as_json:
         print_json({"free": placer.count, "candidates": [each.json() for each in found]})
         return
-    typer.echo(f"{count} nodes of {placer.count} free ones:")
+    typer.echo(f"{plural(count, 'node')} of {placer.count} free ones:")
     for number, each in enumerate(found):
         typer.echo(f"{number or '-'} {each.words()}")
     if len(found) == 1:

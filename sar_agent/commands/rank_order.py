@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -10,6 +11,7 @@ import typer
 from sar_agent.commands.announce import note
 from sar_agent.commands.host_options import load_given, with_host_options
 from sar_agent.commands.inputs import CONFIG_PATH, ConfigOption, JsonOption, present, print_answer
+from sar_agent.util.plural import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -56,13 +58,17 @@ def rank_order(
     Leaf switches that are near each other follow each other. Changes nothing.
     """
     from sar_agent.jobs.find_job import require_job
+    from sar_agent.slurm.job_files import read_jobs_file
+    from sar_agent.slurm.states import STATES
     from sar_agent.slurm.switch_order import in_switch_order
 
     network, records = _inputs(fabric, jobs, config)
-    record = require_job(records, job)
+    queue = partial(read_jobs_file, jobs, STATES, hostless=True) if jobs else tuple
+    record = require_job(records, job, queue)
     known, unknown = in_switch_order(network, record.hosts)
     if unknown and not as_json:
-        note(f"{len(unknown)} hosts are not in the fabric and come last: {', '.join(unknown[:5])}")
+        these = plural(len(unknown), "host is", "hosts are")
+        note(f"{these} not in the fabric and last: {', '.join(unknown[:5])}")
     hosts = [{"host": host, "switch": switch} for host, switch in known]
     answer = {"job": record.id, "hosts": hosts, "unknown_hosts": unknown}
     words = "\n".join(_lines([*(host for host, _ in known), *unknown], form, tasks))

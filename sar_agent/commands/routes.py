@@ -27,6 +27,7 @@ from sar_agent.commands.inputs import (
     read_routes,
 )
 from sar_agent.config.engine import Options
+from sar_agent.util.plural import plural
 
 if TYPE_CHECKING:
     from sar_agent.check import ProvedTables
@@ -161,7 +162,8 @@ def measure(
     reach = check_reachability(network, tables, between_hosts=True)
     if reach.unreachable_pairs:
         raise CheckFailed(
-            f"{routes}: {reach.unreachable_pairs} pairs do not reach each other; {reach.first}"
+            f"{routes}: {plural(reach.unreachable_pairs, 'pair does', 'pairs do')} not reach "
+            f"each other; {reach.first}"
         )
     measures = measure_routes(network, mix, tables, price_rounds=64, price_seconds=1.0)
     report = None
@@ -172,8 +174,8 @@ def measure(
         report = adaptive_report(measures.traffic, [*map(read_adaptive_dump, adaptive)])
     bounds = measures.lower_bounds
     words = (
-        f"{mix.words('multi-switch jobs')} on {measures.terminals} terminals, "
-        f"{measures.switches} switches, {measures.channels} channels\n"
+        f"{mix.words('multi-switch jobs')} on {plural(measures.terminals, 'terminal')}, "
+        f"{plural(measures.switches, 'switch', 'switches')}, {measures.channels} channels\n"
         f"dark fiber                 {measures.dark_fiber_ratio:.1%} "
         f"(bound {measures.least_dark_fiber:.1%})\n"
         f"effective EFI              max {measures.effective_efi_max} "
@@ -185,7 +187,8 @@ def measure(
         f"worst job {1 / measures.throughput_min:.2f} times as long as without contention\n"
         + "".join(
             f"{COLLECTIVES[word]:26} mean {each.mean:.2f}, worst job {each.worst:.2f} "
-            f"(bound {measures.contention_bounds[word].worst:.2f}); messages of {each.meet} jobs "
+            f"(bound {measures.contention_bounds[word].worst:.2f}); messages of "
+            f"{plural(each.meet, 'job')} "
             "meet\n"
             for word, each in measures.collectives.items()
             if word != AT_ONCE
@@ -268,7 +271,7 @@ def check(
         for lane in lanes or ():
             rise = "the numbers rise along every path"
             if not lane.rising:
-                rise = f"the numbers do not rise along {lane.falling} pairs of channels"
+                rise = f"the numbers do not rise along {plural(lane.falling, 'pair')} of channels"
             typer.echo(f"certificate, lane {lane.lane}: {lane.channels} channels, {rise}")
         if transition:
             typer.echo(f"from {before}: {transition.words}")

@@ -13,6 +13,7 @@ from sar_agent.commands.host_options import load_given, with_host_options
 from sar_agent.commands.inputs import FabricOption, JsonOption, present, print_answer, print_json
 from sar_agent.commands.program import Program
 from sar_agent.errors import InputError
+from sar_agent.util.plural import plural
 
 ForOption = Annotated[
     str | None,
@@ -45,8 +46,9 @@ def check(
         typer.Option(
             "--elsewhere",
             metavar="HOSTS",
-            help="nodes that are not in this fabric, as a list of Slurm: 'web[01-04]'. A switch "
-            "of Slurm none of whose nodes is in the fabric is left out without it",
+            help="nodes that are not in this fabric, as a list of Slurm ('web[01-04]') or a "
+            "pattern ('web*'). A switch of Slurm none of whose nodes is in the fabric is left out "
+            "without it",
         ),
     ] = "",
     version: ForOption = None,
@@ -57,15 +59,14 @@ def check(
     Compared are hosts, leaf switches, and which leaves the switches above join. Lines that
     slurmctld refuses are listed, too: those that any version refuses or, with --for, that version.
     """
-    from sar_agent.slurm.hostlist import expand
-    from sar_agent.slurm.topology_check import check_topology, nodes_elsewhere
+    from sar_agent.slurm.topology_check import check_topology, nodes_elsewhere, nodes_named
     from sar_agent.slurm.topology_files import read_topology, topology_in_use
 
     network = _given(fabric)
     conf = topology_in_use(conf)
     topology = read_topology(conf, tree=tree, hosts=network.hosts)
     other = nodes_elsewhere(network, topology)
-    without = {*chain(*other.values()), *expand(elsewhere)}
+    without = {*chain(*other.values()), *nodes_named(topology, elsewhere)}
     differences = check_topology(network, topology, _version(version), without)
     what = f"the tree {topology.tree} of {conf}" if topology.tree else str(conf)
     lines = differences or [f"{what} and {fabric} agree"]
@@ -73,7 +74,9 @@ def check(
         lines.append(f"compared with {what}; --tree names another: {', '.join(topology.trees)}")
     if other:
         nodes = sum(map(len, other.values()))
-        lines.append(f"not of this fabric, and left out: {', '.join(other)} ({nodes} nodes)")
+        lines.append(
+            f"not of this fabric, and left out: {', '.join(other)} ({plural(nodes, 'node')})"
+        )
     elif differences and not elsewhere:
         missing = [host for host in topology.leaves_of if not network.hosts.name_of(host)]
         if missing:
@@ -143,7 +146,8 @@ def generate(
     write_text(out, text)
     leaves = sum(1 for switch in switches if switch.nodes)
     hosts = sum(len(switch.nodes) for switch in switches)
-    typer.echo(f"{out}: {hosts} hosts on {leaves} leaf switches", err=True)
+    on = plural(leaves, "leaf switch", "leaf switches")
+    typer.echo(f"{out}: {plural(hosts, 'host')} on {on}", err=True)
     for note in notes:
         typer.echo(f"left out: {note}", err=True)
 

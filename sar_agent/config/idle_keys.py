@@ -52,10 +52,16 @@ def idle_keys(config: Config, changed: Collection[str]) -> list[str]:
         ),
         ("standby.", standby.peer or standby.listen, "standby.peer is empty"),
     )
-    return [
+    idle = [
         f"{key} has no effect, since {why}"
         for beginnings, acts, why in rules
         if not acts
         for key in changed
         if key.startswith(tuple(beginnings.split())) and key != "keys.enabled"
     ]
+    if agent.debounce_seconds > agent.debounce_max_seconds > 0:
+        idle.append(
+            f"agent.debounce_seconds = {agent.debounce_seconds:g} has no effect, since "
+            f"agent.debounce_max_seconds = {agent.debounce_max_seconds:g} is less"
+        )
+    return idle

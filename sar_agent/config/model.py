@@ -20,6 +20,7 @@ from annotated_types import DocInfo
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 from pydantic.fields import FieldInfo
 
+from sar_agent.config.cables import CablesConfig
 from sar_agent.config.engine import EngineSettings
 from sar_agent.config.events import EventsConfig
 from sar_agent.config.gone_keys import take_gone_keys
@@ -148,8 +149,8 @@ class AgentConfig(Section, EngineSettings, frozen=True):
         for name in ("min_install_interval_seconds", "debounce_max_seconds"):
             if (value := getattr(self, name)) > self.max_staleness_seconds:
                 raise ValueError(
-                    f"{name} = {value:g} is more than max_staleness_seconds = "
-                    f"{self.max_staleness_seconds:g}; reduce it"
+                    f"agent.{name} = {value:g} is more than agent.max_staleness_seconds = "
+                    f"{self.max_staleness_seconds:g}; reduce the one or raise the other"
                 )
         return self
 
@@ -238,6 +239,7 @@ class Config(Section, frozen=True):
     agent: AgentConfig = Field(default_factory=lambda: AgentConfig())
     slurm: SlurmConfig = Field(default_factory=lambda: SlurmConfig())
     fabric: FabricConfig = Field(default_factory=lambda: FabricConfig())
+    cables: CablesConfig = Field(default_factory=lambda: CablesConfig())
     opensm: OpensmConfig = Field(default_factory=lambda: OpensmConfig())
     events: EventsConfig = Field(default_factory=lambda: EventsConfig())
     keys: KeysConfig = Field(default_factory=lambda: KeysConfig())
@@ -321,7 +323,9 @@ def _sentence(error: Any) -> str:
     key = ".".join(str(part) for part in error["loc"])
     if error["type"] == "extra_forbidden":
         return f"{key}: no such key; {_suggestion(error['loc'])}"
-    problem = error["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    problem: str = error["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    if error["type"] == "value_error" and len(error["loc"]) == 1:  # of two keys of a section
+        return problem
     value = _brief.repr(error["input"])
     value = value if len(value) <= 80 else value[:77] + "…"
     if error["type"] != "value_error":

@@ -18,6 +18,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import F64
 from sar_agent.jobs import JobMix
 from sar_agent.quality.channel_traffic import Traffic
+from sar_agent.util.plural import plural
 
 SCALE_QUANTILE = 0.9
 COUNTED_TOP, PREDICTED_TOP = 0.01, 0.05
@@ -239,7 +240,7 @@ def comparison_words(comparison: Comparison) -> str:
 
     lines = [
         f"{comparison.source}: a window of {comparison.seconds:.0f} s that ended "
-        f"{comparison.age:.0f} s ago, {comparison.known} of {comparison.links} links",
+        f"{comparison.age:.0f} s ago, {comparison.known} of {plural(comparison.links, 'link')}",
         f"rank correlation of predicted load and counted bytes: {number(comparison.rank, '.3f')}",
         f"of the counted top 1 %, predicted in the top 5 %: {number(comparison.top, '.0%')}",
         f"counted: mean {comparison.counted_mean:.1%} of a link's speed, most "
@@ -247,7 +248,7 @@ def comparison_words(comparison: Comparison) -> str:
     ]
     lines += [f"left out: {note}" for note in comparison.notes]
     if comparison.hot_links:
-        lines.append(f"hot but not predicted: {comparison.hot_links} links")
+        lines.append(f"hot but not predicted: {plural(comparison.hot_links, 'link')}")
         lines += [
             f"  {link.link}: counted {link.counted:.1%}, explained by jobs {link.explained:.1%}"
             for link in comparison.hot

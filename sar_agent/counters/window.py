@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sar_agent.counters.readings import PortReadings, WindowLeftOut, index_of, place_key
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import F64, U64, Bool
+from sar_agent.util.plural import plural
 
 MISSING_SHARE = 1 / 3
 """Share of live links without a counter from which a window is left out."""
@@ -81,7 +82,7 @@ def align(fabric: Fabric, readings: PortReadings) -> CounterWindow:
         if not len(places):
             return
         first = fabric.channel_name(int(places[0]))
-        sentence = f"{what} on {len(places)} of {len(live)} links, such as {first}"
+        sentence = f"{what} on {len(places)} of {plural(len(live), 'link')}, such as {first}"
         if len(places) > max(1.0, WRONG_SHARE * len(live)):
             raise WindowLeftOut(f"{readings.source}: {sentence}; the window is left out")
         notes.append(f"{sentence}; left out")
@@ -98,7 +99,8 @@ def align(fabric: Fabric, readings: PortReadings) -> CounterWindow:
     absent = len(live) - int(known.sum())
     if absent > MISSING_SHARE * len(live):
         raise WindowLeftOut(
-            f"{readings.source}: the counters of {absent} of {len(live)} links are missing"
+            f"{readings.source}: the counters of {absent} of "
+            f"{plural(len(live), 'link')} {'is' if absent == 1 else 'are'} missing"
             + (f" ({notes[0]})" if notes else _first_missing(fabric, live, known))
             + "; the window is left out"
         )

@@ -16,6 +16,7 @@ import numpy as np
 
 from sar_agent.fabric.hostnames import hca_order
 from sar_agent.fabric.model import I32, Fabric
+from sar_agent.util.plural import plural
 
 PURE_SHARE = 0.95
 """Share of the ports that end on a leaf switch of their own rail, from which a fabric is taken to
@@ -40,7 +41,8 @@ class Rails:
         if not self.recognised:
             return ""
         said = (
-            f"The {int(self.rail.max()) + 1} ports of a host end on leaf switches of their own "
+            f"The {plural(int(self.rail.max()) + 1, 'port')} of a host end on leaf switches of "
+            "their own "
             "rails, so each is taken to send to the same port of the other hosts, as NCCL does, "
             "and each rail of a job is a part of its own (--traffic alltoall, or the agent's "
             "fabric.traffic, counts all pairs of ports)"
@@ -49,7 +51,8 @@ class Rails:
         if not few:
             return said
         named = ", ".join(few[:HOSTS_SHOWN]) + ", …" * (len(few) > HOSTS_SHOWN)
-        return f"{said}. Not on all rails, but on those that they have: {len(few)} hosts ({named})"
+        hosts_of = f"{plural(len(few), 'host')} ({named})"
+        return f"{said}. Not on all rails, but on those that they have: {hosts_of}"
 
 
 def rails_of(fabric: Fabric) -> Rails | None:

@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.hostnames import Kind, hca_order
-from sar_agent.fabric.model import I32, I64, U64, Fabric
+from sar_agent.fabric.model import I32, I64, U8, U64, Fabric
 from sar_agent.fabric.notes import twin_note
+from sar_agent.fabric.rates import lanes_of
 
 _TOO_MANY_BITS = "a LID or a port's number has more than 31 bits"
 
@@ -188,6 +189,8 @@ class FabricBuilder:
             channel_reverse=_i32(where[other][order]),
             channel_up=np.tile(np.asarray(up, np.bool_), 2)[order],
             channel_rate=np.tile(np.asarray(rate, np.float32), 2)[order],
+            terminal_lanes=_lanes(terminals.rate),
+            channel_lanes=np.tile(_lanes(rate), 2)[order],
             switch_position=position[: len(switch_guid)],
             terminal_position=position[len(switch_guid) :],
             lmc=self.lmc,
@@ -197,6 +200,10 @@ class FabricBuilder:
 
 def _columns(rows: Sequence[tuple[Any, ...]], width: int) -> list[tuple[Any, ...]]:
     return [*zip(*rows, strict=True)] if rows else [()] * width
+
+
+def _lanes(rates: Sequence[float]) -> U8:
+    return np.fromiter(map(lanes_of, rates), np.uint8, len(rates))
 
 
 def first_repeated(values: NDArray[np.generic]) -> int:

@@ -1,12 +1,13 @@
 """A mapping by host name that also answers to a host's other spellings.
 
 Slurm may call a node `n001.cluster.site`, the fabric `n001`, or the other way round, or `N001`.
-What is asked for is looked up as it is first, then without regard to case and domain, if only one
-host is called so.
+What is asked for is looked up as it is first, then without regard to case and domain, then without
+the `-ib0` of the InfiniBand interface, if only one host is called so.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, TypeVar
@@ -17,6 +18,11 @@ _T = TypeVar("_T")
 def short_name(host: str) -> str:
     """`N001.cluster` to `n001`; an address stays whole."""
     return host.lower() if host.replace(".", "").isdigit() else host.lower().partition(".")[0]
+
+
+def _node_name(host: str) -> str:
+    """`n001-ib0.site` to `n001`."""
+    return re.sub(r"-ib[0-9]*$", "", short_name(host)) or short_name(host)
 
 
 class ByHost(dict[str, _T]):
@@ -30,9 +36,21 @@ class ByHost(dict[str, _T]):
             names[name] = "" if name in names else host  # empty: several are called so
         return names
 
+    @cached_property
+    def _nodes(self) -> dict[str, str]:
+        names: dict[str, str] = {}
+        for host in self:
+            name = _node_name(host)
+            names[name] = "" if name in names else host
+        return names
+
     def name_of(self, host: str) -> str | None:
         """The fabric's name of a host; None where it has none, or several."""
-        return host if dict.__contains__(self, host) else self._short.get(short_name(host)) or None
+        if dict.__contains__(self, host):
+            return host
+        if (name := self._short.get(short_name(host))) is not None:
+            return name or None
+        return self._nodes.get(_node_name(host)) or None
 
     def without(self, lists: Iterable[Iterable[str]]) -> frozenset[str]:
         """The hosts of these lists that are not here, under no spelling."""

@@ -8,7 +8,6 @@ import numpy as np
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.model import Fabric
-from sar_agent.fabric.rates import speed_words
 
 End = tuple[int, int]
 """GUID of a switch, or of a host's port, and the number of the port."""
@@ -18,8 +17,8 @@ class _Seen(NamedTuple):
     """A fabric by GUIDs. Links that are down are not there."""
 
     nodes: dict[int, str]
-    cables: dict[tuple[End, End], float]
-    """Both ends, the lower first, to Gbit/s."""
+    cables: dict[tuple[End, End], str]
+    """Both ends, the lower first, to `4xHDR`."""
 
 
 def cable_changes(before: Fabric, after: Fabric) -> tuple[str, ...]:
@@ -47,7 +46,7 @@ def cable_changes(before: Fabric, after: Fabric) -> tuple[str, ...]:
         if was is None or now is None:
             said.append(f"{words} is {'gone' if now is None else 'new'}")
         elif was != now:
-            said.append(f"{words} is {speed_words(now)}, was {speed_words(was)}")
+            said.append(f"{words} is {now}, was {was}")
     return tuple(said)
 
 
@@ -60,11 +59,11 @@ def _seen(fabric: Fabric) -> _Seen:
         near = guid[fabric.channel_source[c]], port[c]
         far = guid[fabric.channel_target[c]], port[back]
         if near < far:
-            cables[near, far] = float(fabric.channel_rate[c])
+            cables[near, far] = fabric.channel_speed(c)
     for t in np.flatnonzero(fabric.is_host_port).tolist():
         own = int(fabric.terminal_guid[t])
         nodes[own] = f'"{fabric.terminal_description[t]}"'
         near = own, int(fabric.terminal_port_number[t])
         far = guid[fabric.terminal_switch[t]], int(fabric.terminal_switch_port[t])
-        cables[min(near, far), max(near, far)] = float(fabric.terminal_rate[t])
+        cables[min(near, far), max(near, far)] = fabric.terminal_speed(t)
     return _Seen(nodes, cables)

@@ -15,6 +15,7 @@ from sar_agent.fabric.hostnames import HostMapper, Kind, name_port
 from sar_agent.fabric.model import Fabric
 from sar_agent.fabric.node_records import NodeRecord, PortRecord
 from sar_agent.fabric.rates import LANE_RATE, UNREAD
+from sar_agent.util.plural import plural
 
 MAX_LID = 0xBFFF
 _SLOWEST = LANE_RATE["SDR"]
@@ -193,8 +194,8 @@ def _terminal(
     return terminal, hca
 
 
-def _count_of_cables(count: int, singular: str, plural: str) -> str:
-    return f"{count} cable {singular}" if count == 1 else f"{count} cables {plural}"
+def _count_of_cables(count: int, one: str, many: str) -> str:
+    return plural(count, f"cable {one}", f"cables {many}")
 
 
 def _node_guid(node: NodeRecord) -> int:

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from sar_agent.errors import InputError
-from sar_agent.fabric.name_patterns import matches
+from sar_agent.fabric.name_patterns import between_commas, matches, matches_host
 
 HOST_PATTERN = r"(?:MF0;)?(?P<host>[^\s:;]+)(?:[\s:]+(?P<hca>\S.*?))?"
 """`host`, `host HCA-1`, `host mlx5_0`, `host ibp11s0f0`, `host hfi1_0`, `MF0;host:MODEL/U1`."""
@@ -128,13 +128,13 @@ class HostMapper:
 
     def kind(self, host: str) -> Kind:
         """The kind of a host, by the configured patterns."""
-        if matches(host, self.storage_hosts):
+        if matches_host(host, self.storage_hosts):
             return Kind.STORAGE
-        return Kind.OTHER if matches(host, self.other_hosts) else Kind.COMPUTE
+        return Kind.OTHER if matches_host(host, self.other_hosts) else Kind.COMPUTE
 
     def used_by_jobs(self, hca: str, port: int) -> bool:
         """Whether jobs use this port of an HCA; an HCA without a name is matched by `/1`, `/2`."""
-        chosen = self.job_hcas
+        chosen = [part for pattern in self.job_hcas for part in between_commas(pattern)]
         return not chosen or matches(hca, chosen) or matches(f"{hca}/{port}", chosen)
 
 

@@ -29,7 +29,7 @@ from sar_agent.fabric.cabling import assemble
 from sar_agent.fabric.hostnames import HostMapper, Kind
 from sar_agent.fabric.model import Fabric
 from sar_agent.fabric.node_records import EXTRAS, NodeRecord, PortRecord, parse_lines
-from sar_agent.fabric.rates import parse_rate, rate_name
+from sar_agent.fabric.rates import parse_rate
 from sar_agent.util.text_files import write_text
 
 _HEADER = re.compile(r'^(?:Switch|Hca|Ca)\s*\d+\s*"', re.MULTILINE)
@@ -45,7 +45,7 @@ _EXTRAS: dict[str, type] = {
     "kind": int,
     "node_guid": int,  # where `caguid=` is another
     "port": int,  # the HCA's port number, where the one in the file is another
-    "rates": dict,  # port to Gbit/s
+    "rates": dict,  # port to `4xNDR` or Gbit/s
     "down": list,  # [port, peer id, peer port, Gbit/s, LID, LMC] of cables that are down
 }
 
@@ -83,15 +83,14 @@ def _apply_extras(node: NodeRecord, by_id: dict[str, NodeRecord]) -> None:
         if not isinstance(value, _EXTRAS[key]):
             raise TypeError(key)
     Kind(node.extras.get("kind", 0))
-    for port, rate in node.extras.get("rates", {}).items():
-        node.ends = [
-            end._replace(rate=float(rate)) if end.port == int(port) else end for end in node.ends
-        ]
+    for port, given in node.extras.get("rates", {}).items():
+        rate = parse_rate(given) if isinstance(given, str) else float(given)
+        node.ends = [end._replace(rate=rate) if end.port == int(port) else end for end in node.ends]
         for end in node.ends:
             if end.port == int(port):  # the peer's line says HDR at most
                 peer = by_id[end.peer]
                 peer.ends = [
-                    far._replace(rate=float(rate)) if far.port == end.peer_port else far
+                    far._replace(rate=rate) if far.port == end.peer_port else far
                     for far in peer.ends
                 ]
     for port, peer_id, peer_port, rate, lid, lmc in node.extras.get("down", ()):
@@ -215,14 +214,15 @@ def _switch_lines(
 ) -> Iterator[str]:
     extras: dict[str, Any] = {}
     description = _plain(fabric.switch_name[s], extras)
-    rates: dict[str, float] = {}
+    rates: dict[str, float | str] = {}
     rows = []
     for c in range(int(fabric.channel_offset[s]), int(fabric.channel_offset[s + 1])):
         back = int(fabric.channel_reverse[c])
         port, far = int(fabric.channel_port[c]), int(fabric.channel_target[c])
         far_port, rate = int(fabric.channel_port[back]), float(fabric.channel_rate[c])
         if fabric.channel_up[c]:
-            speed = _speed(rate, port, rates if c < back else {})
+            name = fabric.channel_speed(c)
+            speed = _speed(rate, name, port, rates if c < back else {})
             lid = int(fabric.switch_lid[far])
             rows.append(
                 (port, f'[{port}] "{ids[far]}"[{far_port}] # "{ids[far]}" lid {lid} {speed}')
@@ -232,7 +232,7 @@ def _switch_lines(
     for t in terminals:
         if fabric.terminal_up[t]:
             port, a = int(fabric.terminal_switch_port[t]), owner[t]
-            speed = _speed(float(fabric.terminal_rate[t]), port, {})
+            speed = _speed(float(fabric.terminal_rate[t]), fabric.terminal_speed(t), port, {})
             far_port, lid = a.ports[t], int(fabric.terminal_lid[t])
             guid = int(fabric.terminal_guid[t])
             rows.append(
@@ -262,7 +262,7 @@ def _adapter_lines(fabric: Fabric, adapter: _Adapter, switch_ids: list[str]) -> 
     if node_guid != adapter.guid:
         extras["node_guid"] = node_guid
     description = _plain(description, extras)
-    rates: dict[str, float] = {}
+    rates: dict[str, float | str] = {}
     rows = []
     for t in adapter.terminals:
         port, s = adapter.ports[t], int(fabric.terminal_switch[t])
@@ -271,7 +271,8 @@ def _adapter_lines(fabric: Fabric, adapter: _Adapter, switch_ids: list[str]) -> 
         far_port, lid = int(fabric.terminal_switch_port[t]), int(fabric.terminal_lid[t])
         rate = float(fabric.terminal_rate[t])
         if fabric.terminal_up[t]:
-            speed, ident = _speed(rate, port, rates), switch_ids[s]
+            speed = _speed(rate, fabric.terminal_speed(t), port, rates)
+            ident = switch_ids[s]
             rows.append(
                 f'[{port}]({int(fabric.terminal_guid[t]):x}) "{ident}"[{far_port}] # lid {lid} '
                 f'lmc {fabric.lmc} "{ident}" lid {int(fabric.switch_lid[s])} {speed}'
@@ -287,12 +288,13 @@ def _adapter_lines(fabric: Fabric, adapter: _Adapter, switch_ids: list[str]) -> 
     yield from _extras(extras)
 
 
-def _speed(rate: float, port: int, rates: dict[str, float]) -> str:
-    """`4xHDR` for ibsim; the true rate goes into `rates` where ibsim has no name for it."""
-    name = rate_name(rate)
-    if name and name[-3:] not in ("NDR", "XDR"):
+def _speed(rate: float, name: str, port: int, rates: dict[str, float | str]) -> str:
+    """`4xHDR` for ibsim; what ibsim has no name for goes into `rates`, by its name if it has
+    one."""
+    known = parse_rate(name) is not None
+    if known and name[-3:] not in ("NDR", "XDR"):
         return name
-    rates[str(port)] = rate
+    rates[str(port)] = name if known else rate
     return _FASTEST
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from sar_agent.errors import InputError
 from sar_agent.fabric.cabling import MAX_LID
 from sar_agent.fabric.model import I32, Fabric
+from sar_agent.util.plural import plural
 
 
 @lru_cache(maxsize=4)
@@ -49,7 +50,8 @@ def assign_lids(fabric: Fabric, lmc: int = 0) -> tuple[I32, I32]:
             lid += count
         if lid > MAX_LID:
             raise InputError(
-                f"{len(known)} nodes with {size} LIDs a port do not fit into {MAX_LID} LIDs",
+                f"{plural(len(known), 'node')} with {size} LIDs a port do not fit into {MAX_LID} "
+                "LIDs",
                 file=fabric.name,
                 remedy="use a smaller lmc",
             )

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from sar_agent.fabric.align import Nodes
 from sar_agent.fabric.by_host import ByHost
 from sar_agent.fabric.hostnames import Kind
+from sar_agent.fabric.rates import speed_words
 
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
@@ -96,6 +97,11 @@ class Fabric:
     """int32[S], position among all nodes of the source file, from 1; `assign_lids` follows it."""
     terminal_position: I32
     """int32[T], position of each terminal's node; ports of one HCA share it."""
+    terminal_lanes: U8 = field(default_factory=lambda: np.zeros(0, np.uint8))
+    """uint8[T], lanes of the terminal's cable; 0 where the source does not tell, empty where it
+    tells none."""
+    channel_lanes: U8 = field(default_factory=lambda: np.zeros(0, np.uint8))
+    """uint8[C], as `terminal_lanes`."""
     lmc: int = 0
     """The largest LID mask control that the source has for a host port: 2**lmc LIDs per port."""
     notes: tuple[str, ...] = field(default=())
@@ -122,6 +128,16 @@ class Fabric:
     def destinations(self) -> int:
         """Terminals first (index = terminal), then the switches' own LIDs (index = T + switch)."""
         return self.terminals + self.switches
+
+    def channel_speed(self, channel: int) -> str:
+        """`2xHDR`, as the source has it."""
+        lanes = self.channel_lanes[channel] if len(self.channel_lanes) else 0
+        return speed_words(self.channel_rate[channel], lanes)
+
+    def terminal_speed(self, terminal: int) -> str:
+        """`2xHDR`, as the source has it."""
+        lanes = self.terminal_lanes[terminal] if len(self.terminal_lanes) else 0
+        return speed_words(self.terminal_rate[terminal], lanes)
 
     @cached_property
     def switch_up(self) -> Bool:

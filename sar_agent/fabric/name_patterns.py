@@ -1,8 +1,9 @@
 """Patterns of names: `ai400x-*`, `login?`, and numbers in brackets as Slurm writes them.
 
 A shell reads `mlx5_[0-11]` as `mlx5_0` and `mlx5_1`; everyone who writes it means 0 to 11. So a
-bracket of numbers with a comma, or with a dash, is a list of numbers, as in Slurm's host lists:
-each range has the width of its first number. Every other bracket is the shell's: `[12]` is 1 or 2.
+bracket of numbers with a comma or a dash, of three digits, or with a zero first, is a list of
+numbers, as in Slurm's host lists: each range has the width of its first number. Every other bracket
+is the shell's: `[12]` is 1 or 2.
 
 **Weak spot:** `n[12]` is n12 in a host list. Commands that know the hosts read it so
 (`reports/places.py`); settings are read before the hosts are known, and there it is a pattern.
@@ -15,13 +16,31 @@ from collections.abc import Sequence
 from fnmatch import translate
 from functools import lru_cache
 
-_NUMBERS = re.compile(r"\[((?:[0-9]{1,18}[,-])+[0-9]{1,18})\]")
+from sar_agent.fabric.by_host import short_name
+
+_NUMBERS = re.compile(r"\[((?:[0-9]{1,18}[,-])+[0-9]{1,18}|0[0-9]{1,17}|[0-9]{3,18})\]")
+_COMMA = re.compile(r",(?![^\[]*\])")
+"""Between the parts of a list, outside brackets."""
 _SPAN = re.compile(r"([0-9]+)(?:-([0-9]+))?")
 
 
 def matches(name: str, patterns: Sequence[str]) -> bool:
     """Whether one of the patterns is the whole name."""
     return any(_matches_one(name, pattern) for pattern in patterns)
+
+
+def between_commas(text: str) -> list[str]:
+    """The parts of `n[1,2],n7`: n[1,2] and n7."""
+    return _COMMA.split(text)
+
+
+def matches_host(host: str, patterns: Sequence[str]) -> bool:
+    """As `matches`, for hosts: in any case, with or without a domain; a pattern may be a list,
+    `n[1-3],n7`."""
+    parts = [part for pattern in patterns for part in between_commas(pattern)]
+    if matches(host, parts):
+        return True
+    return bool(parts) and matches(short_name(host), [short_name(part) for part in parts])
 
 
 def _matches_one(name: str, pattern: str) -> bool:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.rates import parse_rate
+from sar_agent.util.plural import plural
 from sar_agent.util.text_files import passed_over
 
 AGAIN = "run ibnetdiscover again"
@@ -186,7 +187,7 @@ def parse_lines(text: str, file: str, *, strict: bool) -> tuple[list[NodeRecord]
 
 def not_understood(lines: Sequence[int]) -> list[str]:
     """A note on foreign lines; none where there are none."""
-    these = "1 line was" if len(lines) == 1 else f"{len(lines)} lines were"
+    these = "1 line was" if len(lines) == 1 else f"{plural(len(lines), 'line was', 'lines were')}"
     return [f"{these} not understood, the first is line {lines[0]}"] if lines else []
 
 
@@ -232,7 +233,7 @@ def _end(
     quoted = f": {line.strip()[:60]!r}"
     if match := _WHOLE_PORT.fullmatch(line):
         port, guid, peer, peer_port, peer_guid, lid, lmc, peer_lid, speed = match.groups()
-        rate = parse_rate(speed)
+        rate: float | None = parse_rate(speed)
     elif match := _PORT.fullmatch(line.rstrip()):
         port, guid, peer, peer_port, peer_guid, options = match.groups()
         lid = lmc = peer_lid = None

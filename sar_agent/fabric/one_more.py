@@ -11,6 +11,7 @@ from sar_agent.errors import InputError
 from sar_agent.fabric.builder import FabricBuilder, Terminal
 from sar_agent.fabric.generate import MOST_PORTS
 from sar_agent.fabric.model import Fabric
+from sar_agent.util.plural import plural
 
 
 class Enlarged(NamedTuple):
@@ -43,7 +44,7 @@ def with_one_more(fabric: Fabric, like: int) -> Enlarged:
             full[fabric.switch_name[far]] = None
             ports[far] = port
         if port > MOST_PORTS:
-            raise InputError(f'"{fabric.switch_name[far]}" would need {port} ports')
+            raise InputError(f'"{fabric.switch_name[far]}" would need {plural(port, "port")}')
         taken[far].add(port)
         cables.append((int(fabric.channel_port[c]), far, port, float(fabric.channel_rate[c])))
 

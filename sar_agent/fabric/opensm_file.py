@@ -24,7 +24,8 @@ from sar_agent.fabric.builder import FabricBuilder, Terminal, first_repeated
 from sar_agent.fabric.cabling import MAX_LID
 from sar_agent.fabric.hostnames import HostMapper, name_port
 from sar_agent.fabric.model import I64, Bool, Fabric
-from sar_agent.fabric.rates import LANE_RATE, UNREAD
+from sar_agent.fabric.rates import LANE_RATE, UNREAD, LinkRate
+from sar_agent.util.plural import plural
 from sar_agent.util.text_files import disk_errors
 
 AGAIN = "ask the plugin again"
@@ -70,6 +71,7 @@ class _FileArrays:
     port_lmc: I64
     port_up: Bool
     port_rate: Floats  # Gbit/s, NaN where not known
+    port_lanes: I64  # 0 where not known
     link: I64  # [2, L], ports
 
 
@@ -142,7 +144,7 @@ def _file_arrays(image: bytes, name: str) -> _FileArrays:
         node_guid, node_type, node_ports,
         tuple(names[a:b] for a, b in zip([0, *stop], stop, strict=False)),
         port_guid, port_node, number, np.where(port_lid <= MAX_LID, port_lid, 0), lmc,
-        (state & _UNHEALTHY) == 0, rate, np.stack([link_from, link_to]),
+        (state & _UNHEALTHY) == 0, rate, width, np.stack([link_from, link_to]),
     )  # fmt: skip
 
 
@@ -204,7 +206,10 @@ def _fabric(p: _FileArrays, mapper: HostMapper, name: str) -> Fabric:
     rate = np.fmin(*p.port_rate[p.link])
     unread = int(np.isnan(rate).sum())
     fastest = max(LANE_RATE["SDR"], float(np.nanmax(p.port_rate, initial=0.0)))
-    states = zip(up.tolist(), np.where(np.isnan(rate), fastest, rate).tolist(), strict=True)
+    first = p.port_rate[p.link[0]] == rate
+    lanes = np.where(np.isnan(rate), 0, np.where(first, *p.port_lanes[p.link])).tolist()
+    rates = map(LinkRate, np.where(np.isnan(rate), fastest, rate).tolist(), lanes)
+    states = zip(up.tolist(), rates, strict=True)
     node, number, lid = p.port_node.tolist(), p.port_number.tolist(), p.port_lid.tolist()
     guid, port_guid = p.node_guid.tolist(), p.port_guid.tolist()
     letter = [_LETTER[kind] for kind in p.node_type.tolist()]
@@ -275,4 +280,4 @@ def _notes(unread: int, itself: int, bare: int) -> Iterator[str]:
 
 
 def _cables(count: int) -> str:
-    return "1 cable has" if count == 1 else f"{count} cables have"
+    return plural(count, "cable has", "cables have")

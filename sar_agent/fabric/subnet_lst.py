@@ -19,7 +19,8 @@ from sar_agent.fabric.cabling import assemble
 from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.model import I32, Fabric
 from sar_agent.fabric.node_records import BadLine, NodeRecord, PortRecord, few_bad_lines
-from sar_agent.fabric.rates import LANE_RATE, parse_rate, rate_name
+from sar_agent.fabric.rates import LANE_RATE, parse_rate
+from sar_agent.util.plural import plural
 from sar_agent.util.text_files import write_text
 
 AGAIN = "have OpenSM write it again (SIGHUP) and copy it when it is done"
@@ -81,7 +82,7 @@ def read_subnet_lst(text: str, name: str = "file", mapper: HostMapper | None = N
     single = [end for key, end in mirrored.items() if key not in ends]
     if len(bad) < len(single) < len(ends):
         raise InputError(
-            f"{len(single)} links occur in one direction only: the file is cut short",
+            f"{plural(len(single), 'link')} occur in one direction only: the file is cut short",
             file=name, line=single[0].line, remedy=AGAIN,
         )  # fmt: skip
     for (ident, _), end in (mirrored | ends).items():
@@ -148,14 +149,20 @@ def _lines(fabric: Fabric, switch_lid: I32, terminal_lid: I32) -> Iterator[str]:
         (
             terminal(t),
             switch(int(fabric.terminal_switch[t]), int(fabric.terminal_switch_port[t])),
-            _link(float(fabric.terminal_rate[t]), bool(fabric.terminal_up[t])),
+            _link(
+                float(fabric.terminal_rate[t]),
+                fabric.terminal_speed(t),
+                bool(fabric.terminal_up[t]),
+            ),
         )
         for t in range(fabric.terminals)
     ]
     source, port = fabric.channel_source.tolist(), fabric.channel_port.tolist()
     for c, back in enumerate(fabric.channel_reverse.tolist()):
         if c < back:
-            link = _link(float(fabric.channel_rate[c]), bool(fabric.channel_up[c]))
+            link = _link(
+                float(fabric.channel_rate[c]), fabric.channel_speed(c), bool(fabric.channel_up[c])
+            )
             links.append((switch(source[c], port[c]), switch(source[back], port[back]), link))
     rows = {}
     for one, other, link in links:
@@ -181,8 +188,8 @@ def _half(
     )
 
 
-def _link(rate: float, up: bool) -> str:
-    name = rate_name(rate) or _next_lower(rate)
+def _link(rate: float, name: str, up: bool) -> str:
+    name = name if parse_rate(name) else _next_lower(rate)
     width, speed = name.split("x")
     return f"PHY={width}x LOG={'ACT' if up else 'DWN'} SPD={_SPD[speed]}"
 

@@ -29,6 +29,7 @@ from sar_agent.fabric.lids import assign_lids
 from sar_agent.fabric.model import U8
 from sar_agent.formats.guid_tables import SAME_TIME, join_lids
 from sar_agent.routing.routes import NO_ROUTE, Routes
+from sar_agent.util.plural import plural
 from sar_agent.util.text_files import passed_over, read_text
 
 SWITCH = re.compile(r"(?:\b\w{1,40}: )?Switch (0x[0-9a-fA-F]{1,16})\b")
@@ -135,7 +136,8 @@ def _notes(foreign: list[tuple[int, str]], adaptive: int, others: int) -> list[s
     notes = passed_over(foreign)
     if adaptive:
         notes.append(
-            f"{adaptive} entries are adaptive; these are the ports that they have without adaptive "
+            f"{plural(adaptive, 'entry is', 'entries are')} adaptive; these are the ports that "
+            "they have without adaptive "
             "routing"
         )
     if others:

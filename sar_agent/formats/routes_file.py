@@ -23,6 +23,7 @@ from sar_agent.errors import InputError
 from sar_agent.fabric.align import Nodes
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.util.owned_files import READABLE
+from sar_agent.util.plural import plural
 from sar_agent.util.text_files import disk_errors, write_bytes
 
 MAGIC, HEADER_SIZE = b"SARROUTE", 128
@@ -265,8 +266,8 @@ def decode(image: bytes, file: str | Path | None = None) -> RoutesFile:
         (header_size == HEADER_SIZE, f"header size {header_size}, not {HEADER_SIZE}"),
         (size == len(image), f"{len(image)} bytes long, the header says {size}"),
         (generation > 0, "generation 0"),
-        (1 <= switches <= MAX_NODES, f"{switches} switches"),
-        (1 <= terminals <= MAX_NODES, f"{terminals} terminals"),
+        (1 <= switches <= MAX_NODES, f"{plural(switches, 'switch', 'switches')}"),
+        (1 <= terminals <= MAX_NODES, f"{plural(terminals, 'terminal')}"),
         (1 <= offsets <= MAX_OFFSETS, f"{offsets} LID offsets"),
         (flags & ~(HOPS | HAD | NUMBERS) == 0, f"unknown flags {flags:#x}"),
         (1 + (flags & HOPS) <= lanes <= MAX_LANES, f"{lanes} virtual lanes"),

@@ -7,7 +7,7 @@ A job is found by its id (`17`, `6_2`), by the number of a task or component (`1
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 
 from sar_agent.errors import InputError
@@ -21,12 +21,12 @@ _SHOWN = 4
 def find_job(records: Sequence[JobRecord], named: str) -> JobRecord | None:
     """The job of this name; None where none of these is. An id goes before a number. Raises
     `InputError` where the name is of several jobs."""
-    name = _STEP.sub("", named.strip())
-    for meant in dict.fromkeys((name, name.partition("+")[0], name.rpartition(":")[2])):
+    for meant in job_names(named):
         if found := [record for record in records if record.id == meant]:
             return found[0]
         if found := [record for record in records if meant in record.numbers]:
             return found[0]
+    name = _STEP.sub("", named.strip())
     found = [*_of_tasks(records, name)]
     leader = name.partition("+")[0]
     found += [record for record in records if record.id.endswith(f":{leader}")]
@@ -34,6 +34,13 @@ def find_job(records: Sequence[JobRecord], named: str) -> JobRecord | None:
         shown = ", ".join(record.id for record in found[:_SHOWN])
         raise InputError(f"{named} names {len(found)} jobs", remedy=f"name one of them: {shown}")
     return found[0] if found else None
+
+
+def job_names(named: str) -> tuple[str, ...]:
+    """The names that `9+1.0` and `beta:17.batch` may be in a list of jobs, the nearest first: the
+    same without a step, then the leader, then without the cluster."""
+    name = _STEP.sub("", named.strip())
+    return tuple(dict.fromkeys((name, name.partition("+")[0], name.rpartition(":")[2])))
 
 
 def similar_jobs(records: Iterable[JobRecord], named: str) -> str:
@@ -45,15 +52,27 @@ def similar_jobs(records: Iterable[JobRecord], named: str) -> str:
     return f"did you mean {' or '.join(meant[:3])}? " if meant else ""
 
 
-def require_job(records: Sequence[JobRecord], named: str) -> JobRecord:
-    """As `find_job`. Raises `InputError`, with similar ids, where none of these is meant."""
+def require_job(
+    records: Sequence[JobRecord],
+    named: str,
+    whole_queue: Callable[[], Sequence[JobRecord]] = tuple,
+) -> JobRecord:
+    """As `find_job`. Raises `InputError`, with similar ids, where none of these is meant; with its
+    state where it is a job of `whole_queue`."""
     record = find_job(records, named)
-    if record is None:
-        raise InputError(
-            f"no job {named} is running: it waits, has ended, or is not in this queue",
-            remedy=f"{similar_jobs(records, named)}list the running jobs with squeue -t running",
-        )
-    return record
+    if record is not None:
+        return record
+    remedy = "list the running jobs with squeue -t running"
+    other = find_job(queue, named) if (queue := whole_queue()) else None
+    if other is not None and other.state == "RUNNING":
+        raise InputError(f"job {other.id} holds no node", remedy=remedy)
+    if other is not None:
+        state = other.state.lower().replace("_", " ")
+        raise InputError(f"job {other.id} is {state}, not running", remedy=remedy)
+    raise InputError(
+        f"no job {named} is running: it waits, has ended, or is not in this queue",
+        remedy=similar_jobs(records, named) + remedy,
+    )
 
 
 def _of_tasks(records: Iterable[JobRecord], name: str) -> Iterable[JobRecord]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32
+from sar_agent.util.plural import plural
 
 Value = TypeVar("Value", np.int64, np.float64)
 
@@ -100,11 +101,13 @@ class JobMix:
         np.maximum.at(result, self.whole_of, values)
         return result
 
-    def words(self, what: str = "jobs") -> str:
+    def words(self, what: str = "job") -> str:
         """`5 jobs`, or `5 jobs; on 4 rails 20 parts`."""
-        said = f"{len(self.whole_jobs)} {what}"
+        said = plural(len(self.whole_jobs), what)
         rails = {job.rail for job in self.jobs} - {-1}
-        return said + (f"; on {len(rails)} rails {len(self.jobs)} parts" if rails else "")
+        if not rails:
+            return said
+        return f"{said}; on {plural(len(rails), 'rail')} {plural(len(self.jobs), 'part')}"
 
     @cached_property
     def key(self) -> frozenset[bytes]:

@@ -19,6 +19,7 @@ from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric, Kind
 from sar_agent.jobs.model import Job, make_job
 from sar_agent.jobs.tree_placement import hosts_by_leaf, queue_on_tree
+from sar_agent.util.plural import plural
 
 FORMS = ("mix:", "blocks:")
 PLACED = "placed=tree"
@@ -52,7 +53,8 @@ def _blocks(spec: str, fabric: Fabric, sizes: list[int]) -> tuple[Job, ...]:
     hosts = [host for leaf in hosts_by_leaf(fabric).values() for host in leaf]
     if min(sizes) < 1 or sum(sizes) > len(hosts):
         raise InputError(
-            f"{spec!r}: {fabric.name} has {len(hosts)} hosts for jobs of together {sum(sizes)}",
+            f"{spec!r}: {fabric.name} has {plural(len(hosts), 'host')} for jobs of together "
+            f"{sum(sizes)}",
             remedy="write sizes from 1 on that fit",
         )
     ends = np.cumsum([0, *sizes])

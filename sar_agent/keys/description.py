@@ -14,6 +14,7 @@ from sar_agent.keys.flows import phases_of_wish
 from sar_agent.keys.leases import Lease
 from sar_agent.keys.make_key import from_routes
 from sar_agent.routing.routes import Routes
+from sar_agent.util.plural import plural
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ def _describe(fabric: Fabric, routes: Routes | None, lease: Lease, now: float) -
     return KeyDescription(
         phase=lease.phase,
         offset=lease.offset,
-        traffic=lease.traffic or f"{len(lease.pairs) // 2} pairs of ranks",
+        traffic=lease.traffic or f"{plural(len(lease.pairs) // 2, 'pair')} of ranks",
         phases=count[0],
         flows=count[1],
         switches=switches,

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from sar_agent.keys.tickets import TrafficWish
 from sar_agent.routing.lid_offsets import FIRST_KEY
 from sar_agent.util.pace import steady_time
+from sar_agent.util.plural import plural
 from sar_agent.util.store import JsonStore
 
 
@@ -119,6 +120,6 @@ def words_of(leases: Collection[Lease]) -> str:
     offsets, jobs = {lease.offset for lease in leases}, {lease.job for lease in leases}
     lost = sum(bool(lease.lost) for lease in leases)
     return (
-        f"{len(leases)} leased to {len(jobs)} jobs at {len(offsets)} LID offsets"
+        f"{len(leases)} leased to {plural(len(jobs), 'job')} at {len(offsets)} LID offsets"
         + f", {lost} of them lost on the present fabric" * bool(lost)
     )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sar_agent.events.message import MessageRefused, RefusalReason
+from sar_agent.util.plural import plural
 from sar_agent.util.quota import Bound, Quota
 
 MOST_TICKETS = 4096
@@ -149,7 +150,8 @@ class Tickets:
             raise _many(f"{MOST_OF_A_JOB} requests for keys of job {new.job} are waiting")
         if not new.seen and sum(not ticket.seen for ticket in own) >= MOST_UNSEEN:
             raise _many(
-                f"uid {new.uid} has requested keys for {MOST_UNSEEN} jobs that the queue does not "
+                f"uid {new.uid} has requested keys for {plural(MOST_UNSEEN, 'job')} that the "
+                "queue does not "
                 "show yet"
             )
 

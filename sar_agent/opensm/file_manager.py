@@ -25,6 +25,7 @@ from sar_agent.opensm.file_lfts import LftsFile, LftsSwap, plan_text, read_lfts_
 from sar_agent.opensm.file_read_back import ASK_AGAIN_SECONDS, TablesReader, TablesReading
 from sar_agent.opensm.file_reload import SweepRequest
 from sar_agent.opensm.plugin_install import OUR_ENGINE
+from sar_agent.util.plural import plural
 from sar_agent.util.stages import stage
 
 ANOTHER_SWEEP_SECONDS = 10.0
@@ -95,7 +96,8 @@ class FileManager(SubnetManager):
             self.swap.undo()
             raise SmRefused(f"{self.path}: {IGNORED}; the routes in force stay")
         raise SmRefused(
-            f"{wrong} entries of the tables in force differ from the plan, and {self.path} holds "
+            f"{plural(wrong, 'entry', 'entries')} of the tables in force differ from the plan, "
+            f"and {self.path} holds "
             "the plan",
             pending=True,
         )
@@ -178,7 +180,8 @@ class FileManager(SubnetManager):
                 problem = f"{self.reader.name} has no port above {MOST_SIGNED}: {WHY}; {REMEDY}"
             elif wrong:
                 problem = (
-                    f"{wrong} entries of the tables in force differ from {self.path} (generation "
+                    f"{plural(wrong, 'entry', 'entries')} of the tables in force differ from "
+                    f"{self.path} (generation "
                     f"{file.generation}): a fallback engine has routed, or OpenSM ignores the file"
                 )
         elif not problem:

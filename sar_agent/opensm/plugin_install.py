@@ -28,6 +28,7 @@ from sar_agent.install.plan import Plan
 from sar_agent.install.subnet_manager import InForce, NotYet, SmStatus
 from sar_agent.opensm.plugin_client import AT_REST, PluginClient, PluginRefused, PluginStatus
 from sar_agent.util.owned_files import READABLE, sync_folder
+from sar_agent.util.plural import plural
 from sar_agent.util.stages import stage
 from sar_agent.util.text_files import disk_errors, write_bytes
 
@@ -148,8 +149,9 @@ def at_work(status: PluginStatus) -> str:
         return f"OpenSM is still at work on the tables ({status.state})"
     if not status.settled:
         return (
-            f"{status.unconfirmed_switches} switches have not confirmed "
-            f"{status.unconfirmed_lft_blocks} blocks, {status.unconfirmed_sl2vl_ports} ports not "
+            f"{plural(status.unconfirmed_switches, 'switch has', 'switches have')} not confirmed "
+            f"{status.unconfirmed_lft_blocks} blocks, "
+            f"{plural(status.unconfirmed_sl2vl_ports, 'port')} not "
             "their lanes; OpenSM sends them again"
         )
     return ""
@@ -192,7 +194,8 @@ def _read_back(client: PluginClient, plan: Plan) -> InForce:
         )
     if wrong := differences(file, found.file):
         raise ReadBackDiffers(
-            f"OpenSM reports generation {file.generation} in force, but {wrong} entries differ "
+            f"OpenSM reports generation {file.generation} in force, but "
+            f"{plural(wrong, 'entry differs', 'entries differ')} "
             "from the plan"
         )
     if not found.confirmed:

@@ -18,6 +18,7 @@ from sar_agent.formats.fdbs import lids_of
 from sar_agent.jobs import Job
 from sar_agent.quality.channel_traffic import Traffic
 from sar_agent.reports.wording import some
+from sar_agent.util.plural import plural
 
 NAMES_SHOWN = 5
 _TRANSPORTS_IF_UNSAID = "0xA"
@@ -45,7 +46,8 @@ class AdaptiveReport:
         lines += [f"contradiction: {each}" for each in self.contradictions]
         if self.follow_tables is not None:
             lines.append(
-                f"{self.jobs - len(self.follow_tables)} of {self.jobs} jobs pass switches that "
+                f"{self.jobs - len(self.follow_tables)} of "
+                f"{plural(self.jobs, 'job passes', 'jobs pass')} switches that "
                 "route adaptively"
                 + (
                     f"; by tables alone: {some(self.follow_tables, NAMES_SHOWN)}"
@@ -121,7 +123,7 @@ def _switches(
     on = [s for s, each in switches.items() if each.enabled]
     off = [s for s in range(fabric.switches) if s not in on and fabric.switch_up[s]]
     said.append(
-        f"on at {len(on)} of {fabric.switches} switches"
+        f"on at {len(on)} of {plural(fabric.switches, 'switch', 'switches')}"
         + (f", not at {_names(fabric, off)}" if on and off else "")
     )
     for what, of in (("service levels", "levels"), ("hashed service levels", "hashed")):
@@ -130,7 +132,7 @@ def _switches(
             continue
         usual = masks.most_common(1)[0][0]
         if of == "levels" or usual:
-            said.append(f"{what} {_levels(usual)} on {masks[usual]} switches")
+            said.append(f"{what} {_levels(usual)} on {plural(masks[usual], 'switch', 'switches')}")
         odd = [s for s in on if getattr(switches[s], of) != usual]
         for s in odd[:NAMES_SHOWN]:
             mask = getattr(switches[s], of)
@@ -147,7 +149,7 @@ def _switches(
     for mask, number in masks.most_common(2):
         names = [name for bit, name in enumerate(TRANSPORTS) if mask >> bit & 1]
         if names:
-            said.append(f"not for {', '.join(names)} on {number} switches")
+            said.append(f"not for {', '.join(names)} on {plural(number, 'switch', 'switches')}")
 
 
 def _entries(
@@ -170,7 +172,8 @@ def _entries(
                 empty[s] += not groups.get(group)
                 outside[s] += bool(groups.get(group)) and port not in groups[group]
     said.append(
-        f"{int(found.sum())} entries on {int(found.any(axis=0).sum())} of {fabric.switches} "
+        f"{plural(int(found.sum()), 'entry', 'entries')} on {int(found.any(axis=0).sum())} of "
+        f"{fabric.switches} "
         "switches are adaptive"
     )
     for count, what in ((empty, "a group without ports"), (outside, "a group without their port")):

@@ -10,11 +10,16 @@ import numpy as np
 
 from sar_agent.counters.port_errors import ERRORS
 from sar_agent.counters.port_errors import words as error_words
+from sar_agent.fabric import Fabric
+from sar_agent.fabric.cable_names import channel_end, host_cable_ends
 from sar_agent.fabric.hostnames import Kind
-from sar_agent.fabric.odd_cables import Odd, channel_end, host_cable_ends, odd_cables
+from sar_agent.fabric.odd_cables import odd_cables
+from sar_agent.fabric.unlike import Odd
 from sar_agent.quality import measure
+from sar_agent.reports.places import NOWHERE, Places
 from sar_agent.reports.site_dumps import SiteDumps
 from sar_agent.reports.wording import some
+from sar_agent.util.plural import plural
 
 JOBS_SHOWN = 5
 
@@ -67,7 +72,7 @@ class CableReport:
     def words(self, shown: int) -> str:
         """For people: at most `shown` findings of each kind, and changes."""
         lines = [
-            f"{self.cables} cables"
+            f"{plural(self.cables, 'cable')}"
             + ("" if any(f.kind == "odd" for f in self.findings) else ", none unlike its like")
             + ("" if self.with_errors is None else f", {self.with_errors} with errors")
         ]
@@ -87,12 +92,36 @@ def _section(head: str, lines: list[str], shown: int) -> list[str]:
     return [f"{head}:", *(f"  {line}" for line in lines[:shown]), *more] if lines else []
 
 
-def cable_report(dumps: SiteDumps, changes: tuple[str, ...] | None = None) -> CableReport:
-    """Findings on all live cables. `changes`: of `cable_changes`, if there is an earlier dump."""
+def not_ignored(fabric: Fabric, odd: Iterable[Odd], ignored: Places) -> list[Odd]:
+    """Those that concern more than what a site has looked at and found right. What lacks a cable is
+    ignored with either of its switches, what several hosts share with all of them."""
+    cables = ignored.cables_of(fabric)
+    channels = {int(w) for c in cables.channels for w in (c, fabric.channel_reverse[c])}
+
+    def left_out(each: Odd) -> bool:
+        if each.switches:
+            return not set(each.switches).isdisjoint(ignored.switches)
+        if each.terminals:
+            return set(each.terminals) <= set(cables.terminals)
+        return not channels.isdisjoint(each.channels)
+
+    return [each for each in odd if not left_out(each)]
+
+
+def cable_report(
+    dumps: SiteDumps, changes: tuple[str, ...] | None = None, ignored: Places = NOWHERE
+) -> CableReport:
+    """Findings on all live cables but those `ignored`. `changes`: of `cable_changes`, if there is
+    an earlier dump."""
     fabric, odd = dumps.fabric, odd_cables(dumps.fabric)
     erring = _with_errors(dumps)
-    findings = [_finding(dumps, "odd", each) for each in odd.odd]
-    findings += [_finding(dumps, "errors", each) for each in erring]
+    found = [("odd", each) for each in not_ignored(fabric, odd.odd, ignored)]
+    found += [("errors", each) for each in not_ignored(fabric, erring, ignored)]
+    findings = [_finding(dumps, kind, each) for kind, each in found]
+    fewer = len(odd.odd) + len(erring) - len(found)
+    notes = dumps.errors.notes if dumps.errors else ()
+    if fewer:
+        notes += (f"{fewer} finding{'s are' if fewer > 1 else ' is'} left out, as you ask",)
     repair = ""
     if odd.slow and dumps.mix.jobs:
         now = float(dumps.traffic.load[fabric.channel_up].max(initial=0.0))
@@ -108,7 +137,7 @@ def cable_report(dumps: SiteDumps, changes: tuple[str, ...] | None = None) -> Ca
         None if dumps.errors is None else len(erring),
         repair,
         changes,
-        dumps.errors.notes if dumps.errors else (),
+        notes,
     )
 
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from sar_agent.counters.port_errors import words as error_words
-from sar_agent.fabric.odd_cables import cable_name, host_cable_name
-from sar_agent.fabric.rates import speed_words
+from sar_agent.fabric.cable_names import cable_name, host_cable_name
 from sar_agent.jobs.find_job import require_job
 from sar_agent.reports.places import Places
 from sar_agent.reports.site_dumps import JobOnLink, SiteDumps
@@ -79,7 +78,7 @@ def links(dumps: SiteDumps, places: Places) -> tuple[Link, ...]:
         back = int(fabric.channel_reverse[c])
         if back not in seen:
             seen.add(c)
-            speed = speed_words(fabric.channel_rate[c])
+            speed = fabric.channel_speed(c)
             ways = (_channel(dumps, c), _channel(dumps, back))
             found.append(Link(cable_name(fabric, c), speed, bool(fabric.channel_up[c]), ways))
     for t in places.terminals:
@@ -90,7 +89,7 @@ def links(dumps: SiteDumps, places: Places) -> tuple[Link, ...]:
             Direction(f"from {host}", None, None if np.isnan(share) else share, None, own, jobs),
             Direction(f"to {host}", None, None, None, switch, jobs),
         )
-        speed = speed_words(fabric.terminal_rate[t])
+        speed = fabric.terminal_speed(t)
         found.append(Link(host_cable_name(fabric, t), speed, bool(fabric.terminal_up[t]), ways))
     return tuple(found)
 
@@ -98,7 +97,8 @@ def links(dumps: SiteDumps, places: Places) -> tuple[Link, ...]:
 def links_of_job(dumps: SiteDumps, job: str) -> list[int]:
     """The channels that a job uses, the fullest first; none where it is on one switch. Raises
     `InputError` where no such job runs."""
-    used = dumps.traffic.links_of(dumps.mix.parts_of(require_job(dumps.records, job).id)).tolist()
+    found = require_job(dumps.records, job)
+    used = dumps.traffic.links_of(dumps.mix.parts_of(found.id)).tolist()
     return sorted(used, key=lambda c: (-dumps.traffic.load[c], c))
 
 

@@ -19,6 +19,7 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.record import JobRecord
 from sar_agent.quality.channel_traffic import Traffic, traffic_of
 from sar_agent.reports.wording import job_words, moment, some
+from sar_agent.util.plural import plural
 
 NAMES_SHOWN = 5
 
@@ -34,7 +35,7 @@ class LeafSwitches(NamedTuple):
     def words(self) -> str:
         """Such as `2 switches`, `28 switches (14 on each of 2 rails)`."""
         count = f"{self.total} switch{'es' * (self.total != 1)}"
-        each = f" ({self.total // self.rails} on each of {self.rails} rails)"
+        each = f" ({self.total // self.rails} on each of {plural(self.rails, 'rail')})"
         return count + each * (self.rails > 1)
 
 
@@ -52,7 +53,7 @@ class SpreadJob:
 
     def words(self) -> str:
         """A line."""
-        where = f"{self.nodes} nodes on {LeafSwitches(self.switches, self.rails).words()}"
+        where = f"{plural(self.nodes, 'node')} on {LeafSwitches(self.switches, self.rails).words()}"
         return f"{job_words(self.job, self.user)}: {where}, {self.fewest} would do"
 
 
@@ -79,9 +80,14 @@ class PlannedJob:
         when = f", from {moment(self.start)}" if self.start else ""
         lines = [
             f"{job_words(self.job, self.user)}{when}: "
-            f"{self.nodes} nodes on {LeafSwitches(self.switches, self.rails).words()}, all "
+            f"{plural(self.nodes, 'node')} on {LeafSwitches(self.switches, self.rails).words()}, "
+            "all "
             f"messages at once {self.at_once:.2f} times as long as without contention; "
-            + (f"{self.links_shared} links will be shared" if self.shared else "shares no link")
+            + (
+                f"{plural(self.links_shared, 'link')} will be shared"
+                if self.shared
+                else "shares no link"
+            )
         ]
         for name, load, jobs in self.shared[:shown]:
             lines.append(f"    {name}: load {load:.2f}, with {some(jobs, NAMES_SHOWN)}")

@@ -16,8 +16,8 @@ from sar_agent.check import check_routes
 from sar_agent.demand.endpoints import multi_switch_mix
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
+from sar_agent.fabric.cable_names import cable_name, host_cable_name, switch_words
 from sar_agent.fabric.components import connected_components
-from sar_agent.fabric.odd_cables import cable_name, host_cable_name, switch_words
 from sar_agent.jobs import Job
 from sar_agent.quality.channel_traffic import Traffic, traffic_of
 from sar_agent.reports.places import Places
@@ -27,6 +27,7 @@ from sar_agent.routing import Options
 from sar_agent.routing.engine import Engine, PreviousRoutes, Rerouting
 from sar_agent.routing.lanes import with_lanes
 from sar_agent.routing.routes import Routes
+from sar_agent.util.plural import plural
 
 JOBS_SHOWN, HOSTS_SHOWN = 8, 8
 
@@ -82,7 +83,7 @@ class WhatIf:
 
     def line(self) -> str:
         """For a list of many."""
-        lost = f", {len(self.lost_hosts)} hosts lost" if self.lost_hosts else ""
+        lost = f", {plural(len(self.lost_hosts), 'host')} lost" if self.lost_hosts else ""
         proof = "" if self.proved else f"; not proved: {self.problem}"
         return f"{', '.join(self.changed)}: largest load {_change(self.load)}{lost}{proof}"
 

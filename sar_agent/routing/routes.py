@@ -15,6 +15,7 @@ import numpy as np
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.model import I32, U8, Bool, Fabric
+from sar_agent.util.plural import plural
 
 NO_ROUTE = 255
 UPDN_INSTEAD = "+updn"
@@ -66,7 +67,7 @@ class Routes:
         if wrong := [name for name, good in fits.items() if not good]:
             raise InputError(
                 f"routes of engine {self.engine}: {', '.join(wrong)} do not fit tables of "
-                f"{destinations} destinations and {switches} switches",
+                f"{destinations} destinations and {plural(switches, 'switch', 'switches')}",
                 remedy="this is an error in the engine",
             )
 

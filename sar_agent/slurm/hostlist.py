@@ -16,6 +16,7 @@ from functools import lru_cache
 from math import prod
 
 from sar_agent.errors import InputError, TooMany
+from sar_agent.util.plural import plural
 
 _MOST_HOSTS = 1_000_000  # a typing slip such as n[1-99999999] must not eat the machine
 
@@ -56,7 +57,7 @@ def count_names(text: str, most: int) -> int:
     for _, brackets in _parts(text):
         total += prod(sum(len(span) for _, span in spans) for spans, _ in brackets)
         if total > most:
-            raise TooMany(f"{text[:60]!r} names more than {most} hosts")
+            raise TooMany(f"{text[:60]!r} names more than {plural(most, 'host')}")
     return total
 
 

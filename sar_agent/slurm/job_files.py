@@ -17,21 +17,22 @@ from sar_agent.util.text_files import json_part, read_text
 
 
 def read_jobs_file(
-    path: str | Path, states: Collection[str] = RUNNING_STATES
+    path: str | Path, states: Collection[str] = RUNNING_STATES, hostless: bool = False
 ) -> tuple[JobRecord, ...]:
     """The running jobs of `path`: JSON of squeue, its pipe text or a
     job-to-terminal map. The content decides which; gzip is undone.
 
-    An empty file holds no jobs. Raises `InputError` with the file and the line, if any.
+    An empty file holds no jobs. `hostless`: those without nodes, too. Raises `InputError` with the
+    file and the line, if any.
     """
     path = Path(path)
     text = read_text(path, may_be_empty=True)
     if json := json_part(text):
-        return parse_squeue_json(json, path, states)
+        return parse_squeue_json(json, path, states, hostless)
     head = [line for line in map(str.strip, text.splitlines()) if line][:5]
     first = head[0] if head else ""
     if "|" in first or any(line.count("|") > 1 for line in head):  # after a word of -M, a warning
-        return parse_squeue_pipe(text, path, states)
+        return parse_squeue_pipe(text, path, states, hostless)
     if first.lower().startswith(("job,", "jobid,")) and not _other_queue(head):
         raise InputError(
             "this is a job history, not the running jobs",

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from sar_agent.errors import InputError, Unavailable
 from sar_agent.slurm.hostlist import expand
-from sar_agent.util.programs import run_program
+from sar_agent.util.programs import ProgramFailed, run_program
 from sar_agent.util.text_files import json_part, read_text
 
 FORMAT = "%N|%T|%P"
@@ -56,8 +56,11 @@ def free_nodes(file: Path | None, partition: str | None = None) -> FreeNodes:
     `InputError`, and `Unavailable` where sinfo does not answer."""
     if file is None:
         command = ("sinfo", *_OPTIONS)
-        remedy = f"install Slurm's commands, or give the output of {COMMAND} as --nodes"
-        text = run_program(command, deadline=_SECONDS, most=_MOST, remedy=remedy)
+        remedy = f"run this where Slurm's commands work, or give the output of {COMMAND} as --nodes"
+        try:
+            text = run_program(command, deadline=_SECONDS, most=_MOST, remedy=remedy)
+        except ProgramFailed as error:
+            raise Unavailable(f"sinfo does not reach Slurm from here; {remedy}") from error
     else:
         text = read_text(file)
     return parse_sinfo(text, file, partition)

@@ -21,9 +21,13 @@ _NO_JOB = (AttributeError, KeyError, IndexError, TypeError, ValueError, Overflow
 
 
 def parse_squeue_json(
-    text: str, source: str | Path | None = None, states: Collection[str] = RUNNING_STATES
+    text: str,
+    source: str | Path | None = None,
+    states: Collection[str] = RUNNING_STATES,
+    hostless: bool = False,
 ) -> tuple[JobRecord, ...]:
-    """The jobs in one of `states` that hold nodes; components of heterogeneous jobs are merged.
+    """The jobs in one of `states` that hold nodes, or also `hostless` ones; components of
+    heterogeneous jobs are merged.
 
     A traffic hint in the admin comment, which only the site can set, wins over the user's. Entries
     that are not a job are passed over and logged. Raises InputError with `source` if this is not
@@ -49,7 +53,7 @@ def parse_squeue_json(
     for place, job in enumerate(jobs, 1):
         what = f"job no. {place} of the list"
         try:
-            record = _record(job, states)
+            record = _record(job, states, hostless)
         except _NO_JOB as error:
             why = f"lacks {error}" if isinstance(error, KeyError) else "has a value of another kind"
             bad.append(InputError(f"{what} {why}", file=source))
@@ -65,17 +69,17 @@ def _is_cut(text: str, error: json.JSONDecodeError) -> bool:
     return error.pos >= len(text.rstrip()) - 1 or error.msg.startswith("Unterminated string")
 
 
-def _record(job: dict[str, Any], states: Collection[str]) -> JobRecord | None:
+def _record(job: dict[str, Any], states: Collection[str], hostless: bool) -> JobRecord | None:
     state = job["job_state"]
     if isinstance(state, list):  # since 23.11 (data_parser v0.0.40): the base state, then flags
         state = state_of_flags(state)
     nodes = job.get("scheduled_nodes" if state == PENDING else "nodes") or ""
-    if state not in states or not nodes:
+    if state not in states or not (nodes or hostless):
         return None
     start = _number(job.get("start_time"))
     return JobRecord(
         _identity(job),
-        expand(nodes),
+        expand(nodes) if nodes else (),
         state,
         str(job.get("user_name") or job.get("user_id", "")),
         str(job.get("partition") or ""),

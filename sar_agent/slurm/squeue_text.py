@@ -26,6 +26,7 @@ from sar_agent.jobs.record import PENDING, JobRecord, traffic_hint
 from sar_agent.jobs.source import jobs_of_file
 from sar_agent.slurm.hostlist import expand
 from sar_agent.slurm.states import RUNNING_STATES, STATE_CODES, STATES
+from sar_agent.util.plural import plural
 
 FORMAT = "%i|%T|%N|%P|%u|%a|%D|%S|%k"
 LIVE_FORMAT = f"{FORMAT}|%U|%A|%Y"
@@ -78,9 +79,13 @@ _WITH_REASON = _layout([*HEADER.split("|"), "REASON"])
 
 
 def parse_squeue_pipe(
-    text: str, source: str | Path | None = None, states: Collection[str] = RUNNING_STATES
+    text: str,
+    source: str | Path | None = None,
+    states: Collection[str] = RUNNING_STATES,
+    hostless: bool = False,
 ) -> tuple[JobRecord, ...]:
-    """The jobs of a file in pipe format that are in one of `states` and hold nodes.
+    """The jobs of a file in pipe format that are in one of `states` and, but for `hostless`, hold
+    nodes.
 
     Components of a heterogeneous job are merged. Times without a zone are local time, as squeue
     prints them. Lines that are not a job are passed over, jobs in states that are not known here
@@ -109,7 +114,7 @@ def parse_squeue_pipe(
     unknown, times, of = list[str](), list[str](), list[str]()
     for number, line in lines:
         try:
-            record = parse_line(line, layout, states)
+            record = parse_line(line, layout, states, hostless)
         except UnknownState as error:
             unknown.append(f"line {number}: {error.what}")
             if len(unknown) == len(lines):
@@ -146,8 +151,9 @@ def _set_apart(records: list[JobRecord], clusters: list[str], where: str) -> lis
     twice = [job for job, of in seen.items() if len(of) > 1]
     if twice:
         log.warning(
-            "%s%d job ids are of several clusters and get their cluster's name (%s:%s)",
-            where, len(twice), min(seen[twice[0]] - {""}), twice[0],
+            "%s%s of several clusters and get their cluster's name (%s:%s)",
+            where, plural(len(twice), "job id is", "job ids are"), min(seen[twice[0]] - {""}),
+            twice[0],
         )  # fmt: skip
     return [
         record._replace(id=f"{cluster}:{record.id}")
@@ -177,15 +183,21 @@ def _names_columns(line: str) -> bool:
     return "JOBID" in _columns(line)
 
 
-def parse_line(line: str, layout: Columns, states: Collection[str]) -> JobRecord | None:
-    """One line's job with the id as printed (`9+1` is not merged); None if it is not in `states` or
-    has no nodes. Raises `InputError` (without file and line) if this is not a job line.
+def parse_line(
+    line: str, layout: Columns, states: Collection[str], hostless: bool = False
+) -> JobRecord | None:
+    """One line's job with the id as printed (`9+1` is not merged); None if it is not in `states`,
+    or has no nodes and is not to be `hostless`. Raises `InputError` (without file and line) if this
+    is not a job line.
     """
     fields = _split(line, layout)
     if fields is None:
         raise InputError(f"{line[:80]!r} is not a job line of {layout.width} columns", remedy=_SAVE)
     identity, state = layout.of(fields, "JOBID"), layout.of(fields, "STATE")
     state = STATE_CODES.get(state, state)
+    if identity in STATES or identity in STATE_CODES:
+        what = f"the state {identity} stands where the job's id should: the columns have another"
+        raise InputError(f"{what} order", remedy=_SAVE)
     if not _ID.fullmatch(identity):
         raise InputError(f"{identity[:40]!r} is not a Slurm job id", remedy=_SAVE)
     if state not in STATES:
@@ -194,12 +206,12 @@ def parse_line(line: str, layout: Columns, states: Collection[str]) -> JobRecord
     if state not in states:
         return None
     nodes = _known(layout.of(fields, "SCHEDNODES" if state == PENDING else "NODELIST"))
-    if not nodes:
+    if not nodes and not hostless:
         return None
     uid, raw = layout.of(fields, "UID"), layout.of(fields, "RAW")
     return JobRecord(
         identity,
-        expand(nodes),
+        expand(nodes) if nodes else (),
         state,
         layout.of(fields, "USER"),
         layout.of(fields, "PARTITION"),

@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
+from difflib import get_close_matches
 
+from sar_agent.errors import InputError
+from sar_agent.fabric.by_host import ByHost
 from sar_agent.fabric.hostnames import Kind
 from sar_agent.fabric.model import Fabric
+from sar_agent.fabric.name_patterns import between_commas, matches_host
 from sar_agent.fabric.notes import name_notes
+from sar_agent.slurm.hostlist import expand
 from sar_agent.slurm.topology import SlurmTopology, Version
 from sar_agent.slurm.topology_reach import compare_reach
 
 NAMES_SHOWN = 5
+
+
+def nodes_named(topology: SlurmTopology, text: str) -> frozenset[str]:
+    """The nodes of Slurm's topology that `--elsewhere` names: a list (`web[01-04],db1`), or
+    patterns (`web*`), in any case, with or without a domain. Raises `InputError` for what names
+    none."""
+    nodes, found = ByHost(dict.fromkeys(topology.leaves_of, True)), set[str]()
+    for part in filter(None, map(str.strip, between_commas(text))):
+        names = (part,) if re.search(r"[*?]", part) else expand(part)
+        here = {name for each in names if (name := nodes.name_of(each))}
+        here |= {node for node in nodes if matches_host(node, (part,))}
+        if not here:
+            similar = get_close_matches(part, nodes, n=3)
+            meant = f"did you mean {' or '.join(similar)}? Or " if similar else ""
+            raise InputError(
+                f"--elsewhere {part}: Slurm's topology has no such node",
+                remedy=f"{meant}give nodes of it, as a list or a pattern",
+            )
+        found |= here
+    return frozenset(found)
 
 
 def check_topology(

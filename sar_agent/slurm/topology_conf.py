@@ -41,6 +41,7 @@ _REMEDY = (
     "a tree has lines `SwitchName=… Nodes=…` or `SwitchName=… Switches=…`, blocks "
     "`BlockName=… Nodes=…`"
 )
+_NUMBERS = ((r"0[xX]([0-9a-fA-F]{1,16})", 16), (r"(0[0-7]{0,20})", 8), (r"([1-9]\d{0,19})", 10))
 _SIZES = {"blocksizes", "blocklevels"}
 
 
@@ -83,6 +84,8 @@ class _Reading(SwitchLines):
                     if pairs.keys() <= _SIZES:
                         continue
                     name = pairs.get("switchname") or pairs.get("blockname", "")
+                    if self.switches and ("blockname" in pairs) != self.blocks:
+                        raise _BadLine("SwitchName= and BlockName= in one file", remedy=_REMEDY)
                     self.blocks |= "blockname" in pairs
                     self._switch(path, number, name, pairs)
                     if (speed := pairs.get("linkspeed")) is not None:
@@ -113,7 +116,7 @@ class _Reading(SwitchLines):
         if suffixed or also:
             what = f"does not take text behind a bracket: {suffixed or also}"
             self.refusals.append(Refusal(what, path, number, before=SUFFIX_SINCE))
-        if not nodes and not children:
+        if not pairs.keys() & {"nodes", "switches"}:  # Nodes="" is one
             what = f"takes no switch with neither Nodes= nor Switches=: {name}"
             self.refusals.append(Refusal(what, path, number, before=(25, 5)))
         self.add(SlurmSwitch(name, nodes, children, path, number), "Nodes= and Switches=")
@@ -139,6 +142,9 @@ def _pairs(line: str) -> dict[str, str]:
     named = [key for key in ("switchname", "blockname") if pairs.get(key)]
     if len(named) > 1:
         raise _BadLine("SwitchName= and BlockName= in one line", remedy=_REMEDY)
+    if named and next(iter(pairs)) not in named:
+        first = "SwitchName=" if named[0] == "switchname" else "BlockName="
+        raise _BadLine(f"slurmctld stops where {first} is not the first of its line")
     if not named and not (pairs and pairs.keys() <= _SIZES):
         raise _BadLine("no SwitchName=", remedy=_REMEDY)
     return pairs
@@ -146,9 +152,14 @@ def _pairs(line: str) -> dict[str, str]:
 
 def _require_speed(value: str) -> None:
     """Raises `_BadLine` for a LinkSpeed= at which slurmctld stops (`s_p_handle_uint32`)."""
-    number = re.fullmatch(r"\s*\+?(\d+)", value)
-    if number and int(number[1][:20]) < 1 << 32:
-        return
+    for digits, base in (
+        (r"0[xX]([0-9a-fA-F]{1,16})", 16),
+        (r"(0[0-7]{0,20})", 8),
+        (r"(\d{1,20})", 10),
+    ):
+        number = re.fullmatch(rf"\s*\+?{digits}", value)  # as C's strtoul with base 0
+        if number and int(number[1], base) < 1 << 32:
+            return
     if value.upper() not in ("INFINITE", "UNLIMITED"):
         raise _BadLine(
             f"slurmctld stops at LinkSpeed={value[:40]}",

@@ -18,6 +18,7 @@ from sar_agent.fabric.hostnames import Kind, hca_order
 from sar_agent.fabric.levels import islands_of
 from sar_agent.fabric.model import Fabric
 from sar_agent.fabric.notes import name_notes
+from sar_agent.fabric.switch_names import slurm_switch_name
 from sar_agent.slurm.conf_lists import read_list
 from sar_agent.slurm.topology import LONGEST_NAME
 
@@ -115,7 +116,7 @@ def _hosts(fabric: Fabric) -> tuple[dict[str, int], list[str]]:
 def _names(fabric: Fabric) -> list[str]:
     """By switch: its description in characters that Slurm accepts, or its GUID where that is not
     unique or too long."""
-    plain = [_SPECIAL.sub("_", name).strip("_-.") for name in fabric.switch_name]
+    plain = [slurm_switch_name(name) for name in fabric.switch_name]
     guids = [f"S-{guid:016x}" for guid in fabric.switch_guid]
     times = Counter([*plain, *guids])
     return [

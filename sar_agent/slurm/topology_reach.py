@@ -16,6 +16,7 @@ from operator import or_
 from sar_agent.fabric.levels import islands_of
 from sar_agent.fabric.model import Fabric
 from sar_agent.slurm.topology import SlurmSwitch, SlurmTopology
+from sar_agent.util.plural import plural
 
 
 def compare_reach(fabric: Fabric, topology: SlurmTopology) -> list[str]:
@@ -44,7 +45,7 @@ def compare_reach(fabric: Fabric, topology: SlurmTopology) -> list[str]:
         if len(parts) > 1:
             found.append(
                 f"cables join {first(parts[0])} and {first(parts[1])}, but Slurm's switches above "
-                f"them have no common root ({len(parts)} trees): no job can span these"
+                f"them have no common root ({plural(len(parts), 'tree')}): no job can span these"
             )
     for tree in trees:
         parts = [piece & tree for piece in pieces if piece & tree]

@@ -31,7 +31,7 @@ from sar_agent.live_page.web_app import WebApp
 from sar_agent.standby.peer_link import PeerLink
 from sar_agent.standby.peer_server import PeerServer
 from sar_agent.telemetry.metrics import Metrics
-from sar_agent.util.lock_file import Lock
+from sar_agent.util.lock_file import ANOTHER, Lock
 from sar_agent.util.problem_log import ProblemLog
 from sar_agent.util.systemd import Notifier
 from sar_agent.util.unexpected_errors import UnexpectedErrors
@@ -243,7 +243,7 @@ class StandbyDaemon:
 
 def run(config: Config) -> None:
     """Returns after SIGTERM or SIGINT. Raises `SarError` where it cannot start."""
-    with Lock(config.agent.state_dir, "agent.lock"):
+    with Lock(config.agent.state_dir, "agent.lock", says=ANOTHER):
         StandbyDaemon(config).run()
     log.info("stopped; the routes in force stay")
 

@@ -51,7 +51,8 @@ def use_cache() -> Path | None:
             problem = problem or error
             seed = folder if folder.is_dir() else seed
     log.warning(
-        "%s: compiled kernels cannot be kept (%s); the next start compiles them again",
+        "%s: compiled kernels cannot be kept (%s); the next start compiles them again, unless "
+        "NUMBA_CACHE_DIR names a folder where you may write",
         getattr(problem, "filename", None) or "no folder",
         (problem and (problem.strerror or problem)) or "this user has no home",
     )
@@ -68,7 +69,10 @@ def damage_of(error: BaseException) -> str:
     if not is_of_cache(error):
         return ""
     folder = os.environ.get(_NUMBA)
-    return f"{folder}: compiled kernels cannot be read or written ({error!r}); remove the folder"
+    return (
+        f"{folder}: compiled kernels cannot be read or written ({error!r}); remove the folder, or "
+        f"name another with {_NUMBA}"
+    )
 
 
 def is_made_here(folder: Path) -> bool:

@@ -12,16 +12,20 @@ from typing import IO
 from sar_agent.errors import SarError, Unavailable
 from sar_agent.util.owned_files import make_folder, open_owned
 
+ANOTHER = "another agent runs, stop one of them"
+"""What `agent.lock` says."""
+
 
 class Lock:
     """`with Lock(folder, "agent.lock"):` holds the lock until the block or the process ends.
 
     Raises `Unavailable` if another process holds it for longer than `patience` seconds; the
-    sentence says which process and since when. Raises `SarError` if the file cannot be created.
+    sentence says which process and since when, after what the lock `says`. Raises `SarError` if the
+    file cannot be created.
     """
 
-    def __init__(self, folder: Path, name: str, patience: float = 0.5) -> None:
-        self.path, self.patience = folder / name, patience
+    def __init__(self, folder: Path, name: str, patience: float = 0.5, says: str = "") -> None:
+        self.path, self.patience, self.says = folder / name, patience, says
         self._file: IO[str] | None = None
 
     def __enter__(self) -> Lock:
@@ -36,7 +40,8 @@ class Lock:
                     file.seek(0)
                     holder = file.read().strip() or "another process"
                     file.close()
-                    raise Unavailable(f"{self.path}: held by {holder}") from None
+                    said = f"{self.says} ({self.path})" if self.says else str(self.path)
+                    raise Unavailable(f"{said}: held by {holder}") from None
                 time.sleep(0.05)
         self._file = file
         try:

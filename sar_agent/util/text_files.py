@@ -15,6 +15,7 @@ from typing import IO, TypeVar
 
 from sar_agent.errors import InputError
 from sar_agent.util.owned_files import set_mode_and_owner, sync_folder
+from sar_agent.util.plural import plural
 
 _T = TypeVar("_T")
 LARGEST_FILE = 2**30
@@ -115,7 +116,7 @@ def passed_over(bad: Sequence[tuple[int, str]]) -> list[str]:
     """What is said of lines (number, reason) that were passed over: one sentence, or none."""
     if not bad:
         return []
-    lines = "1 line was" if len(bad) == 1 else f"{len(bad)} lines were"
+    lines = "1 line was" if len(bad) == 1 else f"{plural(len(bad), 'line was', 'lines were')}"
     line, why = min(bad)
     return [f"{lines} passed over, the first is line {line} ({why})"]
 

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from sar_agent.agent.history import MOST_ROWS, History, Row
 from sar_agent.agent.job_days import JobDay, JobDays
 from sar_agent.errors import InputError
+from sar_agent.util.plural import plural
 from sar_agent.util.sqlite_file import HISTORY
 from sar_lab.assess.judgement import LEAST, Change, span_words
 
@@ -124,8 +125,8 @@ def summarise_record(path: Path) -> AgentRecord:
     known = [row for row in wide if _times(row)]
     if not known:
         raise InputError(
-            f"the agent has recorded {len({_run(row) for row in rows})} jobs of several hosts, but "
-            "of none the times under both sets of tables",
+            f"the agent has recorded {plural(len({_run(row) for row in rows}), 'job')} of several "
+            "hosts, but of none the times under both sets of tables",
             file=path,
             remedy="let it run for a day, in shadow mode with the tables in force "
             "(docs/shadow-mode.md), or live with agent.baseline",
@@ -178,7 +179,7 @@ def _day(at: float) -> int:
 
 def _size(row: JobDay) -> str:
     low, high = next(each for each in SIZES if each[1] is None or row.hosts <= each[1])
-    return f"{low} to {high} hosts" if high else f"{low} hosts and more"
+    return f"{low} to {plural(high, 'host')}" if high else f"{plural(low, 'host')} and more"
 
 
 def _by(rows: Iterable[JobDay], key: Callable[[JobDay], _K]) -> list[tuple[_K, list[JobDay]]]:

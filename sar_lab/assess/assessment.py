@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sar_agent.counters import PortReadings
+from sar_agent.reports.places import NOWHERE, Places
 from sar_lab.assess.counted_links import CountedLinks, counted_links
 from sar_lab.assess.judgement import Judgement, judge
 from sar_lab.assess.limits import limits_of
@@ -115,11 +116,13 @@ def assess(
     samples: int = SAMPLES,
     simulate_for: float = SIMULATE_FOR,
     counters: PortReadings | None = None,
+    ignored: Places = NOWHERE,
     say: Callable[[str], None] = lambda _: None,
     draft: Callable[[Assessment], None] = lambda _: None,
 ) -> Assessment:
     """`draft` gets the assessment as soon as all but the simulation is done: its times are upper
-    bounds. `simulate_for`: the most seconds of the simulation; 0 for none.
+    bounds. `simulate_for`: the most seconds of the simulation; 0 for none. `ignored`: what need not
+    be repaired.
 
     Raises `SarError` where no engine at all serves the fabric, or counters cannot be used."""
     began = time.perf_counter()
@@ -127,7 +130,7 @@ def assess(
     counted = None
     if counters is not None:
         counted = counted_links(given.fabric, given.mix, ratings.before, counters)
-    repair = repair_first(given, ratings.before)
+    repair = repair_first(given, ratings.before, ignored)
     classes = traffic_classes(given.fabric, adaptive)
 
     def assessed(ratings: Ratings, course: RatingsOverTime | None) -> Assessment:

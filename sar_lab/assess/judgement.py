@@ -20,6 +20,7 @@ from sar_agent.demand.endpoints import rail_note
 from sar_agent.demand.rails import rails_of
 from sar_agent.fabric import hostnames
 from sar_agent.fabric.notes import repeated_notes
+from sar_agent.util.plural import plural
 from sar_lab.assess.host_ports import shared_hosts
 from sar_lab.assess.over_time import RatingsOverTime
 from sar_lab.assess.rate import RatedRoutes, Ratings
@@ -135,7 +136,7 @@ def _judge(
     jobs = len(given.mix.whole_jobs)
     if not given.jobs:
         what = (
-            f"{given.pending} jobs are pending, and none runs."
+            f"{plural(given.pending, 'job is', 'jobs are')} pending, and none runs."
             if given.pending
             else ("No job in the list is running.")
         )
@@ -148,7 +149,8 @@ def _judge(
         known = sorted({fabric.terminal_host[t] for t in compute})[:3]
         return Judgement(
             "unknown",
-            f"No answer is possible: {lost.count} of {given.hosts} hosts of the jobs are not in "
+            f"No answer is possible: {lost.count} of {plural(given.hosts, 'host')} of the jobs "
+            "are not in "
             "the fabric.",
             f"The jobs name {', '.join(lost.examples[:3])}; the fabric has {', '.join(known)}. Are "
             "both files of one cluster and one time, and do the hosts in the fabric have their "
@@ -158,7 +160,7 @@ def _judge(
     if not jobs:
         return Judgement(
             "inside", nothing,
-            f"None of the {given.jobs} jobs spans two switches"
+            f"None of the {plural(given.jobs, 'job')} spans two switches"
             f"{' on a rail' * (rails_of(given.fabric) is not None)}, and inside one switch there "
             "is no choice of routes.", 0.0,
         )  # fmt: skip
@@ -269,7 +271,7 @@ def _slower(word: str, before: RatedRoutes, after: RatedRoutes) -> str:
     if not (count := sum(share >= LEAST for share in longer)):
         return ""
     return (
-        f" In {COLLECTIVES[word]}, {count} of {len(longer)} jobs would take up to "
+        f" In {COLLECTIVES[word]}, {count} of {plural(len(longer), 'job')} would take up to "
         f"{max(longer):.0%} longer."
     )
 
@@ -280,6 +282,7 @@ def _ports(given: SiteData, before: RatedRoutes) -> str:
     if not hosts or max(before.ports) <= FULL:
         return ""
     return (
-        f" {hosts} hosts run several jobs at once. These wait for each other at the host's own "
+        f" {plural(hosts, 'host runs', 'hosts run')} several jobs at once. These wait for each "
+        "other at the host's own "
         "cable, whatever the routes."
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sar_agent.util.plural import plural
 from sar_lab.assess.host_ports import shared_hosts
 from sar_lab.assess.rate import Ratings
 from sar_lab.assess.site_data import SiteData
@@ -45,7 +46,8 @@ def limits_of(given: SiteData, ratings: Ratings, adaptive: bool) -> tuple[str, .
     )
     if hosts := shared_hosts(given.fabric, given.mix):
         sentences.append(
-            f"{hosts} hosts run several jobs that span switches. These jobs wait for each other at "
+            f"{plural(hosts, 'host runs', 'hosts run')} several jobs that span switches. These "
+            "jobs wait for each other at "
             "the hosts' own cables; that is part of the times, and no routing changes it."
         )
     if before.simulated is None and given.mix.jobs:

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from sar_agent.fabric.odd_cables import odd_cables
 from sar_agent.quality import measure
+from sar_agent.reports.cables import not_ignored
+from sar_agent.reports.places import NOWHERE, Places
 from sar_lab.assess.rate import RatedRoutes
 from sar_lab.assess.site_data import SiteData
 
 SHOWN = 3
 
 
-def repair_first(given: SiteData, before: RatedRoutes) -> str:
-    """Names the cables that are slower than their like, and what is missing; empty if nothing is.
-    The same routes are measured with all slow cables repaired."""
+def repair_first(given: SiteData, before: RatedRoutes, ignored: Places = NOWHERE) -> str:
+    """Names the cables that are slower than their like, and what is missing, but what is `ignored`;
+    empty if nothing is. The same routes are measured with all slow cables repaired."""
     odd = odd_cables(given.fabric)
-    if not odd.sentences:
+    sentences = [each.sentence for each in not_ignored(given.fabric, odd.odd, ignored)]
+    if not sentences:
         return ""
-    more = len(odd.sentences) - SHOWN
-    told = "; ".join(odd.sentences[:SHOWN]) + (f"; and {more} more" if more > 0 else "")
+    more = len(sentences) - SHOWN
+    told = "; ".join(sentences[:SHOWN]) + (f"; and {more} more" if more > 0 else "")
     sentence = f"{'Repair' if odd.slow else 'Look at'} these first: {told}."
     if not (odd.slow and given.mix.jobs):
         return sentence

@@ -9,6 +9,7 @@ import numpy as np
 
 from sar_agent.demand.collectives import COLLECTIVES
 from sar_agent.quality.ring_messages import ring_sentence
+from sar_agent.util.plural import plural
 from sar_lab.assess.assessment import Assessment
 from sar_lab.assess.contention_chart import ContentionRow
 from sar_lab.assess.rate import RatedRoutes
@@ -111,7 +112,8 @@ def _times(
     gain, lose = sum(s > SAME for s in change), sum(s < -SAME for s in change)
     slowest = f"Slowest job: {max(old):.2f}× → {max(new):.2f}×."
     counts = (
-        f"{gain} of {len(change)} jobs would be faster, {len(change) - gain - lose} the same, "
+        f"{gain} of {plural(len(change), 'job')} would be faster, {len(change) - gain - lose} "
+        "the same, "
         f"{lose} slower."
     )
     return Tile(

@@ -13,6 +13,7 @@ import typer
 from sar_agent.commands.announce import announce_compiling, progress
 from sar_agent.commands.host_options import with_host_options
 from sar_agent.commands.inputs import JsonOption, present, print_json
+from sar_agent.util.plural import plural
 
 
 @with_host_options
@@ -109,6 +110,7 @@ def assess(
 
     Exit code 1 if no answer is possible, because no job runs on this network.
     """
+    from sar_agent.commands.cabling import ignored
     from sar_agent.errors import InputError
     from sar_agent.routing import load_engine
     from sar_lab.assess import assess as run
@@ -149,6 +151,7 @@ def assess(
         samples=samples,
         simulate_for={None: SIMULATE_FOR, True: inf, False: 0.0}[simulate],
         counters=readings,
+        ignored=ignored(given.fabric),
         say=progress,
         draft=show_draft,
     )
@@ -206,10 +209,10 @@ def _assess_record(record: Path, command: str, out: Path, *, as_json: bool) -> N
     ):
         typer.echo(
             f"{name}: {change.before:.2f} → {change.after:.2f} times as long as on an empty "
-            f"network, mean of {total.jobs} jobs on {len(found.days)} days"
+            f"network, mean of {plural(total.jobs, 'job')} on {plural(len(found.days), 'day')}"
         )
     typer.echo(
         f"tables {'changed' if found.live else 'would have changed'} {total.changes} times, "
-        f"{total.entries} entries in all"
+        f"{plural(total.entries, 'entry', 'entries')} in all"
     )
     typer.echo(f"Open {page.resolve()}")

@@ -10,6 +10,7 @@ import typer
 from sar_agent.commands.announce import progress
 from sar_agent.commands.host_options import with_host_options
 from sar_agent.commands.inputs import JsonOption, print_json
+from sar_agent.util.plural import plural
 
 FABRIC = "xgft:2;16,24;1,12"
 JOBS = {"scattered": "mix:1", "placed": "mix:1,placed=tree"}
@@ -39,7 +40,7 @@ def demo(
     network, remarks = fabric_of(fabric)
     found = {}
     for name, jobs in JOBS.items():
-        progress(f"{name} jobs ({jobs})")
+        progress(f"{plural(name, 'job')} ({jobs})")
         given = read_site_data(network, jobs, None, None, None, remarks)
         command = f"sar-agent assess --fabric '{fabric}' --jobs {jobs}"
         found[name] = assess(given, command=command, say=progress)

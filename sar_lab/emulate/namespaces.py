@@ -21,6 +21,7 @@ from typing import Any, Self
 
 from sar_agent.errors import InputError, SarError, TooMany
 from sar_agent.fabric import Fabric
+from sar_agent.util.plural import plural
 
 HOST_PORT, MANAGEMENT_PORT = "ib0", "mg0"
 MTU, HEADERS, PAYLOAD = 1500, 14, 1448
@@ -72,7 +73,8 @@ def require_size(fabric: Fabric) -> None:
     processors = len(os.sched_getaffinity(0))
     if fabric.terminals > (most := MOST_FOR_EACH_PROCESSOR * processors):
         raise TooMany(
-            f"{fabric.name} has {fabric.terminals} host ports; {processors} processors carry at "
+            f"{fabric.name} has {plural(fabric.terminals, 'host port')}; {processors} processors "
+            "carry at "
             f"most {most}",
             remedy="give a smaller fabric, such as xgft:2;8,6;1,4",
         )

@@ -15,6 +15,7 @@ from sar_agent.errors import CheckFailed, InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8
 from sar_agent.routing.routes import NO_ROUTE, Routes
+from sar_agent.util.plural import plural
 from sar_lab.emulate.namespaces import EmulatedFabric
 
 _LINK = 253
@@ -36,7 +37,8 @@ def require_way(fabric: Fabric, routes: Routes, name: str) -> None:
     found = check_reachability(fabric, routes, between_hosts=True)
     if found.unreachable_pairs:
         raise InputError(
-            f"tables {name}: {found.first}; {found.unreachable_pairs} pairs of leaf switch and "
+            f"tables {name}: {found.first}; {plural(found.unreachable_pairs, 'pair')} of leaf "
+            "switch and "
             "host are not reached",
             remedy="give tables that lead from every host to every host",
         )

@@ -16,6 +16,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import routed
+from sar_agent.util.plural import plural
 from sar_lab.emulate.benchmark import Benchmark
 from sar_lab.emulate.command_runner import command_folder, command_runner
 from sar_lab.emulate.emulation import Emulated, Emulation, Timed
@@ -78,7 +79,8 @@ def emulated(wishes: Wishes, tell: Callable[[str], None]) -> Emulation:
             EmulatedFabric(fabric, wishes.rate, management=bool(benchmarks))
         )
         tell(
-            f"{fabric.switches} switches and {fabric.terminals} host ports are up after "
+            f"{plural(fabric.switches, 'switch', 'switches')} and "
+            f"{plural(fabric.terminals, 'host port is', 'host ports are')} up after "
             f"{time.monotonic() - began:.1f} s"
         )
         emulation = Emulation(fabric, mix, tables, programs, wishes.rounds, tell)

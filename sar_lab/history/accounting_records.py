@@ -59,6 +59,7 @@ class AccountingRecords:
             self.builder.add(id, start, end, dict.fromkeys(hosts))
         if self._still:
             self.builder.remark(
-                f"{self._still:,} jobs were still running when the record was made."
+                f"{self._still:,} {'job was' if self._still == 1 else 'jobs were'} still running "
+                "when the record was made."
             )
         return self.builder.build()

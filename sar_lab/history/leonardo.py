@@ -18,6 +18,7 @@ from sar_agent.errors import InputError
 from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.generate import switch_guid
 from sar_agent.fabric.model import Fabric
+from sar_agent.util.plural import plural
 from sar_agent.util.text_files import read_text
 
 SPINES, RATE = 18, 200.0
@@ -58,7 +59,7 @@ def _build(hosts: list[tuple[str, int]], cell_of: dict[int, int]) -> Fabric:
     on: dict[int, list[str]] = {}
     for host, switch in hosts:
         on.setdefault(switch, []).append(host)
-    builder = FabricBuilder(f"stand-in for Leonardo, {len(cells)} cells (cables made up)")
+    builder = FabricBuilder(f"stand-in for Leonardo, {plural(len(cells), 'cell')} (cables made up)")
     most = max(map(len, on.values())) + SPINES
     leaf = {
         s: builder.add_switch(switch_guid(i), f"leaf {s}", most)

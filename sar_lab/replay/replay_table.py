@@ -7,6 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from sar_agent.util.plural import plural
 from sar_lab.history import LeftOut
 from sar_lab.replay.table1 import METRICS
 
@@ -26,8 +27,9 @@ def print_replay(replay: dict[str, Any]) -> None:
     console = Console(highlight=False)
     changes = replay["reconfigurations"]
     console.print(
-        f"{replay['fabric']}, {replay['history']}: {replay['moments']} moments, "
-        f"{replay['states']} different states; {replay['multi_switch_jobs']} jobs that span "
+        f"{replay['fabric']}, {replay['history']}: {plural(replay['moments'], 'moment')}, "
+        f"{replay['states']} different states; {plural(replay['multi_switch_jobs'], 'job')} that "
+        "span "
         f"switches; {changes['mean']:.1f} reconfigurations a day "
         f"({changes['min']} … {changes['max']})",
         markup=False,

@@ -27,6 +27,7 @@ from sar_agent.jobs.record import JobRecord
 from sar_agent.quality import measure
 from sar_agent.routing import Routes, load_engine
 from sar_agent.slurm.hostlist import expand
+from sar_agent.util.plural import plural
 from sar_agent.util.programs import run_program
 from sar_agent.util.text_files import read_text
 from sar_lab.fluid import PATTERNS, job_times
@@ -216,7 +217,7 @@ def split_nodes(
     if len(leaves) == 1:
         leaf, nodes = leaves.popitem()
         raise InputError(
-            f"all {len(nodes)} nodes of the reservation are on leaf switch "
+            f"all {plural(len(nodes), 'node')} of the reservation are on leaf switch "
             f"{fabric.switch_name[leaf]}, so no message between them leaves it, and there is "
             "nothing to show",
             remedy="reserve nodes on two leaf switches or more",
@@ -227,7 +228,8 @@ def split_nodes(
     pairs = [nodes for nodes in of if len(nodes) > 1]
     if len(pairs) < 2:
         raise InputError(
-            f"the reservation is too small for two jobs: it has {len(of)} leaf switches, and "
+            "the reservation is too small for two jobs: it has "
+            f"{plural(len(of), 'leaf switch', 'leaf switches')}, and "
             f"{len(pairs)} of them with two nodes",
             remedy="reserve two nodes on each of two leaf switches, or leave out --beside",
         )

@@ -25,6 +25,7 @@ from sar_agent.counters.compare import RESOLUTION, rank_correlation
 from sar_agent.errors import InputError, SarError
 from sar_agent.install.transit import NotSafe
 from sar_agent.util.lock_file import Lock
+from sar_agent.util.plural import plural
 from sar_lab.emulate.benchmark import Benchmark
 from sar_lab.trial.benchmarks import Beside, Launcher
 from sar_lab.trial.port_counts import PortCounts
@@ -228,7 +229,8 @@ class Trial:
             {"round": number, "tables": name, "entries": held.entries, "seconds": seconds}
         )
         self.say(
-            f"round {number}: {name}, {held.entries} entries changed in {seconds:.1f} s, read back"
+            f"round {number}: {name}, {plural(held.entries, 'entry', 'entries')} changed in "
+            f"{seconds:.1f} s, read back"
         )
         return build_site(self.config).manager.status().identity
 

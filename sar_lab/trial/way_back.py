@@ -41,6 +41,7 @@ from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import routed
 from sar_agent.routing.routes import NO_ROUTE
 from sar_agent.util.lock_file import Lock
+from sar_agent.util.plural import plural
 from sar_agent.util.store import JsonStore
 
 T = TypeVar("T")
@@ -151,7 +152,8 @@ def take_back_now(config: Config, patience: float = STUBBORN) -> str:
         _hold_as_before(config, record.hold)
     if made and made[-1].instead:
         return (
-            f"{words} are in force again, but for {made[-1].instead} entries that led over what is "
+            f"{words} are in force again, but for {plural(made[-1].instead, 'entry', 'entries')} "
+            "that led over what is "
             "dead now; run `sar-agent trial --undo` again once it is repaired"
         )
     files.end()

@@ -139,7 +139,7 @@ def test_a_record_without_both_times_is_one_sentence(tmp_path: Path) -> None:
     JobDays(tmp_path).keep([JobDay(MONDAY, "1", 0, False, hosts=4, leaf_count=2)])
     done = sar_agent("assess", "--history", tmp_path, "--out", tmp_path / "out")
     assert done.returncode == 2
-    assert "has recorded 1 jobs of several hosts, but of none" in done.stderr
+    assert "has recorded 1 job of several hosts, but of none" in done.stderr
     assert "let it run for a day" in done.stderr
 
 

@@ -17,7 +17,8 @@ from sar_agent.demand.endpoints import mix_of_records
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.cable_changes import cable_changes
-from sar_agent.fabric.odd_cables import cable_name, odd_cables
+from sar_agent.fabric.cable_names import cable_name
+from sar_agent.fabric.odd_cables import odd_cables
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.record import JobRecord
@@ -308,11 +309,14 @@ def test_a_slow_cable_is_named_with_its_ports_and_speeds() -> None:
 
 def test_a_leaf_with_fewer_cables_up() -> None:
     c = int(np.flatnonzero(TREE.channel_source == TREE.leaves[1])[0])
-    [sentence] = odd_cables(TREE.with_links_down([c])).sentences
-    assert (
-        sentence
-        == f'"{TREE.switch_name[TREE.leaves[1]]}" has 3 cables up, most leaf switches have 4'
+    spine, back = TREE.channel_target[c], TREE.channel_port[TREE.channel_reverse[c]]
+    a, b = TREE.switch_name[TREE.leaves[1]], TREE.switch_name[spine]
+    [odd] = odd_cables(TREE.with_links_down([c])).odd
+    assert odd.sentence == (
+        f'"{a}" has 3 cables up, most leaf switches have 4: none to "{b}" '
+        f"(free: {a}[{TREE.channel_port[c]}], {b}[{back}])"
     )
+    assert odd.switches == (TREE.leaves[1], spine)
 
 
 def test_assess_names_them_before_any_gain(tmp_path: Path) -> None:

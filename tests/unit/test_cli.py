@@ -145,7 +145,7 @@ def test_unknown_hosts_are_named_and_left_out(tmp_path: Path) -> None:
     done = sar_agent("route", "--fabric", TREE, "--jobs", jobs, "--json")
     assert done.returncode == 0
     assert json.loads(done.stdout)["jobs"] == 1
-    assert "1 hosts of jobs are not in the fabric and are left out: elsewhere" in done.stderr
+    assert "1 host of jobs is not in the fabric and left out: elsewhere" in done.stderr
 
 
 def bad(tmp_path: Path) -> dict[str, tuple[list[str | Path], str]]:

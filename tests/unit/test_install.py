@@ -99,7 +99,7 @@ def test_a_switch_that_did_not_confirm_is_known_as_that(bridge: FakeBridge, plan
     assert (now.had[:, :, 0] == old.routes.egress[:, :, 0]).all(), "what it may have"
     assert (now.had[:, :, 1:] == plan.routes.egress[:, :, 1:]).all()
     assert not path.exists(), "nothing is kept for a restart that is not confirmed"
-    with pytest.raises(NotYet, match="generation 5 was sent, but 1 switches have not confirmed"):
+    with pytest.raises(NotYet, match="generation 5 was sent, but 1 switch has not confirmed"):
         finish_or_restore(bridge, path)
     assert next_path(path).exists()
     bridge.confirm()
@@ -245,7 +245,7 @@ def test_kill_9_leaves_the_old_routes_or_confirmed_ones(
 
 def test_another_table_than_planned(bridge: FakeBridge, plan: Plan) -> None:
     bridge.spoil = True
-    with pytest.raises(ReadBackDiffers, match="1 entries differ"):
+    with pytest.raises(ReadBackDiffers, match="1 entry differs"):
         put_in_force(bridge, plan, bridge.folder / "routes.sar", None)
     assert not (bridge.folder / "routes.sar").exists()
 

@@ -104,7 +104,7 @@ def test_sacct_as_text_with_all_that_goes_wrong(tmp_path: Path) -> None:
     assert history.ids == ("7", "8", "11")
     assert [len(history.hosts_of(j)) for j in range(3)] == [2, 2, 2]
     assert history.end[2] == inf
-    assert history.remarks == ("1 jobs were still running when the record was made.",)
+    assert history.remarks == ("1 job was still running when the record was made.",)
     left = {each.reason.split(" (")[0]: each.examples for each in history.left_out}
     assert left == {
         "records of job steps": ("7.batch",),

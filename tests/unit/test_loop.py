@@ -327,7 +327,7 @@ def test_nothing_is_installed_from_what_is_not_confirmed(world: World) -> None:
     assert report.result is Result.FAILED and "have not confirmed" in report.sentence
     assert read_generation(world.folder / "run/routes.sar") == 1
     report = world.once()
-    assert report.result is Result.LATER and "1 switches have not confirmed" in report.sentence
+    assert report.result is Result.LATER and "1 switch has not confirmed" in report.sentence
     assert world.bridge.loads == [1, 2]
     world.source.records = OTHERS
     assert world.bridge.tables and world.bridge.tables.had is not None

@@ -78,7 +78,7 @@ def test_a_rail_optimised_pod_is_recognised_and_its_load_is_that_of_rails() -> N
     assert [(job.id, job.rail, len(job.terminals)) for job in mix.jobs] == [
         ("7", k, 8) for k in range(4)
     ]
-    assert mix.words() == "1 jobs; on 4 rails 4 parts"
+    assert mix.words() == "1 job; on 4 rails 4 parts"
     assert [len(job.terminals) for job in mix.whole_jobs] == [32]
     assert multi_switch_mix(fabric, mix.jobs) == mix, "parts stay what they are"
     # By hand: 4 of 8 hosts of a rail are behind each uplink and send 4/7 of their traffic over it;
@@ -92,7 +92,7 @@ def test_a_host_without_its_first_port_has_the_others_on_their_rails() -> None:
     fabric = pod(missing=2)
     rails = rails_of(fabric)
     assert rails is not None and rails.incomplete == {"n2"}
-    said = ". Not on all rails, but on those that they have: 1 hosts (n2)"
+    said = ". Not on all rails, but on those that they have: 1 host (n2)"
     assert rail_note(fabric, whole(fabric)).endswith(said)
     assert said not in rail_note(fabric, JobMix(()))
     for t in range(fabric.terminals):
@@ -177,7 +177,7 @@ def test_an_agent_of_yesterday_planned_for_whole_jobs(tmp_path: Path) -> None:
     report = world.once()
     assert (report.result, report.reason) == (Result.INSTALLED, Reason.JOBS)
     assert report.sentence.startswith("jobs are planned for by rails from now on; ")
-    assert "1 jobs; on 4 rails 4 parts" in report.sentence
+    assert "1 job; on 4 rails 4 parts" in report.sentence
     assert world.value("sar_agent_multi_switch_jobs") == 1
     world.restart()
     assert world.once().reason is None

@@ -89,7 +89,7 @@ def test_config_check_reads_what_is_named_and_says_what_it_is(tmp_path: Path) ->
     assert code == 0
     assert f"fabric.file: {FABRIC} is a fabric of 36 hosts and " in said
     assert f"opensm.lfts_dump: {dump} is a dump of forwarding tables of " in said
-    assert f"slurm.topology_conf: {conf} is Slurm's topology of 1 switches and 9 hosts" in said
+    assert f"slurm.topology_conf: {conf} is Slurm's topology of 1 switch and 9 hosts" in said
     code, said = check(FABRIC, dump, gone)
     assert code == 0
     assert f"slurm.topology_conf = '{gone}': no such file; the leaf switches are" in said
@@ -225,8 +225,8 @@ def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
     [
         ("4716|PENDING||batch|grace|chem|16|N/A|\n", "has no running job"),
         ("", "has no running job"),
-        ("cn001 1\ncn002 1\n", "no host of the 1 jobs"),
-        ("n001 1\nn002 1\n", "none of the 1 jobs in"),
+        ("cn001 1\ncn002 1\n", "no host of the 1 job"),
+        ("n001 1\nn002 1\n", "none of the 1 job in"),
     ],
 )
 def test_routes_for_nobody_are_noted(jobs: str, words: str, tmp_path: Path) -> None:

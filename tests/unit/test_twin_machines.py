@@ -66,7 +66,7 @@ def test_every_command_names_them(site: Path) -> None:
     assert is_named(made.stderr) and "node01" in (site / "new.conf").read_text()
     same = ("--fabric", fabric, "--jobs", queue)
     routed = sar_agent("route", *same, "--engine", "minhop", "--out", site / "routes")
-    assert is_named(routed.stderr) and "none of the 1 jobs" in routed.stderr
+    assert is_named(routed.stderr) and "none of the 1 job" in routed.stderr
     usual = ("--no-simulate", "--engine", "minhop", "--out", site / "o")
     assessed = sar_agent("assess", *same, *usual)
     assert assessed.returncode == 0 and is_named(assessed.stdout + assessed.stderr)

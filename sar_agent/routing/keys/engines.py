@@ -25,6 +25,7 @@ from sar_agent.routing.keys.rows import rows_of
 from sar_agent.routing.keys.shift import Shift, choose_shift, shift_in, unshifted
 from sar_agent.routing.routes import Routes
 from sar_agent.routing.updn import Ftree
+from sar_agent.util.plural import plural
 
 NAMED_WORST = 3
 """How many jobs a remark names."""
@@ -142,7 +143,8 @@ def _remarks(tree: KeyTree, mix: JobMix, keyed: list[_Keyed], load: I64) -> list
     alone = sum(flows <= 1 for flows, _ in worst)
     rails = any(job.part_of for job in mix.jobs)
     remarks = [
-        f"{len(keyed)} of {len(mix.jobs)} jobs{' or their rails' * rails} have a routing key; "
+        f"{len(keyed)} of {plural(len(mix.jobs), 'job')}{' or their rails' * rails} have a "
+        "routing key; "
         f"{alone} of them have at most "
         f"one flow on each link; all jobs together have at most {int(load.max(initial=0))}"
     ]

@@ -1,0 +1,50 @@
+"""`config check` names settings that match nothing, and both keys of a pair that does not fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sar_agent.commands.named_files import read_named_files
+from sar_agent.config.idle_keys import idle_keys
+from sar_agent.config.model import ConfigError, parse_config
+from sar_agent.fabric.spec import load_fabric
+from tests.worlds.fabric_texts import ibnetdiscover_text
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ('[fabric]\njob_hcas = ["mlx4_[0-3]"]', "fabric.job_hcas has 'mlx4_[0-3]'"),
+        ('[fabric]\njob_hcas = ["HCA-1", "/7"]', "fabric.job_hcas has '/7'"),
+        ('[fabric]\nstorage_hosts = ["oss*"]', "fabric.storage_hosts has 'oss*'"),
+        ('[fabric]\nother_hosts = ["n001", "login*"]', "fabric.other_hosts has 'login*'"),
+        ('[cables]\nignore = ["S1-0", "S1-9"]', "is called 'S1-9'; did you mean S1-"),
+        ('[fabric]\njob_hcas = ["HCA-*"]\nother_hosts = ["n00[1-2]"]', ""),
+        ('[cables]\nignore = ["S1-0[1]", "n00[1-3]", "S2-*"]', ""),
+    ],
+)
+def test_patterns_that_match_nothing_are_wrong(tmp_path: Path, settings: str, said: str) -> None:
+    (tmp_path / "f").write_text(ibnetdiscover_text(load_fabric("xgft:2;4,4;1,2")))
+    file = f'file = "{tmp_path / "f"}"'
+    with_file = settings.replace("[fabric]", f"[fabric]\n{file}")
+    if with_file == settings:
+        with_file += f"\n[fabric]\n{file}"
+    wrong = read_named_files(parse_config(with_file))[1]
+    assert (not wrong) if not said else (len(wrong) == 1 and said in wrong[0])
+
+
+def test_both_keys_of_a_pair_are_named() -> None:
+    with pytest.raises(ConfigError) as refused:
+        parse_config("[agent]\nmin_install_interval_seconds = 7200")
+    assert str(refused.value) == (
+        "configuration: agent.min_install_interval_seconds = 7200 is more than "
+        "agent.max_staleness_seconds = 3600; reduce the one or raise the other"
+    )
+    pair = parse_config("[agent]\ndebounce_seconds = 20\ndebounce_max_seconds = 5")
+    [idle] = idle_keys(pair, [])
+    assert "agent.debounce_seconds = 20" in idle and "agent.debounce_max_seconds = 5" in idle
+    assert not idle_keys(
+        parse_config("[agent]\ndebounce_seconds = 20\ndebounce_max_seconds = 20"), []
+    )
