@@ -13,7 +13,7 @@ BY_DAEMON := --numprocesses 6 --dist loadgroup
 
 help:
 	@echo "make demo       routes before and after, on a generated fabric (no root, no daemons)"
-	@echo "make demo-live  the whole loop: ibsim, OpenSM with our plugin, Slurm, the agent (as root)"
+	@echo "make demo-live  the whole loop: OpenSM with our plugin, Slurm, the agent, real MPI over real packets (as root)"
 	@echo "make test       install Debian packages, build the C parts, run unit, property and live tests (as root)"
 	@echo "make test-long  the same tests with more examples and larger runs"
 	@echo "make fuzz       the C parts' readers under libFuzzer (clang); FUZZ_SECONDS for each, 600"
@@ -32,6 +32,10 @@ $(VENV)/.run: pyproject.toml sar_lab/pyproject.toml
 
 $(VENV)/.all: $(VENV)/.run
 	$(PIP) --editable '.[dev]' --editable './sar_lab[emulate,papers,replay]'
+	touch $@
+
+$(VENV)/.emulate: $(VENV)/.run
+	$(PIP) --editable './sar_lab[emulate]'
 	touch $@
 
 # The commands alone, without linters and test runners: what assess and demo need.
@@ -63,11 +67,11 @@ AHEAD = $(BIN)/python -c 'from sar_lab.assess.compile_ahead import compile_parts
 demo: $(VENV)/.run
 	$(BIN)/sar-agent demo
 
-demo-live: $(VENV)/.run system-packages
-	$(MAKE) bridge
+demo-live: $(VENV)/.emulate system-packages
+	$(MAKE) bridge spank
 	$(MAKE) -C opensm_bridge build/libumad_timeouts.so
-	SAR_PLUGIN=$(CURDIR)/opensm_bridge/build/libsarbridge.so \
-		SAR_UMAD_TIMEOUTS=$(CURDIR)/opensm_bridge/build/libumad_timeouts.so $(BIN)/sar-lab demo-live
+	SAR_PLUGIN=$(CURDIR)/opensm_bridge/build/libsarbridge.so SAR_SPANK=$(CURDIR)/slurm_spank/build/sar_spank.so \
+		SAR_UMAD_TIMEOUTS=$(CURDIR)/opensm_bridge/build/libumad_timeouts.so $(BIN)/sar-lab emulate --live --out out/demo-live
 
 C_PARTS := libs/common libs/client libs/migrate libs/key opensm_bridge slurm_spank
 check-c: $(C_PARTS:%=check-%)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from sar_agent.commands.program import add_extensions, make_program, run_program
-from sar_lab.commands.demo_live import demo_live
 from sar_lab.commands.emulate import emulate
 from sar_lab.commands.hours import hours
 from sar_lab.commands.replay import replay
@@ -12,7 +11,6 @@ from sar_lab.commands.simulate_time import simulate_time
 EVALUATE = "Evaluate without a cluster"
 
 app = make_program("sar-lab", "The laboratory of sar-agent: simulate, replay, reproduce papers.")
-app.command("demo-live", rich_help_panel=EVALUATE)(demo_live)
 app.command("emulate", rich_help_panel=EVALUATE)(emulate)
 app.command("hours", rich_help_panel=EVALUATE)(hours)
 app.command("replay", rich_help_panel=EVALUATE)(replay)

@@ -39,7 +39,7 @@ def check(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> No
     problems += [*_problems(settings), *wrong]
     if problems:
         raise ConfigError(config, problems)
-    changed, jobs, manager = _changed(settings), _jobs_now(settings), _manager_now(settings)
+    changed, jobs, manager = changed_keys(settings), _jobs_now(settings), _manager_now(settings)
     idle = [*gone_keys(config), *idle_keys(settings, changed)]
     answer = {"file": str(config), "ok": True, "changed": changed, "without_effect": idle}
     answer |= {"files": files, "jobs": jobs, "subnet_manager": manager}
@@ -59,7 +59,7 @@ def show(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> Non
 
     use_defaults = config == CONFIG_PATH and not config.exists()
     settings = Config() if use_defaults else load_config(config)
-    changed, lines = set(_changed(settings)), list[str]()
+    changed, lines = set(changed_keys(settings)), list[str]()
     for section, model in settings:
         lines.append(f"[{section}]")
         for key, value in model:
@@ -132,7 +132,7 @@ def _manager_now(settings: Config) -> str:
     return said
 
 
-def _changed(settings: Config) -> list[str]:
+def changed_keys(settings: Config) -> list[str]:
     """Keys whose value is not the default."""
     defaults = type(settings)()
     return [

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from sar_agent.commands.host_options import with_host_options
 from sar_agent.commands.inputs import FabricOption, JobsOption, JsonOption, print_json
+from sar_agent.errors import InputError
 
 
 @with_host_options
 def emulate(
-    fabric: FabricOption,
-    jobs: JobsOption,
+    fabric: FabricOption = "",
+    jobs: JobsOption = "",
     tables: Annotated[
         str,
         typer.Option(
@@ -52,6 +54,18 @@ def emulate(
     seconds: Annotated[
         float, typer.Option("--seconds", min=1, help="after which a command is given up")
     ] = 120,
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live",
+            help="the whole loop instead: on a small fabric of its own, OpenSM, Slurm and the "
+            "agent run, jobs of Open MPI send, and what happens is told; of the other options "
+            "only --mbit and --out count",
+        ),
+    ] = False,
+    out: Annotated[
+        Path, typer.Option("--out", file_okay=False, help="folder for the page of --live")
+    ] = Path("out/live"),
     as_json: JsonOption = False,
 ) -> None:
     """Time programs on several tables, over real packets between network namespaces.
@@ -65,6 +79,17 @@ def emulate(
     a command has inputs of LAMMPS ('sh -c "cd $SAR_FOLDER && mpirun lmp -in lj.in"') and of HPCC
     ('sh -c "sh $SAR_FOLDER/hpcc.sh MPIFFT"', or LatencyBandwidth for its ring). Needs root.
     """
+    if live:
+        if fabric or jobs or run or as_json:
+            raise InputError(
+                "--live has a fabric and jobs of its own, and tells what happens in text",
+                remedy="of the other options give only --mbit and --out",
+            )
+        from sar_lab.emulate.live.play import emulate_live
+
+        raise typer.Exit(emulate_live(out, mbit * 1e6))
+    if not fabric or not jobs:
+        raise InputError("nothing to emulate", remedy="give --fabric and --jobs, or --live")
     from sar_agent.commands.announce import note
     from sar_lab.emulate import WHAT_IT_IS_NOT
     from sar_lab.emulate.whole import Wishes, emulated

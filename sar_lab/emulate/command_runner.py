@@ -33,26 +33,28 @@ from sar_lab.emulate.repeated import Repeated
 from sar_lab.emulate.runner import STARTS, Run, compiled
 from sar_lab.live.process import PATIENCE, find_program
 
-_OPEN_MPI = {
+OPEN_MPI = {
+    "pml": "ob1",
     "btl": "tcp,self",
     "btl_tcp_if_include": HOST_PORT,
     "oob_tcp_if_include": MANAGEMENT_PORT,
-    "plm_rsh_no_tree_spawn": "1",
     "mpi_yield_when_idle": "1",
     "hwloc_base_binding_policy": "none",
 }
+"""Settings of Open MPI by which ranks send over the cables of the fabric, and leave processors idle
+while they wait."""
 
 
 class CommandFolder:
     """The files by which launchers reach hosts: `rsh` and a link for each namespace."""
 
-    def __init__(self, folder: Path, no_spin: Path) -> None:
+    def __init__(self, folder: Path, no_spin_library: Path) -> None:
         self.rsh, self._hosts, self._folder = folder / "rsh", folder / "hosts", folder
         self._hosts.mkdir()
         find_program("nsenter", "util-linux")
         self.rsh.write_text(
             "#!/bin/sh\n# rsh HOST COMMAND...: runs it in the network of an emulated host\n"
-            f"host=$1; shift\nexport LD_PRELOAD={shlex.quote(str(no_spin))}\n"
+            f"host=$1; shift\nexport LD_PRELOAD={shlex.quote(str(no_spin_library))}\n"
             f"exec nsenter --net={shlex.quote(str(self._hosts))}/$host unshare --uts "
             """sh -c 'hostname "$0"; exec sh -c "$1"' "$host" "$*"\n"""
         )
@@ -81,7 +83,11 @@ class CommandFolder:
             (own / each.name).write_bytes(each.read_bytes())
         hosts = self._folder / f"hosts-of-job-{job}"
         hosts.write_text("".join(f"{name} slots=1\n" for name in names))
-        settings = _OPEN_MPI | {"plm_rsh_agent": str(self.rsh), "orte_default_hostfile": str(hosts)}
+        settings = OPEN_MPI | {
+            "plm_rsh_agent": str(self.rsh),
+            "plm_rsh_no_tree_spawn": "1",
+            "orte_default_hostfile": str(hosts),
+        }
         return [
             *("setpriv", "--pdeathsig", "KILL", "unshare", "--pid", "--fork"),
             *("--kill-child=KILL", str(self.rsh), names[0], shlex.join(benchmark.command)),
@@ -98,14 +104,23 @@ class CommandFolder:
 
 
 @contextmanager
+def no_spin() -> Iterator[Path]:
+    """`no_spin.c`, compiled, for LD_PRELOAD. Raises `SarError` without a compiler."""
+    with (
+        as_file(files("sar_lab.emulate") / "no_spin.c") as source,
+        compiled(source, "-shared", "-fPIC") as library,
+    ):
+        yield library
+
+
+@contextmanager
 def command_folder() -> Iterator[CommandFolder]:
     """Raises `SarError` without a compiler or util-linux."""
     with (
-        as_file(files("sar_lab.emulate") / "no_spin.c") as source,
-        compiled(source, "-shared", "-fPIC") as no_spin,
+        no_spin() as library,
         tempfile.TemporaryDirectory(prefix="sar-emulate-") as folder,
     ):
-        yield CommandFolder(Path(folder), no_spin)
+        yield CommandFolder(Path(folder), library)
 
 
 def command_runner(

@@ -15,7 +15,8 @@ from __future__ import annotations
 import ctypes
 import os
 import resource
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,6 +25,8 @@ from sar_agent.fabric import Fabric
 from sar_agent.util.plural import plural
 
 HOST_PORT, MANAGEMENT_PORT = "ib0", "mg0"
+MANAGEMENT = "10.78.255.254"
+"""Of the second network's switch, in that network."""
 MTU, HEADERS, PAYLOAD = 1500, 14, 1448
 """Bytes: of a packet, of Ethernet around it, and of data in it (TCP with timestamps)."""
 MOST_FOR_EACH_PROCESSOR = 64
@@ -34,6 +37,7 @@ _QUEUE = 1 << 30
 _MAC = "02:00:00:00:00:01"
 _UP_WITHOUT_ARP = 0x81
 """IFF_UP and IFF_NOARP."""
+_OWN = "/proc/thread-self/ns/net"
 _NEW_NETWORK = 0x40000000
 """CLONE_NEWNET; `os.unshare` came with Python 3.12."""
 _SETTINGS = {
@@ -98,6 +102,8 @@ class Namespace:
         self.path = f"/proc/{os.getpid()}/fd/{self.file}"
         """A file that other processes can open to enter it, while this process lives."""
         self.links: dict[str, int] = {}
+        self._lost = 0
+        """Packets that queues lost before they were replaced."""
 
     def join(self, port: str, other: Namespace, other_port: str) -> None:
         """A cable between two ports that do not exist yet. Both are up."""
@@ -120,6 +126,62 @@ class Namespace:
             burst=max(2 * MTU, 4000),
             limit=_QUEUE,
         )
+
+    def cut(self, port: str) -> None:
+        """What `port` would send is lost, and what waits in its queue, as where a cable is pulled.
+        Routes by it stay, which they would not if the port were down."""
+        queue = self._queue(port)
+        self._lost += queue["drops"] + queue["qlen"]
+        self.netlink.tc("replace", "bfifo", self.links[port], 0x20000, limit=1)
+
+    def mend(self, port: str, rate: float) -> None:
+        """The way back from `cut`."""
+        self._lost += self._queue(port)["drops"]
+        self.shape(port, rate)
+
+    def _queue(self, port: str) -> Any:
+        [own] = [q for q in self.netlink.get_qdiscs() if q["index"] == self.links[port]]
+        return own.get_attr("TCA_STATS2").get_attr("TCA_STATS_QUEUE")
+
+    def dropped(self) -> int:
+        """Packets that ports did not send or take, and that had no route, too many hops or an
+        address that is wrong, since the network exists."""
+        links = sum(
+            link.get_attr("IFLA_STATS64")[way]
+            for link in self.netlink.get_links()
+            for way in ("rx_dropped", "tx_dropped", "rx_errors", "tx_errors")
+        )
+        queues = sum(
+            queue.get_attr("TCA_STATS2").get_attr("TCA_STATS_QUEUE")["drops"]
+            for queue in self.netlink.get_qdiscs()
+        )
+        counted = self.counters("snmp")
+        words = ("InHdrErrors", "InAddrErrors", "InDiscards", "OutDiscards", "OutNoRoutes")
+        return int(self._lost + links + queues + sum(counted["Ip"][word] for word in words))
+
+    def counters(self, name: str) -> dict[str, dict[str, int]]:
+        """Those of `/proc/net/NAME`, `snmp` or `netstat`, of this network: by protocol and name."""
+        with self._entered():
+            lines = Path("/proc/thread-self/net", name).read_text().splitlines()
+        return {
+            head.partition(":")[0]: dict(
+                zip(head.split()[1:], map(int, values.split()[1:]), strict=True)
+            )
+            for head, values in zip(lines[::2], lines[1::2], strict=True)
+        }
+
+    def configure(self, settings: Mapping[str, str]) -> None:
+        """Files of `/proc/sys/net` of this network."""
+        with self._entered():
+            for name, value in settings.items():
+                Path("/proc/sys/net", name).write_text(value)
+
+    @contextmanager
+    def _entered(self) -> Iterator[None]:
+        with _leaving() as libc:
+            if libc.setns(self.file, _NEW_NETWORK):
+                raise SarError(f"entering a network failed: {os.strerror(ctypes.get_errno())}")
+            yield
 
     def sent(self) -> dict[str, int]:
         """Bytes that each port has sent."""
@@ -152,23 +214,28 @@ def _new_network() -> tuple[int, Any]:
     This thread enters the namespace and leaves it again. pyroute2's own way (`netns=`) forks: the
     child collects garbage, closes event loops that it shares with this process, and a later call
     here waits forever."""
-    pyroute2, libc = _netlink(), ctypes.CDLL(None, use_errno=True)
-    own = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
-    try:
+    pyroute2 = _netlink()
+    with _leaving() as libc:
         if libc.unshare(_NEW_NETWORK):
             raise SarError(
                 "this kernel or container allows no network namespace (CLONE_NEWNET, "
                 f"CAP_SYS_ADMIN): {os.strerror(ctypes.get_errno())}"
             )
-        try:
-            for name, value in _SETTINGS.items():
-                Path("/proc/sys/net", name).write_text(value)
-            file = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
-            return file, pyroute2.IPRoute()
-        finally:
-            if libc.setns(own, _NEW_NETWORK):
-                os._exit(1)  # what follows would change another network than it means
+        for name, value in _SETTINGS.items():
+            Path("/proc/sys/net", name).write_text(value)
+        return os.open(_OWN, os.O_RDONLY | os.O_CLOEXEC), pyroute2.IPRoute()
+
+
+@contextmanager
+def _leaving() -> Iterator[Any]:
+    """libc, by which this thread may enter other networks; afterwards it is in its own again."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    own = os.open(_OWN, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        yield libc
     finally:
+        if libc.setns(own, _NEW_NETWORK):
+            os._exit(1)  # what follows would change another network than it means
         os.close(own)
 
 
@@ -185,7 +252,9 @@ class EmulatedFabric:
         self.fabric, self.rate = fabric, rate
         self.switches: list[Namespace] = []
         self.hosts: list[Namespace] = []
-        self._stack, self._management = ExitStack(), management
+        self.management: Namespace | None = None
+        """Of the second network's switch; whoever runs here reaches all hosts at `mg0`."""
+        self._stack, self._with_management = ExitStack(), management
 
     def __enter__(self) -> Self:
         _more_files()
@@ -202,6 +271,10 @@ class EmulatedFabric:
     def address(self, terminal: int) -> str:
         """The IPv4 address of a terminal."""
         return f"10.77.{terminal // 250}.{terminal % 250 + 1}"
+
+    def management_address(self, terminal: int) -> str:
+        """The address of its host in the second network."""
+        return f"10.78.{terminal // 250}.{terminal % 250 + 1}"
 
     def set_rate(self, rate: float) -> None:
         """All ports, while nothing is sent."""
@@ -224,21 +297,23 @@ class EmulatedFabric:
             if fabric.terminal_up[terminal]:
                 self._connect(terminal, host)
         self.set_rate(self.rate)
-        if self._management:
+        if self._with_management:
             self._manage()
 
     def _manage(self) -> None:
-        switch = self._stack.enter_context(Namespace())
+        switch = self.management = self._stack.enter_context(Namespace())
         switch.netlink.link("add", ifname="br0", kind="bridge")
         [bridge] = switch.netlink.link_lookup(ifname="br0")
+        switch.netlink.addr("add", index=bridge, address=MANAGEMENT, prefixlen=16)
         switch.set_up("br0")
+        switch.set_up("lo")
         for terminal, host in enumerate(self.hosts):
             other = {"ifname": MANAGEMENT_PORT, "net_ns_fd": host.file}
             switch.netlink.link("add", ifname=f"m{terminal}", kind="veth", peer=other)
             [port] = switch.netlink.link_lookup(ifname=f"m{terminal}")
             switch.netlink.link("set", index=port, master=bridge, state="up")
             [own] = host.netlink.link_lookup(ifname=MANAGEMENT_PORT)
-            address = f"10.78.{terminal // 250}.{terminal % 250 + 1}"
+            address = self.management_address(terminal)
             host.netlink.addr("add", index=own, address=address, prefixlen=16)
             host.set_up(MANAGEMENT_PORT)
             host.set_up("lo")

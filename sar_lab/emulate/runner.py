@@ -64,9 +64,12 @@ def ranks_program() -> Iterator[Path]:
 
 
 @contextmanager
-def compiled(source: Path, *flags: str) -> Iterator[Path]:
-    """A C file, compiled in a folder that is removed. Raises `SarError` without a compiler."""
-    compiler = find_program("cc", "gcc")
+def compiled(
+    source: Path, *flags: str, compiler: str = "cc", package: str = "gcc and libc6-dev"
+) -> Iterator[Path]:
+    """A C file, compiled in a folder that is removed; the compiler is of a Debian package. Raises
+    `SarError` where that is missing."""
+    compiler = find_program(compiler, package)
     with tempfile.TemporaryDirectory(prefix="sar-compiled-") as folder:
         program = Path(folder) / source.stem
         usual = ("-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O2")
@@ -74,7 +77,7 @@ def compiled(source: Path, *flags: str) -> Iterator[Path]:
             [compiler, *usual, *flags, "-o", str(program), str(source)],
             deadline=60 * PATIENCE,
             most=1 << 20,
-            remedy="install gcc and libc6-dev",
+            remedy=f"install {package}",
         )
         yield program
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 from sar_agent.agent.history import History, Row
@@ -21,13 +22,7 @@ AT_ONCE = {
 _CONFIG = """\
 [agent]
 mode = "install"
-interval_seconds = 0.5
-fabric_debounce_seconds = 0.3
-debounce_seconds = 0.5
-debounce_max_seconds = 3
 min_install_interval_seconds = 5
-min_gain = 0
-max_staleness_seconds = 60
 state_dir = "{state}"
 run_dir = "{run}"
 metrics_address = ""
@@ -37,13 +32,15 @@ topology_conf = "{topology}"
 
 [opensm]
 plugin_socket = "{socket}"
-poll_seconds = 0.2
+
+[events]
+munge_socket = "{munge}"
 """
 
 
 class AgentProcess:
-    """`sar-agent run` in install mode, polling twice a second; it stops when it is closed. It gets
-    the fabric from OpenSM's plugin and cannot send MADs.
+    """`sar-agent run` in install mode; it stops when it is closed. It gets the fabric from OpenSM's
+    plugin and cannot send MADs. It runs where slurmctld does, and is told of jobs at `events`.
 
     `news` returns its new decisions, `log` the text of its log.
     """
@@ -59,18 +56,32 @@ class AgentProcess:
                 run=manager.run_dir,
                 topology=slurm.topology_conf,
                 socket=manager.socket_path,
+                munge=slurm.munge_socket,
             )
         )
+        self.events = manager.run_dir / "events.sock"
+        self._enter = slurm.enter
         self._history = History(folder / "state")
         self._env = {**os.environ, **slurm.env()}
         self._daemon: Daemon | None = None
         self._reported = 0
 
-    def __enter__(self) -> AgentProcess:
+    def start(self) -> AgentProcess:
+        """Start it (again)."""
         main = "from sar_agent.cli import main; main()"
-        command = [sys.executable, "-c", main, "run", "--config", str(self.config)]
+        command = [*self._enter, sys.executable, "-c", main, "run", "--config", str(self.config)]
         self._daemon = Daemon(command, self.log_path, self._env)
         return self
+
+    def kill(self) -> None:
+        """End it by SIGKILL, as in a crash."""
+        if self._daemon:
+            self._daemon.signal(signal.SIGKILL)
+            self._daemon.wait()
+            self._daemon = None
+
+    def __enter__(self) -> AgentProcess:
+        return self.start()
 
     def __exit__(self, *error: object) -> None:
         if self._daemon:

@@ -3,12 +3,42 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sar_lab.live.process import wait_until
+
+
+@contextmanager
+def ended_with_this_process(mark: str, folder: Path) -> Iterator[None]:
+    """`end_all` at the end. Where this process is killed before (SIGKILL), a child of it does that,
+    and removes `folder`."""
+    main = "from sar_lab.live.leftovers import end_when_told; end_when_told()"
+    child = subprocess.Popen(
+        [sys.executable, "-c", main, mark, str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,  # who reads ours need not wait for it
+        start_new_session=True,  # Ctrl-C is not for it
+    )
+    try:
+        yield
+    finally:
+        child.communicate(b"end")
+
+
+def end_when_told() -> None:
+    """The main program of the child. Its standard input ends without a word when its parent was
+    killed."""
+    mark, folder = sys.argv[1:]
+    told = sys.stdin.read()
+    end_all(mark)
+    if not told:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def end_all(mark: str, seconds: float = 5.0) -> None:

@@ -19,11 +19,15 @@ _PROGRAMS = {
     "slurmd": "slurmd",
     "salloc": "slurm-client",
     "munged": "munge",
+    "mpicc": "libopenmpi-dev",
 }
 
 
 PLUGIN = "SAR_PLUGIN"
 """The environment variable with the path of a plugin that is built but not installed."""
+SPANK = "SAR_SPANK"
+"""The same for the SPANK plugin."""
+_SPANK_LIBRARY = "sar_spank.so"
 
 
 def require_everything(command: str) -> None:
@@ -39,20 +43,30 @@ def require_everything(command: str) -> None:
         raise SarError(f"{command} needs {', '.join(missing)}; run: tests/install-debian-packages")
     umad2sim()
     plugin()
+    spank_plugin()
 
 
 def plugin() -> Path:
     """The OpenSM plugin: the file that $SAR_PLUGIN names, or else the installed one."""
-    if named := os.environ.get(PLUGIN):
-        path = Path(named).absolute()  # OpenSM runs in a folder of its own
+    return _library(PLUGIN, LIBRARY, "opensm_bridge")
+
+
+def spank_plugin() -> Path:
+    """The SPANK plugin: the file that $SAR_SPANK names, or else the installed one."""
+    return _library(SPANK, f"slurm*/{_SPANK_LIBRARY}", "slurm_spank")
+
+
+def _library(variable: str, pattern: str, folder: str) -> Path:
+    if named := os.environ.get(variable):
+        path = Path(named).absolute()  # daemons run in folders of their own
         if not path.exists():
-            raise SarError(f"{PLUGIN} names {path}, which does not exist: build it there")
+            raise SarError(f"{variable} names {path}, which does not exist: build it there")
         return path
-    for path in sorted(Path("/usr/lib").glob(f"*/{LIBRARY}")):
+    for path in sorted(Path("/usr/lib").glob(f"*/{pattern}")):
         return path
     raise SarError(
-        f"{LIBRARY} is not installed in /usr/lib: run make -C opensm_bridge install, "
-        f"or set {PLUGIN} to the path of the built file"
+        f"{Path(pattern).name} is not installed in /usr/lib: run make -C {folder} install, "
+        f"or set {variable} to the path of the built file"
     )
 
 

@@ -12,28 +12,30 @@ import re
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 from sar_agent.errors import SarError
 from sar_agent.slurm.hostlist import expand
 from sar_agent.slurm.topology_conf import read_topology_conf
-from sar_lab.live.leftovers import end_all
+from sar_lab.live.leftovers import ended_with_this_process
 from sar_lab.live.munge_daemon import MungeDaemon
 from sar_lab.live.process import Daemon, free_port, patience, require, wait_until
 
 _CONF = """\
 ClusterName=sar
-SlurmctldHost=localhost(127.0.0.1)
+SlurmctldHost=localhost({address})
 SlurmctldPort={port}
 SlurmUser={user}
 SlurmdUser={user}
 AuthType=auth/munge
 AuthInfo=socket={socket}
 CredType=cred/munge
-CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
-StateSaveLocation={folder}/state
+{listening}StateSaveLocation={folder}/state
 SlurmdSpoolDir={folder}/spool/%n
+TmpFS={folder}/tmp/%n
 SlurmctldPidFile={folder}/slurmctld.pid
 SlurmdPidFile={folder}/spool/%n.pid
 SlurmctldLogFile={folder}/log/slurmctld.log
@@ -56,7 +58,21 @@ MaxArraySize=10001
 MaxJobCount=20000
 PartitionName=batch Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe={sharing}
 """
-_NODE = "NodeName={} NodeAddr=127.0.0.1 NodeHostname=localhost Port={} CPUs=4 RealMemory=1000\n"
+_LOOPBACK_ONLY = "CommunicationParameters=NoCtldInAddrAny,NoInAddrAny\n"
+_NODE = "NodeName={} NodeAddr={} NodeHostname=localhost Port={} CPUs=4 RealMemory=1000\n"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a daemon of Slurm runs."""
+
+    enter: tuple[str, ...] = ()
+    """Words before its command, by which it enters a network, such as those of nsenter."""
+    address: str = "127.0.0.1"
+    """At which the others reach it."""
+
+
+_HERE = Place()
 
 
 class SlurmCluster:
@@ -65,6 +81,8 @@ class SlurmCluster:
     `nodes` is a host list (16 nodes if not given) and `leaf_size` of them are connected to
     each of the leaves `leaf1`, `leaf2`, … under `spine1`. Or `topology` is the text of a
     topology.conf, and `nodes` are by default all that it names.
+    `controller` is where slurmctld and Slurm's commands run, `hosts` are the places of the nodes.
+    `scratch` is the folder that is removed where this process is killed, by default its own.
     `shared`: several jobs may share a node (each job gets one of four cores); otherwise a job has
     its nodes alone. `plugstack` and `extra` are text for plugstack.conf and lines for slurm.conf.
     Raises SarError if a Debian package is missing or the cluster does not start.
@@ -79,6 +97,9 @@ class SlurmCluster:
         shared: bool = False,
         plugstack: str = "",
         extra: str = "",
+        controller: Place = _HERE,
+        hosts: Sequence[Place] | None = None,
+        scratch: Path | None = None,
     ) -> None:
         self.folder = Path()
         self.munge_socket = Path()
@@ -87,6 +108,7 @@ class SlurmCluster:
         self.nodes = expand(nodes)
         self._topology = _tree(self.nodes, leaf_size) if topology is None else topology
         self._shared, self._plugstack, self._extra = shared, plugstack, extra
+        self._place, self._hosts, self._scratch = controller, hosts, scratch
         self._stack = ExitStack()
         self._controller: Daemon | None = None
         self._slurmds: list[Daemon] = []
@@ -106,6 +128,11 @@ class SlurmCluster:
         """The file of SPANK plugins; changed arguments apply to the next job, without a restart."""
         return self.folder / "plugstack.conf"
 
+    @property
+    def enter(self) -> tuple[str, ...]:
+        """Words before a command by which it reaches slurmctld."""
+        return self._place.enter
+
     def env(self) -> dict[str, str]:
         """The environment that connects Slurm's commands to this cluster."""
         return os.environ | {"SLURM_CONF": str(self.conf)}
@@ -119,7 +146,8 @@ class SlurmCluster:
             self.folder.chmod(0o755)  # commands of other users read slurm.conf
             self.munge_socket = stack.enter_context(MungeDaemon()).socket
             self._write_files(self.munge_socket)
-            stack.callback(end_all, f"SLURM_CONF={self.conf}")
+            mark = f"SLURM_CONF={self.conf}"
+            stack.enter_context(ended_with_this_process(mark, self._scratch or self.folder))
             stack.callback(self._stop)
             self.start_controller()
             self._start_nodes()
@@ -133,7 +161,9 @@ class SlurmCluster:
     def start_controller(self) -> None:
         """Start slurmctld (again); returns when it answers."""
         self._controller = Daemon(
-            ["/usr/sbin/slurmctld", "-D"], self.folder / "log" / "slurmctld.out", self.env()
+            [*self.enter, "/usr/sbin/slurmctld", "-D"],
+            self.folder / "log" / "slurmctld.out",
+            self.env(),
         )
         if not wait_until(lambda: self._pings() or not self._running(), 30):
             raise SarError(f"slurmctld does not answer: {self._controller.tail()}")
@@ -207,7 +237,7 @@ class SlurmCluster:
         timeout *= patience()
         try:
             done = subprocess.run(
-                command,
+                [*self.enter, *command],
                 capture_output=True,
                 text=True,
                 timeout=timeout,
@@ -224,9 +254,15 @@ class SlurmCluster:
 
     def _start_nodes(self) -> None:
         # The name must be slurmd: as slurmd-wlm it silently runs no prologs.
-        command = ["/usr/sbin/slurmd", "-D", "-N"]
+        command = ("/usr/sbin/slurmd", "-D", "-N")
         log = self.folder / "log" / "slurmd.out"
-        self._slurmds = [Daemon([*command, node], log, self.env()) for node in self.nodes]
+        self._slurmds = [
+            Daemon([*place.enter, *command, node], log, self.env())
+            for node, place in zip(self.nodes, self._places(), strict=True)
+        ]
+
+    def _places(self) -> Sequence[Place]:
+        return [_HERE] * len(self.nodes) if self._hosts is None else self._hosts
 
     def _running(self) -> bool:
         return self._controller is not None and self._controller.alive()
@@ -241,16 +277,21 @@ class SlurmCluster:
         self.topology_conf.write_text(self._topology)
         if not self.nodes:
             self.nodes = tuple(read_topology_conf(self.topology_conf).leaves_of)
+        for node in self.nodes:
+            (self.folder / "tmp" / node).mkdir(parents=True)
         port = free_port(len(self.nodes) + 1)
         text = _CONF.format(
+            address=self._place.address,
+            # Whatever listens in a network of its own is not reached from outside of it.
+            listening=_LOOPBACK_ONLY if self._place == _HERE else "",
             port=port,
             user=getpass.getuser(),
             socket=socket,
             folder=self.folder,
             sharing="NO" if self._shared else "EXCLUSIVE",
         )
-        for number, node in enumerate(self.nodes, 1):
-            text += _NODE.format(node, port + number)
+        for number, (node, place) in enumerate(zip(self.nodes, self._places(), strict=True), 1):
+            text += _NODE.format(node, place.address, port + number)
         self.conf.write_text(text + self._extra)
         self.plugstack_conf.write_text(self._plugstack)
         (self.folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n")

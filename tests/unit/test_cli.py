@@ -101,7 +101,7 @@ def test_help_lists_the_commands_in_groups_operators_first() -> None:
 def test_the_laboratory_is_a_program_of_its_own() -> None:
     names = [name for name, _ in commands_of(get_command(lab_app))]
     assert names == [
-        *("demo-live", "emulate", "hours", "replay", "simulate-time"),
+        *("emulate", "hours", "replay", "simulate-time"),
         *("simulate-trace", "make-trace", "packets", "count-congestion", "lab list", "lab run"),
     ]
     assert not {*names} & {name for name, _ in commands_of(get_command(app))}

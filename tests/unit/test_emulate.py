@@ -23,6 +23,7 @@ from sar_lab.emulate.phases import STEPS, Place, Program, program_of, rank_texts
 from sar_lab.emulate.runner import Run
 from sar_lab.emulate.statistics import compare
 from sar_lab.emulate.tables import port_entries, require_way
+from tests.worlds.command_line import sar_lab
 
 FABRIC = xgft_fabric("xgft:2;4,4;1,2")
 
@@ -219,3 +220,19 @@ def test_jobs_are_compared_with_their_busiest_port() -> None:
     row = next(whole.rows())
     assert row["job_times"] == pytest.approx([0.125 / ideal, 0.375 / ideal])
     assert row["time"]["median"] == pytest.approx(np.mean(row["job_times"]))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "nothing to emulate; give --fabric and --jobs, or --live"),
+        (("--fabric", "xgft:2;4,4;1,2"), "nothing to emulate; give"),
+        (("--live", "--jobs", "mix:1"), "--live has a fabric and jobs of its own"),
+        (("--live", "--json"), "of the other options give only --mbit and --out"),
+    ],
+)
+def test_the_loop_or_tables_to_compare(words: tuple[str, ...], said: str) -> None:
+    """Neither is a guess: one sentence, and nothing is started."""
+    done = sar_lab("emulate", *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr and done.stderr.count("\n") == 1

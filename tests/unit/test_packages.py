@@ -69,8 +69,8 @@ def test_no_test_file_imports_another() -> None:
 
 def test_not_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(SarError, match=r"demo-live starts Slurm's daemons, .* run it as root"):
-        requirements.require_everything("demo-live")
+    with pytest.raises(SarError, match=r"emulate --live starts Slurm's daemons, .* run it as root"):
+        requirements.require_everything("emulate --live")
 
 
 def test_all_that_is_missing_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,7 +83,7 @@ def test_all_that_is_missing_is_told_at_once(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(requirements, "find_program", nowhere)
     told = r"opensm \(Debian package opensm\), munged \(Debian package munge\); run: tests/"
     with pytest.raises(SarError, match=told):
-        requirements.require_everything("demo-live")
+        requirements.require_everything("emulate --live")
 
 
 def test_a_plugin_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -140,7 +140,6 @@ NEEDS_MORE = {
 call them."""
 WITHOUT_JSON = {
     "run": "a daemon: its results are metrics and `status --json`",
-    "demo-live": "it narrates to a person what daemons do",
     "trial": "it narrates an hour to a person, and writes trial.json",
 }
 
