@@ -202,7 +202,7 @@ def _under(
     value = traffic.job_load if by_load else traffic.job_efi
     j = max(parts, key=lambda part: (value[part], -part))
     worst = int(worst_channels(traffic, by_load=by_load)[j])
-    users = jobs_over(traffic, worst) if worst >= 0 else {}
+    users = jobs_over(traffic, worst, sent=by_load) if worst >= 0 else {}
     rings = ring_messages(fabric, mix, routes)
     where, meeting = meeting_of(rings, parts)
     others = sorted((-routes, job) for job, routes in users.items() if job != own)

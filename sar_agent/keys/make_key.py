@@ -83,7 +83,7 @@ def make(fabric: Fabric, hosts: Sequence[str], wish: TrafficWish, load: I32 | F6
     """A key with the best shift for `load` [C], in flows. Raises `InputError` for traffic that is
     not valid, `Unserved` for a fabric that supports no keys."""
     phases = phases_of_wish(fabric, hosts, wish)
-    key = make_key(_tree(fabric), phases)
+    key = make_key(_tree(fabric), phases, shifted=True)
     shift = choose_shift(key, load)
     return LinkedKey(own_rows(key, shift), ports_of(fabric, hosts), shift.own)
 

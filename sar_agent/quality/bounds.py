@@ -8,7 +8,7 @@
   large.
 - `price` (`prices.py`): the linear programming bound. Both are slower, so only with `rounds`.
 
-Jobs whose traffic is declared are left out, which makes no bound wrong.
+The bounds of the load leave out jobs whose traffic is declared, which makes none wrong.
 
 `leaf`, `subtree` and `island` hold for all routes, `whole` and `sum` for those of forwarding
 tables, `price` for minimal-hop routes.
@@ -75,7 +75,18 @@ def bounds_of(fabric: Fabric, mix: JobMix, *, rounds: int = 0, seconds: float = 
     """The bounds of cuts; with `rounds`, also that of whole bundles' sums, and that of
     prices, which are improved so many times, or for `seconds`. Kept for the next tables of the same
     jobs: a pass measures several."""
-    spread, graph = spread_of(fabric, undeclared(mix)), graph_of(fabric)
+    whole = _cuts(fabric, mix, rounds, seconds)
+    part = undeclared(mix)
+    sent = whole if part is mix else _cuts(fabric, part, rounds, seconds)
+    return Bounds(
+        {name: ceil(efi * (1 - RELATIVE_ERROR)) for name, (efi, _) in whole.items()},
+        {name: load for name, (_, load) in sent.items()},
+    )
+
+
+def _cuts(fabric: Fabric, mix: JobMix, rounds: int, seconds: float) -> dict[str, Cut]:
+    """The bounds of EFI and load by name, for these jobs."""
+    spread, graph = spread_of(fabric, mix), graph_of(fabric)
     cuts: dict[str, Cut] = {
         "leaf": leaf_cut(fabric, spread),
         "subtree": subtree_cut(fabric, spread),
@@ -92,10 +103,7 @@ def bounds_of(fabric: Fabric, mix: JobMix, *, rounds: int = 0, seconds: float = 
             price_bound(*parts, each, up, *limits, efi).bound,
             price_bound(*parts, spread.demand, rate, *limits, load).bound,
         )
-    return Bounds(
-        {name: ceil(efi * (1 - RELATIVE_ERROR)) for name, (efi, _) in cuts.items()},
-        {name: load for name, (_, load) in cuts.items()},
-    )
+    return cuts
 
 
 def whole_bound(fabric: Fabric, spread: JobSpread) -> Cut:

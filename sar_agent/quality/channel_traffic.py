@@ -3,6 +3,10 @@
 There is one walk per (destination terminal of a job, leaf switch with sources that send to it),
 weighted by the number of sources there, which all share the rest of the path. The walks yield whole
 numbers: how many routes of a job each channel that it uses carries.
+
+Effective EFI, dark fiber and what sar-2016 counts of a job take all pairs of a job, as there, so
+that numbers of two sites mean the same. Loads take what is sent: of a job whose traffic is
+declared, its pairs alone.
 """
 
 from __future__ import annotations
@@ -10,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sar_agent.demand.collectives import AT_ONCE, PAIRWISE
-from sar_agent.demand.rates import route_demand
+from sar_agent.demand.rates import declared_flows, route_demand
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U8, U32
 from sar_agent.jobs import JobMix
@@ -47,27 +51,31 @@ class Traffic:
 
     efi: I64
     """int64[C], effective edge forwarding index (sar-2016, Definition 7): ordered pairs of
-    terminals of one job whose route uses the channel, summed over jobs; of a job whose traffic is
-    declared, its pairs alone."""
+    terminals of one job whose route uses the channel, summed over jobs."""
     load: NDArray[np.float64]
-    """float64[C]: the same with each route at its job's `route_demand`, as a share of what the
-    channel can carry; 1.0 is a full link while every job does all-to-all at once."""
+    """float64[C]: the sum of the routes that are sent over, each at its job's `route_demand`, as a
+    share of what the channel can carry; 1.0 is a full link while every job sends all at once."""
     job_efi: I64
-    """int64[J], the largest `efi` among the channels the job uses. It counts routes of all jobs;
-    the paper's gamma_max(j) (Section 4.2.1) counts the job's own (`sar_lab/replay/chain.py`)."""
+    """int64[J], the largest `efi` among the channels of the job's routes."""
+    job_efi_own: I64
+    """int64[J], gamma_max(j) (sar-2016, Section 4.2.1): the most routes of the job itself over a
+    channel."""
     job_load: NDArray[np.float64]
-    """float64[J], the largest `load` among them."""
+    """float64[J], the largest `load` among the channels that it sends over."""
     job_links: I64
-    """int64[J], the number of channels the job uses."""
+    """int64[J], the number of channels of the job's routes."""
     job_switches: I64
     """int64[J], the number of leaf switches of its terminals."""
+    every: ChannelLists
+    """Of all routes inside each job."""
     lists: ChannelLists
+    """Of those that it sends over: the same object where no traffic is declared."""
     fabric: Fabric
     mix: JobMix
     routes: Routes
 
     def links_of(self, jobs: Iterable[int]) -> I64:
-        """int64[·], ascending: the channels that these jobs or parts of jobs use."""
+        """int64[·], ascending: the channels that these jobs or parts of jobs send over."""
         offset = self.lists.offset
         used = [self.lists.channel[offset[j] : offset[j + 1]] for j in jobs]
         return np.unique(np.concatenate([np.empty(0, np.uint32), *used])).astype(np.int64)
@@ -98,25 +106,45 @@ class Traffic:
 def traffic_of(fabric: Fabric, mix: JobMix, routes: Routes) -> Traffic:
     """The traffic of the routes of LID offset 0. Where tables lead nowhere or in a circle, a walk
     ends; the channels up to there count, as packets would cross them."""
-    work = _route_items(fabric, mix.jobs)
-    lists = _list_routes(next_hops_of(fabric), work, routes.egress[0])
-    links = np.diff(lists.offset)
-    channel, here = lists.channel[: lists.offset[-1]], lists.routes[: lists.offset[-1]]
+    ways, tables = next_hops_of(fabric), routes.egress[0]
+    every = lists = _list_routes(ways, _route_items(fabric, mix.jobs, sent=False), tables)
+    if any(map(declared_flows, mix.jobs)):
+        lists = _list_routes(ways, _route_items(fabric, mix.jobs, sent=True), tables)
+    channel, here = _used(every)
     efi = np.bincount(channel, here, fabric.channels).astype(np.int64)
-    sent = here * np.repeat(route_demand(fabric, mix), links)
+    job_efi, job_efi_own = (_most(every, each) for each in (efi[channel], here.astype(np.int64)))
+    channel, here = _used(lists)
+    sent = here * np.repeat(route_demand(fabric, mix), np.diff(lists.offset))
     load = np.bincount(channel, sent, fabric.channels) / fabric.channel_rate
-    job_efi, job_load = np.zeros(len(mix.jobs), np.int64), np.zeros(len(mix.jobs))
-    if len(first := lists.offset[:-1][links > 0]):
-        job_efi[links > 0] = np.maximum.reduceat(efi[channel], first)
-        job_load[links > 0] = np.maximum.reduceat(load[channel], first)
+    job_load = _most(lists, load[channel])
+    links = np.diff(every.offset)
     switches = np.diff(mix.by_leaf(fabric)[0]).astype(np.int64)
-    return Traffic(efi, load, job_efi, job_load, links, switches, lists, fabric, mix, routes)
+    return Traffic(
+        efi, load, job_efi, job_efi_own, job_load, links, switches, every, lists,
+        fabric, mix, routes,
+    )  # fmt: skip
 
 
-@lru_cache(maxsize=2)
-def _route_items(fabric: Fabric, jobs: tuple[Job, ...]) -> DemandItems:
+def _used(lists: ChannelLists) -> tuple[U32, U32]:
+    """The channels and routes of all jobs, without the places at the end."""
+    return lists.channel[: lists.offset[-1]], lists.routes[: lists.offset[-1]]
+
+
+Number = TypeVar("Number", np.int64, np.float64)
+
+
+def _most(lists: ChannelLists, value: NDArray[Number]) -> NDArray[Number]:
+    """[J]: the largest value on the channels of each job, 0 without any; `value` of each place."""
+    found, some = np.zeros(len(lists.offset) - 1, value.dtype), np.diff(lists.offset) > 0
+    if some.any():
+        found[some] = np.maximum.reduceat(value, lists.offset[:-1][some])
+    return found
+
+
+@lru_cache(maxsize=4)
+def _route_items(fabric: Fabric, jobs: tuple[Job, ...], sent: bool) -> DemandItems:
     """Kept for the next tables under these jobs, the same objects: a pass measures several."""
-    return demand_items_of(fabric, JobMix(jobs), "routes")
+    return demand_items_of(fabric, JobMix(jobs), "routes", sent=sent)
 
 
 def load_besides(traffic: Traffic, terminals: Collection[int]) -> NDArray[np.float64]:

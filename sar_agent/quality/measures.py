@@ -29,9 +29,11 @@ class JobMeasure:
     switches: int
     """The number of leaf switches of its terminals."""
     efi_max: int
-    """The largest effective EFI among the channels it uses."""
+    """The largest effective EFI among the channels of its routes."""
+    efi_own_max: int
+    """gamma_max(j) of sar-2016: the most routes of its own on a channel."""
     links: int
-    """The number of channels between switches that it uses."""
+    """The number of channels between switches of its routes."""
     throughput: float
     """1 / max(1, worst load on its paths): its share of full speed while every job does
     all-to-all at once."""
@@ -197,7 +199,7 @@ def measure(
     efi = traffic.efi[live]
     throughput = 1.0 / np.maximum(1.0, mix.largest(traffic.job_load))
     efi_of = mix.largest(traffic.job_efi)
-    sizes, links_of, leaves_of = _of_whole_jobs(traffic)
+    sizes, own_of, links_of, leaves_of = _of_whole_jobs(traffic)
     bounds = bounds or bounds_of(fabric, mix, rounds=price_rounds, seconds=price_seconds)
     detail = tuple(
         JobMeasure(
@@ -205,6 +207,7 @@ def measure(
             terminals=int(size),
             switches=int(leaves_of[j]),
             efi_max=int(efi_of[j]),
+            efi_own_max=int(own_of[j]),
             links=int(links_of[j]),
             throughput=float(throughput[j]),
         )
@@ -234,20 +237,19 @@ def measure(
 
 
 def _of_whole_jobs(traffic: Traffic) -> tuple[NDArray[np.int64], ...]:
-    """Of each whole job: terminals, channels, leaf switches, int64[·] each."""
-    mix, fabric = traffic.mix, traffic.fabric
+    """Of each whole job: terminals, most routes of its own on a channel, channels, leaf switches,
+    int64[·] each."""
+    mix, fabric, every = traffic.mix, traffic.fabric, traffic.every
     sizes = np.diff(mix.offset).astype(np.int64)
     if len(mix.whole_jobs) == len(mix.jobs):
-        return sizes, traffic.job_links, traffic.job_switches
+        return sizes, traffic.job_efi_own, traffic.job_links, traffic.job_switches
     rows: list[list[int]] = [[] for _ in mix.whole_jobs]
     for j, of in enumerate(mix.whole_of.tolist()):
         rows[of].append(j)
-    found = [
-        (
-            sizes[parts].sum(),
-            len(traffic.links_of(parts)),
-            len({*fabric.terminal_switch[np.concatenate([mix.jobs[j].terminals for j in parts])]}),
-        )
-        for parts in rows
-    ]
-    return tuple(np.array(found, np.int64).T)
+    found = []
+    for parts in rows:
+        places = np.concatenate([np.arange(*every.offset[j : j + 2]) for j in parts])
+        own = np.bincount(every.channel[places], every.routes[places], 1)
+        leaves = fabric.terminal_switch[np.concatenate([mix.jobs[j].terminals for j in parts])]
+        found.append((sizes[parts].sum(), own.max(), np.count_nonzero(own), len({*leaves})))
+    return tuple(np.array(found).astype(np.int64).T)

@@ -13,8 +13,8 @@ def worst_channels(traffic: Traffic, *, by_load: bool) -> I64:
     parts = (traffic.load, traffic.job_load), (traffic.efi, traffic.job_efi)
     (first, most), (second, _) = parts if by_load else parts[::-1]
     worst = np.full(len(traffic.mix.jobs), -1, np.int64)
-    links = traffic.job_links
-    channel = traffic.lists.channel[: traffic.lists.offset[-1]]
+    lists = traffic.lists if by_load else traffic.every
+    links, channel = np.diff(lists.offset), lists.channel[: lists.offset[-1]]
     hot = first[channel] == np.repeat(most, links)
     job, channel = np.repeat(np.arange(len(links)), links)[hot], channel[hot]
     # The lowest channel comes first, so that equals give the same answer each time.
@@ -24,20 +24,21 @@ def worst_channels(traffic: Traffic, *, by_load: bool) -> I64:
     return worst
 
 
-def users_of(traffic: Traffic, channel: int) -> list[tuple[int, int]]:
+def users_of(traffic: Traffic, channel: int, *, sent: bool = True) -> list[tuple[int, int]]:
     """(the index of a job or part in the mix, its routes over the channel), those with most routes
-    first."""
-    at = np.flatnonzero(traffic.lists.channel[: traffic.lists.offset[-1]] == channel)
-    owner = np.searchsorted(traffic.lists.offset, at, side="right") - 1
-    routes = traffic.lists.routes[at].astype(np.int64)
+    first; only routes on which it sends, or all inside the job."""
+    lists = traffic.lists if sent else traffic.every
+    at = np.flatnonzero(lists.channel[: lists.offset[-1]] == channel)
+    owner = np.searchsorted(lists.offset, at, side="right") - 1
+    routes = lists.routes[at].astype(np.int64)
     order = np.argsort(-routes, kind="stable")
     return [(int(owner[i]), int(routes[i])) for i in order]
 
 
-def jobs_over(traffic: Traffic, channel: int) -> dict[str, int]:
-    """The ids of the jobs with routes over the channel, and how many, those with most first."""
+def jobs_over(traffic: Traffic, channel: int, *, sent: bool = True) -> dict[str, int]:
+    """The ids of the jobs with routes over the channel, and how many, as `users_of`."""
     found: dict[str, int] = {}
-    for j, routes in users_of(traffic, channel):
+    for j, routes in users_of(traffic, channel, sent=sent):
         job = traffic.mix.jobs[j].id
         found[job] = found.get(job, 0) + routes
     return dict(sorted(found.items(), key=lambda each: -each[1]))

@@ -149,10 +149,10 @@ def planned_jobs(
             traffic_of(fabric, mix, traffic.routes)
             for mix in (mix_of_records(fabric, [record]).mix, ending)
         )
-        mine, load = own.efi > 0, traffic.load - gone.load + own.load
-        shared = np.flatnonzero(mine & (traffic.efi > gone.efi))
-        shared = shared[np.argsort(-load[shared].round(9), kind="stable")]
+        mine, load = own.load > 0, traffic.load - gone.load + own.load
         stays = ~np.array(ends, np.bool_)[user]
+        shared = np.intersect1d(np.flatnonzero(mine), channel[stays])
+        shared = shared[np.argsort(-load[shared].round(9), kind="stable")]
         named = tuple(
             (
                 fabric.channel_name(c),

@@ -48,9 +48,11 @@ class DemandItems(NamedTuple):
     """int64[·]: how many members at other leaves it sends to."""
 
 
-def demand_items_of(fabric: Fabric, mix: JobMix, objective: Objective) -> DemandItems:
+def demand_items_of(
+    fabric: Fabric, mix: JobMix, objective: Objective, *, sent: bool = False
+) -> DemandItems:
     """The items of a mix. Units do not depend on the other jobs, so that loads can be kept while
-    jobs come and go."""
+    jobs come and go. `sent`: with objective `routes`, too, only pairs that send to each other."""
     jobs, switches = len(mix.jobs), fabric.switches
     job = np.repeat(np.arange(jobs), np.diff(mix.offset))
     terminal = ranks_of(fabric, mix)
@@ -61,7 +63,9 @@ def demand_items_of(fabric: Fabric, mix: JobMix, objective: Objective) -> Demand
         unit = np.maximum(1, np.round(share * FULL_LOAD)).astype(np.int64)
     # Members with the same senders are a group: a job, or one member whose partners are declared.
     declared = {
-        j: flows for j, flows in enumerate(map(declared_flows, mix.jobs)) if flows is not None
+        j: flows
+        for j, flows in enumerate(map(declared_flows, mix.jobs))
+        if flows is not None and (sent or objective == "load")
     }
     spread = np.ones(jobs, np.bool_)
     spread[list(declared)] = False

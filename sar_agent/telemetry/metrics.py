@@ -243,12 +243,19 @@ class Metrics(
             f"Running multi-switch jobs, by the largest effective EFI on their routes. {falls}",
             _COUNTS,
         )
+        self._job_efi_own = JobDistribution(
+            "sar_agent_job_own_routes_max",
+            "Running multi-switch jobs, by the most routes of their own over one channel "
+            f"(gamma_max(j) of SC16, Section 4.2.1). {falls}",
+            _COUNTS,
+        )
         self._job_links = JobDistribution(
             "sar_agent_job_links",
-            f"Running multi-switch jobs, by the number of channels that they use. {falls}",
+            f"Running multi-switch jobs, by the number of channels of their routes. {falls}",
             _COUNTS,
         )
         self.registry.register(self._job_efi)
+        self.registry.register(self._job_efi_own)
         self.registry.register(self._job_links)
         Info(
             "sar_agent_build", "Version and configuration of the agent.", registry=self.registry
@@ -270,6 +277,9 @@ class Metrics(
         self._show_collectives(which, measures)
         detail = None if measures is None else measures.jobs_detail
         self._job_efi.set(which, None if detail is None else [job.efi_max for job in detail])
+        self._job_efi_own.set(
+            which, None if detail is None else [job.efi_own_max for job in detail]
+        )
         self._job_links.set(which, None if detail is None else [job.links for job in detail])
         if measures is not None:
             self.lower_bound_effective_efi_max.set(measures.lower_bound_efi_max)

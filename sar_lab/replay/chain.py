@@ -16,8 +16,6 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from sar_agent.agent.planner import Planner
 from sar_agent.config.model import AgentConfig, Config
 from sar_agent.errors import SarError
@@ -133,16 +131,9 @@ def _row(engine: str, state: int, plan: Plan, before: Plan | None, seconds: floa
         lower_bound_load_max=measures.lower_bound_load_max,
         throughput_mean=measures.throughput_mean,
         throughput_min=measures.throughput_min,
-        job_efi_own=_own_efi(plan) if jobs else None,
+        job_efi_own=float(plan.measures.traffic.job_efi_own.mean()) if jobs else None,
         job_efi_shared=float(plan.measures.traffic.job_efi.mean()) if jobs else None,
         job_links=float(plan.measures.traffic.job_links.mean()) if jobs else None,
         entries_changed=plan.routes.entries_changed(before.routes) if before else None,
         virtual_lanes=measures.virtual_lanes,
     )
-
-
-def _own_efi(plan: Plan) -> float:
-    lists = plan.measures.traffic.lists
-    # Every multi-switch job uses a channel, so no list is empty.
-    most = np.maximum.reduceat(lists.routes[: lists.offset[-1]], lists.offset[:-1])
-    return float(most.mean())

@@ -127,6 +127,7 @@ def test_measures_agree_with_counting_pairs(engine: str, network: Network) -> No
         used = [c for c, routes_on in enumerate(alone) if routes_on]
         assert detail.links == len(used)
         assert detail.efi_max == max((efi[c] for c in used), default=0)
+        assert detail.efi_own_max == max(alone)
 
 
 @examples(40)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -34,8 +37,10 @@ def permutations_meet_nowhere(spec: str, count: int) -> None:
     tree = key_tree(load_fabric(spec))
     random = np.random.default_rng(count)
     for _ in range(count):
-        key = make_key(tree, [permutation(random, tree.fabric.terminals)])
-        assert most(key) <= [1] and key.contention[0].flows == most(key)[0]
+        flows = permutation(random, tree.fabric.terminals)
+        for shifted in (False, True):
+            key = make_key(tree, [flows], shifted=shifted)
+            assert most(key) <= [1] and key.contention[0].flows == most(key)[0]
 
 
 @pytest.mark.parametrize("spec", FULL)
@@ -54,7 +59,7 @@ def test_ten_thousand_permutations_meet_nowhere(spec: str) -> None:
 @given(tree=st.sampled_from(SMALL), data=st.data())
 def test_one_flow_a_host_is_the_optimum(tree, data: st.DataObject) -> None:
     pairs = data.draw(phases(tree.fabric, 6, sources=False))
-    key = key_of(tree, pairs)
+    key = key_of(tree, pairs, shifted=data.draw(st.booleans()))
     assert most(key)[0] == key.contention[0].flows == optimum(tree, pairs)
     assert key.contention[0].shared == 0
 
@@ -80,7 +85,7 @@ def test_several_sources_a_host_are_nearly_always_the_optimum() -> None:
 def test_phases_at_one_offset_are_counted_as_they_are(spec: str, data: st.DataObject) -> None:
     tree = TREES[spec]
     pairs = [data.draw(phases(tree.fabric, 20, sources=True)) for _ in range(3)]
-    key = key_of(tree, *pairs)
+    key = key_of(tree, *pairs, shifted=data.draw(st.booleans()))
     found = most(key)
     assert found == [one.flows for one in key.contention]
     assert all(one.flows >= one.bound for one in key.contention)
@@ -102,6 +107,31 @@ def _table(key, shift) -> np.ndarray:
     return table
 
 
+@examples(60)
+@given(spec=st.sampled_from(sorted(TREES)), data=st.data())
+def test_a_key_to_be_shifted_fills_as_few_middle_switches_as_a_leaf_has_flows(
+    spec: str, data: st.DataObject
+) -> None:
+    """And the fuller of two gains nothing by an exchange along one path of both."""
+    tree = TREES[spec]
+    leaf = tree.fabric.terminal_switch
+    key = key_of(tree, data.draw(phases(tree.fabric, 12, sources=False)), shifted=True)
+    assert tree.view is not None
+    if len(key.source) <= tree.view.w[1]:
+        return
+    ends = leaf[key.source], leaf[key.destination]
+    degree = max(np.bincount(end).max() for end in ends)
+    size = np.bincount(key.digits[:, 0], minlength=2)
+    assert np.count_nonzero(size) == degree
+    for a, b in combinations(np.argsort(-size, kind="stable").tolist(), 2):
+        graph = nx.MultiGraph()
+        for i in np.flatnonzero((key.digits[:, 0] == a) | (key.digits[:, 0] == b)).tolist():
+            graph.add_edge(("up", ends[0][i]), ("down", ends[1][i]), full=key.digits[i, 0] == a)
+        for nodes in nx.connected_components(graph):
+            full = [each for *_, each in graph.subgraph(nodes).edges(data="full")]
+            assert 2 * sum(full) >= len(full)
+
+
 @examples(80)
 @given(
     tree=st.sampled_from([SMALL[0], SMALL[1], SMALL[2], TREES["xgft:2;4,4;1,4"]]),
@@ -109,7 +139,7 @@ def _table(key, shift) -> np.ndarray:
 )
 def test_the_shift_is_the_best_there_is(tree, data: st.DataObject) -> None:
     pairs = [data.draw(phases(tree.fabric, 8, sources=True)) for _ in range(2)]
-    key = key_of(tree, *pairs)
+    key = key_of(tree, *pairs, shifted=data.draw(st.booleans()))
     load = st.lists(st.integers(0, 4), min_size=tree.fabric.channels)
     others = np.array(data.draw(load)[: tree.fabric.channels], np.int64)
     shift = choose_shift(key, others)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -17,8 +18,10 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.fabric.xgft import Xgft, parse_xgft
 from sar_agent.fabric.xgft_view import recognise_xgft
 from sar_agent.jobs import JobMix
+from sar_agent.jobs.model import make_job
 from sar_agent.routing import Options, load_engine
-from sar_lab.research.engines.oblivious import scrambled_labels
+from sar_lab.research.engines.by_source import path_traffic
+from sar_lab.research.engines.oblivious import Random, scrambled_labels
 from tests.examples import examples
 from tests.worlds.command_line import said, sar_agent
 from tests.worlds.networks import cabled_by_hand
@@ -148,3 +151,21 @@ def test_random_takes_every_root_about_as_often() -> None:
     hosts = np.arange(256, dtype=np.int32)
     counts = np.bincount(paths.nca(np.repeat(hosts, 256), np.tile(hosts, 256)), minlength=10)
     assert counts.min() > 6200 and counts.max() < 6900
+
+
+def test_effective_efi_of_paths_counts_all_pairs_and_load_those_that_send() -> None:
+    fabric = load_fabric("xgft:3;4,4,2;1,2,2")
+    ring, plain = (JobMix.of([make_job("1", range(0, 32, 3), t)]) for t in ("ring", None))
+    paths = Random().paths(fabric, ring, Options())
+    efi, load = path_traffic(paths, ring)
+    hosts = ring.jobs[0].terminals.tolist()
+    pairs = [(a, b) for a in hosts for b in hosts if a != b]
+    counted, sent = Counter[int](), Counter[int]()
+    for a, b in pairs:
+        used = paths.channels(np.array([a], np.int32), np.array([b], np.int32))[0]
+        counted.update(used[used >= 0].tolist())
+        if hosts.index(b) == (hosts.index(a) + 1) % len(hosts):
+            sent.update(used[used >= 0].tolist())
+    assert efi.tolist() == [counted[c] for c in range(fabric.channels)]
+    assert load.tolist() == [float(sent[c]) for c in range(fabric.channels)]
+    assert path_traffic(paths, plain)[0].tolist() == efi.tolist()

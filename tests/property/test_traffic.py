@@ -27,7 +27,7 @@ from sar_agent.routing import Options, load_engine
 from tests.examples import examples
 from tests.worlds.live.built import built
 from tests.worlds.networks import networks
-from tests.worlds.oracles import path
+from tests.worlds.oracles import effective_efi, path
 
 NAMES = [form.form for form in forms()]
 NUMBER = st.one_of(st.integers(0, 2_000_000).map(str), st.text("0123456789x.", max_size=8))
@@ -156,6 +156,14 @@ def test_loads_are_those_of_the_declared_flows(
     found = measure(fabric, declared, routes)
     assert np.allclose(found.channel_load, expected)
     assert found.lower_bound_load_max <= max(expected, default=0.0) + 1e-9
+    # What sar-2016 defines counts all pairs of a job, whatever it declares.
+    assert found.channel_efi.tolist() == effective_efi(fabric, declared, routes)
+    assert found.lower_bound_efi_max <= found.effective_efi_max
+    assert found.least_dark_fiber <= found.dark_fiber_ratio + 1e-9
+    plain = measure(fabric, JobMix.of(make_job(j.id, j.terminals) for j in jobs), routes)
+    for ours, theirs in zip(found.jobs_detail, plain.jobs_detail, strict=True):
+        assert (ours.efi_max, ours.links) == (theirs.efi_max, theirs.links)
+        assert ours.efi_own_max == theirs.efi_own_max
 
 
 def test_traffic_that_does_not_fit_counts_as_an_all_to_all(

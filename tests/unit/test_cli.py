@@ -39,7 +39,7 @@ ENGINES = (
     "pftree-ext pftree-wt random rnca-d rnca-u sar sar-plus smodk updn"
 )
 SITE_ENGINES = "sar-plus sar ftree dmodc"
-JOB_KEYS = {"job", "terminals", "switches", "efi_max", "links", "throughput"}
+JOB_KEYS = {"job", "terminals", "switches", "efi_max", "efi_own_max", "links", "throughput"}
 
 
 def routed_measured_checked(fabric: str | Path, jobs: str | Path, engine: str, out: Path) -> None:

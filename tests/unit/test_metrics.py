@@ -46,11 +46,14 @@ def test_measures_appear_and_go(metrics: Metrics, measures: Measures) -> None:
     assert value(metrics, "sar_agent_job_links_count", routes="planned") == measures.jobs > 0
     expected = sum(job.links for job in measures.jobs_detail)
     assert value(metrics, "sar_agent_job_links_sum", routes="planned") == expected
+    own = sum(job.efi_own_max for job in measures.jobs_detail)
+    assert value(metrics, "sar_agent_job_own_routes_max_sum", routes="planned") == own > 0
     metrics.show_measures("planned", None)
     metrics.show_measures("planned", None)
     for name in (
         "sar_agent_dark_fiber_ratio",
         "sar_agent_job_links_count",
+        "sar_agent_job_own_routes_max_count",
         "sar_agent_effective_efi_max",
     ):
         assert value(metrics, name, routes="planned") is None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from statistics import mean, stdev
 
 import pytest
 
 from sar_agent.errors import InputError
 from sar_lab.research.trace.parse import read_trace
-from sar_lab.research.trace.program_trace import ProgramPhase
+from sar_lab.research.trace.program_trace import ProgramPhase, with_drawn_times
 
 
 def told(phase: ProgramPhase) -> tuple[float, str | None, list[tuple[int, int, float]]]:
@@ -70,6 +71,10 @@ def test_every_word() -> None:
         ("grid 2x3", 3, "does not fit 4 ranks"),
         ("grid 2xx", 3, "sizes"),
         ("compute fast", 3, "is not a time"),
+        ("compute 1us std", 3, "may `std` and one"),
+        ("compute 1us dev 1us", 3, "may `std` and one"),
+        ("compute 1us std much", 3, "is not a time"),
+        ("compute 1us std 1us", 3, "may be below 0"),
         ("send 0 1 1KB\ncompute 1us", 4, "while messages are being sent"),
         ("send 0 1 1KB\nrequest k", 4, "while messages are being sent"),
         ("request k\nsend 0 1 1KB\ndone", 5, "while messages are being sent"),
@@ -100,3 +105,28 @@ def test_errors_name_file_and_line(tmp_path: Path, body: str, line: int, word: s
 def test_malformed_traces_are_refused(text: str, word: str) -> None:
     with pytest.raises(InputError, match=word):
         read_trace(text)
+
+
+def test_a_computation_with_a_standard_deviation_is_drawn_anew_in_each_repeat() -> None:
+    trace = read_trace("""
+        trace 1
+        job A 2
+        compute 7us
+        send 0 1 1KB
+        barrier
+        repeat 2000
+          compute 60us std 20us
+          compute 40us std 15us  # together 100us std 25us
+          send 0 1 1KB
+        end
+        job B 2
+        compute 100us std 25us
+        """)
+    drawn = with_drawn_times(trace, 3)
+    fixed, *times = (1e6 * phase.compute for phase in drawn.programs[0].phases)
+    assert fixed == pytest.approx(7)
+    assert mean(times) == pytest.approx(100, abs=2) and stdev(times) == pytest.approx(25, abs=1)
+    assert 100 - 43.31 < min(times) < 60 < 140 < max(times) < 100 + 43.31
+    assert 1e6 * drawn.programs[1].phases[0].compute not in times  # each job draws its own
+    again, other = (with_drawn_times(trace, seed).programs[0].phases[1] for seed in (3, 4))
+    assert again.compute == drawn.programs[0].phases[1].compute != other.compute

@@ -23,8 +23,8 @@ def flows(pairs: Pairs) -> tuple[np.ndarray, np.ndarray]:
     return both[:, 0].copy(), both[:, 1].copy()
 
 
-def key_of(tree: KeyTree, *phases: Pairs) -> RoutingKey:
-    return make_key(tree, [flows(pairs) for pairs in phases])
+def key_of(tree: KeyTree, *phases: Pairs, shifted: bool = False) -> RoutingKey:
+    return make_key(tree, [flows(pairs) for pairs in phases], shifted=shifted)
 
 
 def permutation(random: np.random.Generator, hosts: int) -> tuple[np.ndarray, np.ndarray]:

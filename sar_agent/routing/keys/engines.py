@@ -60,7 +60,7 @@ class Ark:
         if self._tree is None or self._tree.fabric.digest != fabric.digest:
             self._tree = key_tree(fabric)
         tree = self._tree
-        keyed, remarks = _keys(tree, mix, options)
+        keyed, remarks = _keys(tree, mix, options, self.shifts)
         known = {} if before is None else {_same(job, options): job for job in before.mix.jobs}
         base = (Ftree() if tree.view is None else DModK()).route(fabric, mix, options)
         egress = base.egress.copy()
@@ -119,14 +119,16 @@ def _same(job: Job, options: Options) -> tuple[bytes, str]:
     return job.terminals.tobytes(), options.pattern or job.traffic or ""
 
 
-def _keys(tree: KeyTree, mix: JobMix, options: Options) -> tuple[list[_Keyed], list[str]]:
+def _keys(
+    tree: KeyTree, mix: JobMix, options: Options, shifted: bool
+) -> tuple[list[_Keyed], list[str]]:
     keyed, remarks = [], []
     for job in mix.jobs:
         traffic = options.pattern or job.traffic or ""
         if not options.pattern and traffic.partition(":")[0] not in NAMED:
             continue
         try:
-            key = make_key(tree, phases_of(traffic, tree.fabric, job))
+            key = make_key(tree, phases_of(traffic, tree.fabric, job), shifted=shifted)
         except InputError as error:
             if options.pattern:
                 raise InputError(f"job {job.id}: {error.what}", remedy=error.remedy) from error

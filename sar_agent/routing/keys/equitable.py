@@ -29,8 +29,8 @@ SWEEPS = 12
 
 
 @kernel
-def even_colours(tails: I32, heads: I32, problem: I32, colours: int) -> I32:  # pragma: no cover
-    """int32[E]: a colour for each edge.
+def even_colours(tails: I32, heads: I32, problem: I32, few: I32) -> I32:  # pragma: no cover
+    """int32[E]: a colour for each edge, of the `few` int32[problems] first of its problem.
 
     `tails`, `heads` are int32[K, E]: the node that each edge has at its leaf, at the subtree above,
     …; -1 where it does not leave that. Edges are sorted by `problem` int32[E], problems share no
@@ -44,9 +44,9 @@ def even_colours(tails: I32, heads: I32, problem: I32, colours: int) -> I32:  # 
     colour = np.empty(edges, np.int32)
     # To begin with, the edges of each leaf take colours in turn; leaves start at different colours.
     given = np.full(most, -1, np.int32)
-    count = np.zeros((2, kinds, most, colours), np.int32)
+    count = np.zeros((2, kinds, most, few.max()), np.int32)
     for e in range(edges):
-        u = np.uint32(tails[0, e])
+        u, colours = np.uint32(tails[0, e]), few[problem[e]]
         if given[u] < 0:
             given[u] = tails[0, e] % colours
         colour[e] = given[u]
@@ -69,7 +69,7 @@ def even_colours(tails: I32, heads: I32, problem: I32, colours: int) -> I32:  # 
                         span[side, k, 0] = min(span[side, k, 0], node)
                         span[side, k, 1] = max(span[side, k, 1], node + 1)
             last += 1
-        sweep, changed = 0, True
+        sweep, changed, colours = 0, True, few[problem[first]]
         while changed:
             changed = False
             for a in range(colours):

@@ -67,8 +67,10 @@ class RoutingKey:
     """The contention of each phase."""
 
 
-def make_key(tree: KeyTree, phases: Sequence[Flows]) -> RoutingKey:
-    """One key for these phases, all at one LID offset. For a key a phase, call it once a phase.
+def make_key(tree: KeyTree, phases: Sequence[Flows], *, shifted: bool = False) -> RoutingKey:
+    """One key for these phases, all at one LID offset. For a key a phase, call it once a phase. A
+    key that is to be `shifted` fills few middle switches, so that the shift finds others for it;
+    one that is used as it is made is spread evenly over all.
 
     Raises `InputError` for too many flows, and for flows of terminals that are down or no hosts.
     """
@@ -90,7 +92,7 @@ def make_key(tree: KeyTree, phases: Sequence[Flows]) -> RoutingKey:
     between = leaf[source] != leaf[destination]
     source, destination, phase = source[between], destination[between], phase[between]
     best: tuple[U8, I32, tuple[PhaseContention, ...]] | None = None
-    for candidate in _candidates(tree, source, destination, phase):
+    for candidate in _candidates(tree, source, destination, phase, shifted):
         digits, channels = candidate
         contention = _contention(tree, source, destination, phase, len(phases), channels)
         if best is None or _worth(contention) < _worth(best[2]):
@@ -102,7 +104,7 @@ def make_key(tree: KeyTree, phases: Sequence[Flows]) -> RoutingKey:
 
 
 def _candidates(
-    tree: KeyTree, source: I32, destination: I32, phase: I32
+    tree: KeyTree, source: I32, destination: I32, phase: I32, shifted: bool
 ) -> Iterator[tuple[U8, I32]]:
     """(digits, channels); the caller takes the next only if those before it are above the bound."""
     view, no_load = tree.view, np.zeros(tree.fabric.channels)
@@ -110,8 +112,12 @@ def _candidates(
         empty = np.empty((len(source), 0), np.uint8)
         yield empty, search(tree, source, destination, phase, no_load)
         return
-    digits = flow_digits(tree.fabric, view, source, destination, phase, merged=True)
-    yield digits, digit_channels(tree, source, destination, digits)
+    # Each of a few flows has a middle switch of its own, so that the shift may place it anywhere.
+    for fewest in (True, False) if shifted and len(source) > view.w[1] else (False,):
+        digits = flow_digits(
+            tree.fabric, view, source, destination, phase, merged=True, fewest=fewest
+        )
+        yield digits, digit_channels(tree, source, destination, digits)
     # With many phases at one offset, D-mod-k may be the better choice for all of them.
     usual = modulo_labels(view)[destination]
     yield usual, digit_channels(tree, source, destination, usual)

@@ -113,10 +113,11 @@ def simulate_trace(
     from sar_lab.research.trace.parse import read_trace
     from sar_lab.research.trace.phase_keys import phase_keys
     from sar_lab.research.trace.play_trace import play_trace
+    from sar_lab.research.trace.program_trace import with_drawn_times
     from sar_lab.research.trace.rank_placement import place_jobs, place_ranks
     from sar_lab.research.trace.slowdown_table import summary, trace_table
 
-    programs = read_trace(trace)
+    programs = with_drawn_times(read_trace(trace), seed)
     if unknown := [kind for kind in keys or () if kind not in KEY_KINDS]:
         raise InputError(
             f"unknown method {unknown[0]!r} of --keys", remedy=f"one of {', '.join(KEY_KINDS)}"

@@ -93,14 +93,9 @@ class BySource(ABC):
 
 
 def pairs_of(fabric: Fabric, mix: JobMix) -> Iterator[tuple[int, I32, I32]]:
-    """(job, sources, destinations): all ordered pairs inside each job that send,
-    `PAIRS_AT_A_TIME` of them at a time."""
-    ranks = ranks_of(fabric, mix)
+    """(job, sources, destinations): all ordered pairs inside each job, `PAIRS_AT_A_TIME` of them at
+    a time."""
     for number, job in enumerate(mix.jobs):
-        if flows := declared_flows(job):
-            source, destination = ranks[mix.offset[number] + flows.pairs]
-            yield number, source, destination
-            continue
         size = len(job.terminals)
         step = max(1, PAIRS_AT_A_TIME // size)
         for first in range(0, size, step):
@@ -111,15 +106,24 @@ def pairs_of(fabric: Fabric, mix: JobMix) -> Iterator[tuple[int, I32, I32]]:
 
 
 def path_traffic(routes: PathRoutes, mix: JobMix) -> tuple[I64, F64]:
-    """(effective EFI int64[C], load float64[C]) of the jobs' all-to-alls on these routes."""
+    """(effective EFI int64[C] of all pairs of jobs, load float64[C] of those that send) on these
+    routes."""
     fabric = routes.fabric
     efi, load = np.zeros(fabric.channels, np.int64), np.zeros(fabric.channels)
-    demand = route_demand(fabric, mix)
-    for job, source, destination in pairs_of(fabric, mix):
+    demand, ranks = route_demand(fabric, mix), ranks_of(fabric, mix)
+    declared = {j: flows for j, job in enumerate(mix.jobs) if (flows := declared_flows(job))}
+
+    def crossing(source: I32, destination: I32) -> I64:
         channels = routes.channels(source, destination)
-        count = np.bincount(channels[channels >= 0], minlength=fabric.channels)
+        return np.bincount(channels[channels >= 0], minlength=fabric.channels)
+
+    for job, source, destination in pairs_of(fabric, mix):
+        count = crossing(source, destination)
         efi += count
-        load += count * float(demand[job])
+        if job not in declared:
+            load += count * float(demand[job])
+    for job, flows in declared.items():
+        load += crossing(*ranks[mix.offset[job] + flows.pairs]) * float(demand[job])
     return efi, load / fabric.channel_rate
 
 

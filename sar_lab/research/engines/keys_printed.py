@@ -1,7 +1,7 @@
 """ARK and NRK as they are printed (routing-keys-2017, II and III); ours differ.
 
-Ours is slower than the printed NRK in Fig. 6 (table of routing-keys-fig6): our key spreads its
-flows evenly over all middle switches, and repeated matchings fill few.
+Ours fill few middle switches, too, but never more than a leaf has flows; ours of ARK, which are not
+shifted, are spread evenly over all (pages/routing-keys-measured.md).
 
 *ARK*: the flows are edges between leaf switches; a maximum matching of them (Hopcroft-Karp) takes
 the first middle switch, one of those left over the next, and so on; on three levels the same again

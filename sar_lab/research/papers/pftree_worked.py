@@ -1,4 +1,4 @@
-"""pFTree, Figs. 4 to 6 and 12: the worked examples, and the trees of Table 3."""
+"""pFTree, Figs. 3 to 6 and 12: the worked examples, and the trees of Table 3."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from sar_agent.fabric.xgft_view import recognise_xgft
 from sar_lab.research.papers.claims import Claim, value
-from sar_lab.research.papers.outcome import Outcome, ResultTable
+from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
 from sar_lab.research.papers.pftree_examples import (
     Example,
     LinkHosts,
@@ -27,6 +27,50 @@ from sar_lab.research.papers.published import quotes
 TWO = Example(("abcd", "efgh"), 2, {"1": "adgh", "2": "bcef"})
 PLAIN = ("pftree-printed", "pftree")
 PLACES = {("R1", "L1"): "ad", ("R2", "L1"): "bc", ("R1", "L2"): "gh", ("R2", "L2"): "ef"}
+
+
+UNUSED = Example(("ABC", "DEF"), 2, {"1": "BC", "2": "ACDF", "3": "DE"})
+MIXED = Example(("ABCD", "EFGH"), 2, {"1": "ABEF", "2": "CDGH"})
+OBLIVIOUS = "ftree"
+CROWDED = {("R1", "L1"): "AC", ("R2", "L1"): "", ("R1", "L2"): "DF", ("R2", "L2"): ""}
+
+
+def pftree_fig3(seeds: Sequence[int]) -> Outcome:
+    """What routes that see no partitions do: (a) links without a use beside two that carry double,
+    (b) two partitions on each link."""
+    said, claims = quotes("pftree-fig3"), []
+    engines = (OBLIVIOUS, *PLAIN)
+    unused = {name: hosts_by_link(UNUSED, UNUSED.routed(name)) for name in engines}
+    mixed = {name: hosts_by_link(MIXED, MIXED.routed(name)) for name in engines}
+    for link, hosts in CROWDED.items():
+        right = float(down_to(unused[OBLIVIOUS], *link) == hosts)
+        words = f"only {' and '.join(hosts)}" if hosts else "no host"
+        name = "crowded" if hosts else "unused"
+        claims.append(value(f"(a) fat-tree: {words} down {' → '.join(link)}", 1, right,
+                            said=said[name]))  # fmt: skip
+    both = {name: len(shared_down(each)) for name, each in mixed.items()}
+    claims.append(
+        value("(b) fat-tree: links down of both partitions", 4, both[OBLIVIOUS], said=said["mixed"])
+    )
+    for engine in PLAIN:
+        most = max(len(down_to(mixed[engine], *link)) for link in CROWDED)
+        claims += [
+            value(f"(b) {LABELS[engine]}: links down of both partitions", 0, both[engine],
+                  said=said["isolated"]),
+            value(f"(b) {LABELS[engine]}: most hosts on a link (max)", 2, most,
+                  said=said["isolated"]),
+        ]  # fmt: skip
+
+    def draw(figure: Figure) -> None:
+        places = figure.subplots(1, 3)
+        for axes, example, links, title in (
+            (places[0], UNUSED, unused[OBLIVIOUS], "(a) fat-tree"),
+            (places[1], MIXED, mixed[OBLIVIOUS], "(b) fat-tree"),
+            (places[2], MIXED, mixed["pftree"], "(b) pFTree"),
+        ):
+            draw_links(axes, example, links, title)
+
+    return Outcome(claims, [_down(UNUSED, unused), _down(MIXED, mixed)], draw)
 
 
 def pftree_fig4(seeds: Sequence[int]) -> Outcome:

@@ -165,7 +165,7 @@ def draw(
             below.set_xticks(ticks, [f"{value:g}" for value in ticks])
     places[0][0].set_ylabel("worst application, ms")
     places[1][0].set_ylabel(f"times as long as {LABELS[REFERENCE]}")
-    legend(figure, ncols=4)
+    legend(figure, ncols=4 if len(panels) > 1 else 2)
 
 
 def _curve(axes: Axes, engine: str, by_x: Mapping[float, Estimate]) -> None:

@@ -27,7 +27,7 @@ def key_links(fabric: Fabric, jobs: Sequence[Sequence[I32]], flows: Flows) -> Fl
         most = np.zeros(fabric.channels, np.int64)
         ways.append({})
         for phase in phases:
-            key = make_key(tree, [(phase[:, 0].copy(), phase[:, 1].copy())])
+            key = make_key(tree, [(phase[:, 0].copy(), phase[:, 1].copy())], shifted=True)
             shift = choose_shift(key, load)
             most = np.maximum(most, shift.own)
             for a, b, way in zip(key.source, key.destination, shift.channels, strict=True):

@@ -6,7 +6,7 @@ job A 8              # a job of 8 ranks; what follows is its program
 start 20us
 grid 4x2             # for `step`
 repeat 100
-  compute 50us
+  compute 50us std 5us # uniform, of this mean and standard deviation
   request plus-x     # from here on, messages take the routes of this key …
   step +x 64KB       # every rank to its neighbour
   send 0 7 4KB       # one message
@@ -18,6 +18,7 @@ end
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +31,7 @@ from sar_agent.util.text_files import normal_lines, read_text
 from sar_lab.research.trace.groups import AXES, all_pairs, shift_pairs, step_pairs
 from sar_lab.research.trace.program_trace import (
     F64,
+    WIDTH,
     Program,
     ProgramPhase,
     ProgramTrace,
@@ -59,6 +61,8 @@ class _Job:
     grid: tuple[int, ...] = ()
     key: str | None = None
     compute: float = 0.0
+    spread: float = 0.0
+    """Standard deviation of `compute`."""
     pairs: list[I32] = field(default_factory=list)
     sizes: list[F64] = field(default_factory=list)
     blocks: list[list[ProgramPhase]] = field(default_factory=lambda: [[]])
@@ -118,8 +122,9 @@ class _Reader:
             return
         pairs = np.concatenate([np.empty((0, 2), np.int32), *job.pairs])
         sizes = np.concatenate([np.empty(0), *job.sizes])
-        job.blocks[-1].append(make_phase(pairs, sizes, compute=job.compute, key=job.key))
-        job.pairs, job.sizes, job.compute = [], [], 0.0
+        phase = make_phase(pairs, sizes, compute=job.compute, spread=job.spread, key=job.key)
+        job.blocks[-1].append(phase)
+        job.pairs, job.sizes, job.compute, job.spread = [], [], 0.0, 0.0
 
     def _job(self, arguments: list[str]) -> None:
         if len(arguments) != 2:
@@ -146,7 +151,17 @@ class _Reader:
     def compute(self, job: _Job, arguments: list[str]) -> None:
         if job.pairs:
             raise self._wrong("`compute` while messages are being sent", "`barrier` before it")
-        job.compute += self._time(arguments)
+        mean, spread = self._time(arguments[:1]), 0.0
+        if len(arguments) > 1:
+            if len(arguments) != 3 or arguments[1] != "std":
+                raise self._wrong("`compute` takes a time, and may `std` and one", "50us std 5us")
+            spread = self._time(arguments[2:])
+        job.compute, job.spread = job.compute + mean, math.hypot(job.spread, spread)
+        if job.compute < WIDTH * job.spread:
+            raise self._wrong(
+                f"a uniform time of {' '.join(arguments)} may be below 0",
+                f"a standard deviation of at most {1 / WIDTH:.3f} of the mean",
+            )
 
     def request(self, job: _Job, arguments: list[str]) -> None:
         if len(arguments) != 1:

@@ -27,13 +27,13 @@ from sar_lab.research.trace.play_trace import KeySource, PhaseRequest
 Shifter = Callable[[RoutingKey, NDArray[np.integer]], Shift]
 
 
-def _ours(tree: KeyTree, flows: Flows) -> RoutingKey:
-    return make_key(tree, [flows])
+def _ours(tree: KeyTree, flows: Flows, shifted: bool = False) -> RoutingKey:
+    return make_key(tree, [flows], shifted=shifted)
 
 
 KINDS: dict[str, tuple[Callable[[KeyTree, Flows], RoutingKey], Shifter | None]] = {
     "ark": (_ours, None),
-    "nrk": (_ours, choose_shift),
+    "nrk": (partial(_ours, shifted=True), choose_shift),
     "ark-printed": (printed_key, None),
     "ark-printed-drawn": (partial(printed_key, drawn=True), None),
     "nrk-printed": (printed_key, partial(printed_shift, reading=READINGS[0])),
