@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from sar_agent.commands import (
     anonymize,
+    archive,
     ask,
     cabling,
     config_file,
@@ -46,6 +47,8 @@ COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     (APPLICATIONS, "rank-order", rank_order.rank_order),
     (UNITS, "warm-up", service.warm_up),
     (UNITS, "fetch-state", service.fetch_state),
+    (UNITS, "send-state", archive.send_state),
+    (UNITS, "serve-state", archive.serve_state),
 )
 for panel, name, command in COMMANDS:
     app.command(name, rich_help_panel=panel, hidden=panel == UNITS)(command)

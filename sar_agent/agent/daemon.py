@@ -9,20 +9,24 @@ and so do events of Slurm's hooks (`events/`), as soon as the pacer allows.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from functools import partial
 
 from sar_agent import __version__
 from sar_agent.agent.build import build_agent
+from sar_agent.agent.quiet import PASSES, Quiet
 from sar_agent.agent.repair_calls import RepairCalls
 from sar_agent.agent.waiting import DaemonSignals, wait
 from sar_agent.config.model import Config
-from sar_agent.install.subnet_manager import SubnetManager
+from sar_agent.routing import load_engine
 from sar_agent.telemetry.metrics import Metrics
 from sar_agent.util.freed_memory import return_freed_memory
 from sar_agent.util.lock_file import ANOTHER, Lock
 from sar_agent.util.systemd import Notifier
 
 log = logging.getLogger(__name__)
+TAKING_SECONDS = 60.0
+"""Seconds to wait for an archive of the other machine that is being taken."""
 FALTERING = 5.0
 """Seconds until the next pass where even the wait between two passes failed."""
 
@@ -30,11 +34,22 @@ FALTERING = 5.0
 def run(config: Config) -> None:
     """Returns after SIGTERM or SIGINT. Raises `SarError` where it cannot start: another agent
     runs, the metrics' port is taken, the engine is unknown."""
-    signals, notifier = DaemonSignals(), Notifier()
-    with Lock(config.agent.state_dir, "agent.lock", says=ANOTHER):
+    signals, notifier, folder = DaemonSignals(), Notifier(), config.agent.state_dir
+    metrics = Metrics(__version__, config.agent.mode, config.agent.engine)
+    load_engine(config.agent.engine)
+    with Lock(folder, "agent.lock", says=ANOTHER):
         signals.listen()
+        quiet = Quiet(config, metrics)
+        if address := config.agent.metrics_host_port:
+            metrics.serve(*address)
         try:
-            run_passes(config, signals, notifier)
+            while not signals.stop.is_set():
+                if not quiet.may_begin(quiet.read()):
+                    notifier.ready()
+                    quiet.wait(notifier.alive, signals.stop.wait)
+                if not signals.stop.is_set():
+                    with Lock(folder, PASSES, TAKING_SECONDS):
+                        run_passes(config, signals, notifier, metrics=metrics, ends=quiet.must_end)
         finally:
             notifier.stopping()
     log.info("stopped; the routes in force stay")
@@ -44,26 +59,23 @@ def run_passes(
     config: Config,
     signals: DaemonSignals,
     notifier: Notifier,
-    manager: SubnetManager | None = None,
-    metrics: Metrics | None = None,
+    metrics: Metrics,
+    ends: Callable[[], bool],
 ) -> None:
-    """Pass after pass until `signals.stop`, of an agent that begins with what is on disk.
+    """Pass after pass until `signals.stop`, or `ends()` before one, of an agent that begins with
+    what is on disk.
 
-    `manager`: instead of the configured one. `metrics` are served already."""
+    `metrics` are served already."""
     wake, stop = signals.wake, signals.stop
 
     def touched() -> None:
         signals.edited.set()
         wake.set()
 
-    agent = build_agent(
-        config, manager, daemon=True, on_event=wake.set, on_edit=touched, metrics=metrics
-    )
+    agent = build_agent(config, daemon=True, on_event=wake.set, on_edit=touched, metrics=metrics)
     observer, events, pacing = agent.observer, agent.events, agent.pacing
     calls = RepairCalls(agent.manager, wake.set)
     agent.keys.publish()
-    if metrics is None and (address := config.agent.metrics_host_port):
-        agent.metrics.serve(*address)
     events.start()
     if config.agent.mode == "install":
         calls.start()
@@ -74,7 +86,7 @@ def run_passes(
     notifier.ready()
     guard = agent.unexpected.guard
     try:
-        while not stop.is_set():
+        while not stop.is_set() and not ends():
             signals.edited.clear()
             pacing.begin()
             guard("events", lambda: observer.hints.add(events.inbox.drain()), None)

@@ -107,11 +107,6 @@ class History(SqliteTable[Row]):
         """The oldest `count` rows of decisions made after `at` (Unix seconds), oldest first."""
         return self.select("WHERE at > ? ORDER BY at, id LIMIT ?", at, count)
 
-    def newest_at(self, now: float) -> float:
-        """When the newest decision was made that is not ahead of `now`; 0 where there is none."""
-        newest = self.select("WHERE at <= ? ORDER BY at DESC LIMIT 1", now)
-        return newest[0].at if newest else 0.0
-
 
 @dataclass(frozen=True)
 class HistoryEntry:

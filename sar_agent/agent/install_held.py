@@ -19,6 +19,7 @@ from sar_agent.agent.build import Site, build_committer, build_site, build_trans
 from sar_agent.agent.current import Current
 from sar_agent.agent.decide import Reason
 from sar_agent.agent.history import HistoryEntry
+from sar_agent.agent.peer import peer_generation
 from sar_agent.agent.phased_updates import require_no_subscribers
 from sar_agent.agent.state import SavedHold, State
 from sar_agent.check.transition import Way
@@ -87,7 +88,12 @@ def install_held(
             raise Unavailable(observed.status_problem)
         fabric = observed.fabric
         plan = make_plan(
-            1 + max(observed.status.highest_generation, state.generation if state else 0),
+            1
+            + max(
+                observed.status.highest_generation,
+                state.generation if state else 0,
+                peer_generation(config.agent.state_dir),
+            ),
             fabric,
             observed.mix,
             chosen.on(fabric),

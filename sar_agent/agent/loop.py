@@ -21,6 +21,7 @@ from sar_agent.agent.observe_site import Observation, owners
 from sar_agent.agent.observers import make_observers
 from sar_agent.agent.outcome import Report, Result
 from sar_agent.agent.parts import Parts
+from sar_agent.agent.peer import peer_generation
 from sar_agent.agent.reroute import reroute
 from sar_agent.demand.rails import rails_of
 from sar_agent.errors import SarError
@@ -191,6 +192,10 @@ class Agent(Parts):
             return decision
         if self.updates.shelter_owed:
             return Decision(Reason.SHELTER, "the shelter in force is that of another fabric")
+        peer, own = peer_generation(self.config.agent.state_dir), current.state
+        if own and peer > own.generation:
+            why = f"the other machine's agent has had generation {peer}, this one {own.generation}"
+            return Decision(Reason.GENERATION, why)
         if amended := self.amendments.due(site.status):
             return Decision(Reason.AMENDED, amended)
         return decision

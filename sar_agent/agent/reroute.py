@@ -16,6 +16,7 @@ from sar_agent.agent.history import HistoryEntry
 from sar_agent.agent.observe_site import Observation
 from sar_agent.agent.outcome import Outcome, Report, Result
 from sar_agent.agent.parts import Parts
+from sar_agent.agent.peer import peer_generation
 from sar_agent.agent.reroute_pacer import planning_basis
 from sar_agent.agent.state import State
 from sar_agent.agent.update_strategy import UpdateMethod
@@ -108,9 +109,10 @@ def _steps(
     parts: Parts, entry: HistoryEntry, site: Observation, current: Current
 ) -> tuple[Current, Outcome]:
     reason, transit, updates = entry.reason, parts.transit, parts.updates
-    # Plan. The number is above all that the manager or the state has heard of.
+    # Plan. The number is above all that the manager, the state or the peer has had.
     state, last = current.state, _start(parts, current, site)
     heard = parts.manager.status().highest_generation
+    heard = max(heard, peer_generation(parts.config.agent.state_dir))
     number = 1 + max(heard, state.generation if state else 0)
     shelter = None if reason is Reason.AMENDED else current.shelter
     in_force = current.in_force.routes if current.in_force else None

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from sar_agent.agent.history import History
+from sar_agent.agent.peer import PeerRecord, PeerStore
+from sar_agent.agent.quiet import PASSIVE
 from sar_agent.agent.state import State, StateStore
 from sar_agent.config.model import Config
 from sar_agent.errors import SarError
@@ -56,6 +58,9 @@ class AgentStatus:
     history_damage: str = ""
     """What of the last decisions cannot be read."""
 
+    peer: PeerRecord | None = None
+    """What the other machine answered last; None where there is none."""
+
     @property
     def ours(self) -> bool:
         """Whether the wanted routes are in force, and all switches have confirmed them."""
@@ -96,7 +101,18 @@ class AgentStatus:
             "dump_outdated": self.dump_outdated,
             "set_aside": self.set_aside,
             "history_damage": self.history_damage,
+            "peer": self.peer and self.peer.model_dump(mode="json"),
         }
+
+    def _peer(self, peer: PeerRecord) -> str:
+        if self.in_force and self.in_force.role in PASSIVE:
+            return "this machine gets an archive from the other one, and sends none"
+        ago = f"{time.time() - peer.same_at:.0f} s ago" if peer.same_at else "never"
+        if peer.problem:
+            return f"{peer.problem}\n           it last had this state {ago}"
+        if not peer.same_at:
+            return "has had no archive yet: does sar-agent-archive.service run?"
+        return f"{peer.host} has generation {peer.generation}, as here {ago}"
 
     def words(self) -> str:
         """For people."""
@@ -147,6 +163,8 @@ class AgentStatus:
         if self.set_aside:
             files = ", ".join(self.set_aside)
             lines.append(f"damaged    {files}: renamed and not used; remove when looked at")
+        if self.peer:
+            lines.append(f"peer       {self._peer(self.peer)}")
         kept = ", ".join(map(str, self.generations)) or "none"
         return "\n".join([*lines, f"kept       generations {kept}"])
 
@@ -188,6 +206,7 @@ def read_agent_status(config: Config, manager: SubnetManager | None = None) -> A
         old,
         files_set_aside(folder),
         _history_damage(folder),
+        (PeerStore(folder).load() or PeerRecord()) if config.agent.peer else None,
     )
 
 

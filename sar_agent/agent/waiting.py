@@ -11,10 +11,12 @@ import logging
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from sar_agent.agent.loop import Agent
+from sar_agent.agent.quiet import SILENT_SECONDS
 from sar_agent.agent.repair_calls import RepairCalls
 from sar_agent.install.subnet_manager import SmStatus
 from sar_agent.util.plural import plural
@@ -97,11 +99,16 @@ class LastStatus:
         used = agent.observer.last_status
         # A pass that ended before it read the status would have seen the present one.
         self.status = used.status if used else agent.ask_status()
+        self._answered = time.monotonic()
 
     def moved(self) -> str:
         """What is worth a pass of its own, in words; empty where nothing has changed, the manager
         does not answer, or is still at work: a pass could not install before it is done."""
         now, last = self.agent.ask_status(), self.status
+        if now is None and self.agent.config.agent.peer:
+            silent = time.monotonic() - self._answered > SILENT_SECONDS
+            return f"{self.agent.manager.name} does not answer" * silent
+        self._answered = time.monotonic()
         if now is None or now == last or now.state == "at work":
             return ""
         ours = now.ours and now.identity == self.agent.current.identity

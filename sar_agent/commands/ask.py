@@ -36,13 +36,8 @@ def status(
     settings = load_config(config)
     from sar_agent.agent.status import read_agent_status
 
-    report, peer = read_agent_status(settings), None
-    if settings.standby.enabled:
-        from sar_agent.standby.report import peer_json, peer_words
-
-        peer = peer_json(settings)
-    words = report.words() + (f"\n{peer_words(peer)}" if peer else "")
-    print_answer(report.json() | {"peer": peer}, words, as_json=as_json)
+    report = read_agent_status(settings)
+    print_answer(report.json(), report.words(), as_json=as_json)
 
 
 def _check(config: Path) -> NoReturn:

@@ -91,6 +91,7 @@ def _problems(settings: Config) -> list[str]:
     commands = {
         "slurm.squeue": settings.slurm.squeue if settings.slurm.source == "squeue" else [],
         "opensm.read_back_command": settings.opensm.read_back_command,
+        "agent.peer": settings.agent.peer,
     }
     for key, words in commands.items():
         if words and shutil.which(words[0]) is None:

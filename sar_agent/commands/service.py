@@ -30,10 +30,8 @@ def run(config: ConfigOption = CONFIG_PATH, traffic: TrafficOption = None) -> No
     """Run the agent as a daemon: watch Slurm and the fabric, and match the routes to the jobs."""
     log_to_stderr()
     settings = with_traffic(for_writing(config, "run"), traffic)
-    if settings.standby.enabled:
-        from sar_agent.standby.run import run as run_daemon
-    else:
-        from sar_agent.agent.daemon import run as run_daemon
+    from sar_agent.agent.daemon import run as run_daemon
+
     run_daemon(settings)
 
 
@@ -52,9 +50,11 @@ def once(
     log_to_stderr()
     settings = with_traffic(for_writing(config, "once"), traffic)
     from sar_agent.agent.build import build_agent
+    from sar_agent.agent.quiet import PASSES
     from sar_agent.util.lock_file import Lock
 
-    with Lock(settings.agent.state_dir, "agent.lock"):
+    folder = settings.agent.state_dir
+    with Lock(folder, "agent.lock"), Lock(folder, PASSES):
         report = build_agent(settings).pass_once()
     if as_json:
         print_json(
@@ -133,21 +133,22 @@ def warm_up(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> 
 def fetch_state(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> None:
     """Give OpenSM the routes that are in force, before it starts on this machine.
 
-    They are the other agent's (section standby) or, where there is none or it does not answer, the
+    They are the other machine's (agent.peer) or, where there is none or it does not answer, the
     newest that this agent has on disk: a reboot empties run_dir. Exit code 1 if there are none.
     """
     log_to_stderr()
     settings = for_writing(config, "fetch-state")
     from sar_agent.agent.restore import restore_routes
-    from sar_agent.errors import Unavailable
 
-    if settings.standby.enabled:
-        from sar_agent.standby.report import fetch
+    if settings.agent.peer:
+        from sar_agent.archive.exchange import fetch
+        from sar_agent.errors import SarError
 
         try:
-            sentence = fetch(settings)
-        except Unavailable as error:
-            sentence = f"{error}; {restore_routes(settings)}"
+            said = fetch(settings)
+        except SarError as error:
+            said = str(error)
+        sentence = f"{said}; {restore_routes(settings)}"
     else:
         sentence = restore_routes(settings)
     print_answer({"sentence": sentence}, sentence, as_json=as_json)

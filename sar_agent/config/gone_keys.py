@@ -17,8 +17,16 @@ LANES = (
     'more than one lane is used only where max_lanes says so: hop by hop, as lanes = "hop" did, or '
     'with `hosts_use_path_records = true` by path, as lanes = "path" did'
 )
+ARCHIVE = "the agents copy nothing themselves any more; "
 GONE = {
     "agent": {"lanes": LANES},
+    "standby": {
+        "peer": ARCHIVE + "agent.peer is now a command of ssh that reaches the other machine, and "
+        "sar-agent-archive.service sends it an archive (docs/ha.md)",
+        "listen": ARCHIVE + "sshd takes the archive; close the port",
+        "certificate": ARCHIVE + "a key of ssh takes its place; delete the file on both machines",
+        "interval_seconds": ARCHIVE + "sar-agent-archive.service looks each second",
+    },
     "counters": dict.fromkeys(
         (
             "source",

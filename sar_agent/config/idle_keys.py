@@ -9,7 +9,7 @@ from sar_agent.config.model import Config
 
 def idle_keys(config: Config, changed: Collection[str]) -> list[str]:
     """A sentence for each key of `changed` ("section.key") that has no effect."""
-    agent, slurm, opensm, standby = config.agent, config.slurm, config.opensm, config.standby
+    agent, slurm, opensm = config.agent, config.slurm, config.opensm
     mode = config.update.mode
     stale = agent.max_staleness_seconds > agent.min_install_interval_seconds
     rules = (  # beginnings of keys, whether they act, and why not
@@ -50,7 +50,7 @@ def idle_keys(config: Config, changed: Collection[str]) -> list[str]:
             mode == "five-phase",
             "update.mode is not five-phase",
         ),
-        ("standby.", standby.peer or standby.listen, "standby.peer is empty"),
+        ("agent.peer", agent.mode == "install", "agent.mode is not install"),
     )
     idle = [
         f"{key} has no effect, since {why}"

@@ -27,7 +27,6 @@ from sar_agent.config.gone_keys import take_gone_keys
 from sar_agent.config.keys import KeysConfig
 from sar_agent.config.opensm import OpensmConfig
 from sar_agent.config.slurm import SlurmConfig
-from sar_agent.config.standby import StandbyConfig
 from sar_agent.config.types import (
     Absolute,
     Address,
@@ -132,6 +131,12 @@ class AgentConfig(Section, EngineSettings, frozen=True):
         default=Path("/run/sar-agent"),
         description="folder for routes.sar and the job-to-terminal map; OpenSM's plugin has the "
         "same folder as its option dir",
+    )
+    peer: list[Word] = Field(
+        default=[],
+        description="command that runs `sar-agent serve-state` on the machine of a second OpenSM "
+        '(docs/ha.md), such as ["ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5", '
+        '"sar-agent@sm2"]. Empty if this is the only one',
     )
     metrics_address: Address = Field(
         default="127.0.0.1:9777",
@@ -244,7 +249,6 @@ class Config(Section, frozen=True):
     events: EventsConfig = Field(default_factory=lambda: EventsConfig())
     keys: KeysConfig = Field(default_factory=lambda: KeysConfig())
     update: UpdateConfig = Field(default_factory=lambda: UpdateConfig())
-    standby: StandbyConfig = Field(default_factory=lambda: StandbyConfig())
 
     @property
     def fabric_from_plugin(self) -> bool:

@@ -1,10 +1,10 @@
 """Service levels that path records may have assigned to jobs which still run.
 
 A connection keeps the level of the path record that it asked for once. So with lanes by path, every
-set of levels that was in force since the oldest job began takes part in deadlocks. Each set is an
-era: it ends when other levels come into force, and is forgotten once no job runs that began before
-its end. Up to `MOST_ERAS` eras are kept, on disk before a host can be assigned their levels; past
-that the two oldest are merged, which claims more levels than were assigned, never fewer.
+set of levels that was in force since the oldest job began takes part in deadlocks. Two sets are
+kept, on disk before a host can be assigned their levels: what is in force now, and all that was in
+force before. The older one is forgotten once no job runs that began before its end, which is that
+of the newest levels in it: it may claim more levels than were assigned, never fewer.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ from sar_agent.util.owned_files import PRIVATE
 from sar_agent.util.text_files import write_bytes
 
 log = logging.getLogger(__name__)
-MOST_ERAS = 4
+MOST_ERAS = 2
+"""Now and before; a file of an older release may have four."""
+UNTIL_SAID = 1e18
+"""Unix seconds: the end of a set that is not in force by itself, until `end_others` says it."""
 LARGEST_FILE = 1 << 30
 """Bytes of a file's arrays."""
 
@@ -246,13 +249,22 @@ def _era(fabric: Fabric, routes: Routes, *, foreign: bool = False) -> _Era:
 
 
 def _both(old: _Era, new: _Era) -> _Era:
-    """Both eras as one, until the later ends, for the nodes of `new`: connections of hosts that
-    have left the fabric are gone, too."""
-    bits = new.bits() | old.on(new.nodes, new.terminals, len(new.all))
+    """Both eras as one, until the later ends, for the nodes of both: a host that is not in the
+    fabric now may come back with its connections."""
+    terminals = _joined(new.nodes[: new.terminals], old.nodes[: old.terminals])
+    switches = _joined(new.nodes[new.terminals :], old.nodes[old.terminals :])
+    nodes, offsets = np.concatenate([terminals, switches]), max(len(new.all), len(old.all))
+    bits = new.on(nodes, len(terminals), offsets) | old.on(nodes, len(terminals), offsets)
     flat = bits.reshape(-1, bits.shape[2])
     at = np.flatnonzero((flat != flat[:, :1]).any(axis=1))
     common = flat[:, 0].copy()
     common[at] = 0
-    shape = new.all.shape
+    whole = common.reshape(bits.shape[:2])
     foreign = old.foreign or new.foreign
-    return _Era(new.nodes, new.terminals, common.reshape(shape), at, flat[at], new.until, foreign)
+    until = min(new.until, UNTIL_SAID)  # no engine has assigned just these
+    return _Era(nodes, len(terminals), whole, at, flat[at], until, foreign)
+
+
+def _joined(ours: NDArray[np.uint64], theirs: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """`ours`, then what only `theirs` has, in their order."""
+    return np.concatenate([ours, theirs[~np.isin(theirs, ours)]])

@@ -211,15 +211,11 @@ class UpdateMetrics(MetricGroup):
 class StandbyMetrics(MetricGroup):
     """The agent of a second OpenSM, if there is one."""
 
-    standby_configured = gauge("1 if the section [standby] names a peer.")
-    standby = gauge("1 while this agent copies its peer's state and installs nothing, else 0.")
-    term = gauge("Term of this agent's state: it grows when another agent takes over.")
-    peer_answered_timestamp_seconds = gauge("Unix time at which the peer last answered.")
+    standby_configured = gauge("1 if agent.peer names the machine of a second OpenSM.")
+    standby = gauge("1 while this OpenSM is not the master, so that this agent installs nothing.")
     peer_copied_timestamp_seconds = gauge(
-        "Unix time at which this agent's copy was last seen to be the same as the peer's state."
+        "Unix time at which the other machine last had this agent's state; 0 for never."
     )
-    peer_generation = gauge("Generation in the peer's state.")
-    peer_refused = counter("States of the peer that were refused.")
 
 
 class Metrics(

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, BinaryIO
 
 from sar_agent.errors import Unavailable
 
@@ -51,18 +51,43 @@ def run_program(
     folder: Path | None = None,
     quiet: bool = False,
 ) -> str:
-    """The output of `command` on stdout, as UTF-8 (broken bytes are replaced).
+    """`run_program_bytes`, as UTF-8 (broken bytes are replaced)."""
+    out = run_program_bytes(
+        command,
+        deadline=deadline,
+        most=most,
+        remedy=remedy,
+        environment=environment,
+        folder=folder,
+        quiet=quiet,
+    )
+    return out.decode(errors="replace")
 
-    The program runs in a session of its own in `folder`, without a shell and without stdin. After
-    `deadline` seconds or `most` bytes it is killed with its children. Raises `Unavailable` where
-    it cannot be started (the sentence ends with `remedy`), `ProgramTimedOut`, `OutputTooLong`,
-    `ProgramFailed`; that is also for a program that must be `quiet` and wrote on stderr.
+
+def run_program_bytes(
+    command: Sequence[str],
+    *,
+    deadline: float,
+    most: int,
+    remedy: str,
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+    quiet: bool = False,
+    stdin: BinaryIO | int = subprocess.DEVNULL,
+) -> bytes:
+    """The output of `command` on stdout.
+
+    The program runs in a session of its own in `folder`, without a shell; it reads the open file
+    `stdin`. After `deadline` seconds or `most` bytes it is killed with its children. Raises
+    `Unavailable` where it cannot be started (the sentence ends with `remedy`), `ProgramTimedOut`,
+    `OutputTooLong`, `ProgramFailed`; that is also for a program that must be `quiet` and wrote on
+    stderr.
     """
     name, end = command[0], time.monotonic() + deadline
     try:
         process = subprocess.Popen(
             list(command),
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment,
@@ -87,7 +112,7 @@ def run_program(
         )
     if quiet and message:
         raise ProgramFailed(f"{name} ended with exit code 0, but wrote on stderr: {message}")
-    return out.decode(errors="replace")
+    return bytes(out)
 
 
 def _one_line(complaint: str) -> str:

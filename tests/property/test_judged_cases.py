@@ -120,7 +120,7 @@ def test_a_switch_that_is_not_read_back_has_unknown_entries(
 def test_a_file_that_was_copied_while_the_agent_is_asked_counts(
     masters: Masters, program: Path, tmp_path: Path
 ) -> None:
-    """The agent has no routes yet, but its standby link has brought those of the other master,
+    """The agent has no routes yet, but an archive has brought those of the other master,
     which the switches have."""
     one = masters
     with sweeps(masters.kept, tmp_path, program) as running:

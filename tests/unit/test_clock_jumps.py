@@ -20,8 +20,6 @@ from tests.worlds.key_site import ALICE, Site
 from tests.worlds.level_tables import FABRIC, T0, T1, T2
 from tests.worlds.level_tables import Place as LevelsPlace
 from tests.worlds.rings import around, ring
-from tests.worlds.standby_certificate import certificate
-from tests.worlds.standby_sides import row, two_sides
 from tests.worlds.transit_place import NEW, OLD, Place
 
 DAY = 86400.0
@@ -139,21 +137,3 @@ def test_levels_stay_where_slurm_s_clock_is_ahead(tmp_path: Path) -> None:
     assert place.levels.assigned(FABRIC, T1) is not None, "T0's levels, too"
     place.levels.forget_ended([began + 1])
     assert place.levels.assigned(FABRIC, T2) is None
-
-
-# ---- what counts by no wall clock
-
-
-def test_rows_of_a_clock_that_was_ahead_hide_none_that_come_after(tmp_path: Path) -> None:
-    """Both agents have a row of tomorrow; the clock is right again, and the peer decides."""
-    now = time.time()
-    with two_sides(tmp_path, certificate(tmp_path / "secret.pem")) as (a, b):
-        a.lead()
-        a.put(4)
-        a.link.history.add(row(now + DAY, 5))
-        assert b.link.exchange()
-        for age in (20, 10):
-            a.link.history.add(row(now - age, 6))
-        assert b.link.exchange()
-        known = {one.at for one in b.link.history.last(9)}
-        assert {now - 20, now - 10, now + DAY} <= known

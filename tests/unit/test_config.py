@@ -66,7 +66,7 @@ def test_every_error_at_once_with_its_key_value_and_remedy() -> None:
         ("fabric.environment.a = 1", "string"),
         (
             "foo: no such key",
-            "there are agent, cables, events, fabric, keys, opensm, slurm, standby",
+            "there are agent, cables, events, fabric, keys, opensm, slurm, update",
         ),
     ]
     assert len(found) == len(expected)

@@ -79,15 +79,17 @@ ALERTS = {
     "SarPeerStale": (
         {
             "sar_agent_standby_configured": "1x20",
-            "sar_agent_peer_answered_timestamp_seconds": "2x20",
+            "sar_agent_standby": "0x20",
+            "sar_agent_peer_copied_timestamp_seconds": "2x20",
         },
-        "6m",
+        "12m",
     ),
     "SarUnexpectedErrors": ({'sar_agent_unexpected_errors_total{where="pass"}': "0 0 1x20"}, "5m"),
 }
 QUIET = {
     "sar_agent_standby_configured": "1x120",
-    "sar_agent_peer_answered_timestamp_seconds": "0+60x120",
+    "sar_agent_standby": "0x120",
+    "sar_agent_peer_copied_timestamp_seconds": "0+60x120",
     'up{job="sar-agent"}': "1x120",
     "sar_agent_install_mode": "1x120",
     'sar_agent_engine_in_force{engine="sar"}': "1x120",
@@ -221,7 +223,7 @@ def test_days_in_observe_mode_do_not_dilute_the_time_saved(tmp_path: Path) -> No
 def test_units_are_accepted_and_equally_hardened(tmp_path: Path) -> None:
     analyze = tool("systemd-analyze")
     exposure = set()
-    for name in ("sar-agent", "sar-agent-once"):
+    for name in ("sar-agent", "sar-agent-archive", "sar-agent-once"):
         text = (DEPLOY / f"systemd/{name}.service").read_text()
         start = re.search(r"^ExecStart=(\S+) ", text, re.MULTILINE)
         assert start is not None
@@ -253,7 +255,7 @@ def test_the_service_warms_up_and_has_its_folders_and_limits() -> None:
 
 def test_only_observing_may_open_umad() -> None:
     """Whoever may write there may change all of the fabric."""
-    for name in ("sar-agent", "sar-agent-once"):
+    for name in ("sar-agent", "sar-agent-archive", "sar-agent-once"):
         assert "\nDeviceAllow=" not in (DEPLOY / f"systemd/{name}.service").read_text()
     more = (DEPLOY / "systemd/sar-agent.service.d/ibnetdiscover.conf").read_text()
     assert "\n[Service]\nDeviceAllow=char-infiniband_mad rw\n" in more

@@ -133,13 +133,14 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
     "lab list": (),
 }
 NEEDS_MORE = {
-    "rollback", "resume", "leave", "fetch-state", "key request", "key done", "key list",
-    "lab run", "emulate",
+    "rollback", "resume", "leave", "fetch-state", "send-state", "key request", "key done",
+    "key list", "lab run", "emulate",
 }  # fmt: skip
 """They need a daemon, counters of ports, root, or (`lab run`) minutes: their own tests
 call them."""
 WITHOUT_JSON = {
     "run": "a daemon: its results are metrics and `status --json`",
+    "serve-state": "its answer is one line of JSON, or an archive, for the other machine",
     "trial": "it narrates an hour to a person, and writes trial.json",
 }
 

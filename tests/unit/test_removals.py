@@ -5,7 +5,7 @@ be imported and has no undefined name, and runs tests without all of them at onc
 runs all tests that are near a part without it.
 
 They are the observers of the pass, research with the engines that only papers need, routing keys,
-five-phase updates, the standby, and one each of what there are several of: an engine, a job source,
+five-phase updates, the archive, and one each of what there are several of: an engine, a job source,
 a command, a metric.
 """
 

@@ -240,13 +240,13 @@ def test_a_generation_that_is_not_kept(world: World) -> None:
         roll_back(world, 9)
 
 
-def test_a_reboot_restores_them_where_there_is_no_standby(
+def test_a_reboot_restores_them_where_there_is_no_other_machine(
     world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`fetch-state` after the folder of the standby was deleted."""
+    """`fetch-state` after the folder of the archive was deleted."""
     monkeypatch.setattr(service, "for_writing", lambda *_: world.agent.config)
-    monkeypatch.setitem(sys.modules, "sar_agent.standby", None)
-    monkeypatch.delitem(sys.modules, "sar_agent.standby.report", raising=False)
+    monkeypatch.setitem(sys.modules, "sar_agent.archive", None)
+    monkeypatch.delitem(sys.modules, "sar_agent.archive.exchange", raising=False)
     service.fetch_state()
     assert "begins with generation 2" in capsys.readouterr().out
 

@@ -77,7 +77,7 @@ PARTS = {
             ("sar_agent/agent/status.py", "Routing keys."),
             ("sar_agent/agent/status.py", "words_of"),
             ("sar_agent/agent/status.py", "Leases(folder)"),
-            ("sar_agent/standby/adopt.py", "Lease"),
+            ("sar_agent/archive/take.py", "Lease"),
         ),
         "",
         (
@@ -118,9 +118,14 @@ PARTS = {
         ),
         ("sar_agent.five_phase", "worlds.five_phase"),
     ),
-    "standby": Part(
-        ("sar_agent/standby", "tests/unit/conftest.py"),
-        (("ARCHITECTURE.md", "| `sar_agent/standby/` |"),),
+    "archive": Part(
+        ("sar_agent/archive", "sar_agent/commands/archive.py"),
+        (
+            ("ARCHITECTURE.md", "| `sar_agent/archive/` |"),
+            ("sar_agent/cli.py", "    archive,\n"),
+            ("sar_agent/cli.py", "archive.send_state"),
+            ("sar_agent/cli.py", "archive.serve_state"),
+        ),
         "config pass_order small_commands",
     ),
     "engine": Part(

@@ -1,16 +1,18 @@
-"""Two OpenSMs with the plugin on one fabric under ibsim, each with an agent. Slurm's queue is a
-fake; the agents' connections pass through relays that a test can cut."""
+"""Two OpenSMs with the plugin on one fabric under ibsim, each with an agent and what sends its
+archive. Slurm's queue is a fake, and so is ssh: a local command that runs the forced command of the
+other machine. A test can cut that way."""
 
 from __future__ import annotations
 
 import os
-import socket
+import shlex
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -18,72 +20,25 @@ from sar_agent.errors import SarError
 from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.opensm.plugin_client import PluginStatus
-from sar_agent.standby.terms import TermRecord
 from sar_lab.live.agent import AT_ONCE
 from sar_lab.live.ibsim import Ibsim
 from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import free_port, wait_until
 from tests.worlds.fake_squeue import fake_squeue
 from tests.worlds.live import readback
-from tests.worlds.live.agent_process import CLI, AgentFolder, run_agent, write_config
+from tests.worlds.live.agent_process import CLI, AgentFolder, run_agent, scrape, write_config
 from tests.worlds.live.loop import FABRIC
 from tests.worlds.live.site import ROOT, plugin
-from tests.worlds.standby_certificate import certificate
 
 POLLING = {"sminfo_polling_timeout": "1000", "polling_retry_number": "4"}
 """How a standby OpenSM watches its master: it takes over after some 5 s."""
 
 
-class Relay:
-    """Passes bytes on to `target` until it is cut; then connections end, and none is accepted."""
-
-    def __init__(self, target: int) -> None:
-        self.port, self.target = free_port(), target
-        self._open: list[socket.socket] = []
-        self._listener: socket.socket | None = None
-        self.join()
-
-    def join(self) -> None:
-        self._listener = socket.create_server(("127.0.0.1", self.port))
-        threading.Thread(target=self._accept, args=(self._listener,), daemon=True).start()
-
-    def cut(self) -> None:
-        listener, self._listener = self._listener, None
-        for end in [*([listener] if listener else []), *self._open]:
-            with suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-            end.close()
-        self._open.clear()
-
-    def _accept(self, listener: socket.socket) -> None:
-        while True:
-            try:
-                near, _ = listener.accept()
-            except ConnectionAbortedError:
-                continue
-            except OSError:  # cut
-                return
-            try:
-                far = socket.create_connection(("127.0.0.1", self.target))
-            except OSError:  # refused, or reset while the agent ends: it may start again
-                near.close()
-                continue
-            if listener is not self._listener:  # cut meanwhile
-                near.close()
-                far.close()
-                return
-            self._open += [near, far]
-            for one, other in ((near, far), (far, near)):
-                threading.Thread(target=_pass_on, args=(one, other), daemon=True).start()
-
-
-def _pass_on(source: socket.socket, target: socket.socket) -> None:
-    with suppress(OSError):
-        while data := source.recv(65536):
-            target.sendall(data)
-    for end in (source, target):
-        with suppress(OSError):
-            end.shutdown(socket.SHUT_RDWR)
+SSH = """#!/bin/sh
+# In place of ssh: runs the forced command of the other machine, unless the way there is cut.
+[ ! -e {cut} ] || {{ echo "ssh: connect to host other port 22: No route to host" >&2; exit 255; }}
+exec {cli} serve-state --config {config}
+"""
 
 
 @dataclass
@@ -93,23 +48,39 @@ class Machine(AgentFolder):
     name: str
     folder: Path
     sm: OpenSM
-    listen: int
-    relay: Relay
-    """By which this machine reaches the other one."""
+    cut: Path
+    """While it is there, this machine does not reach the other one."""
     sections: dict[str, dict[str, Any]] = field(default_factory=dict)
     agent: subprocess.Popen[bytes] | None = None
+    sender: subprocess.Popen[bytes] | None = None
 
     def start_agent(self) -> None:
+        """With what sends its archive, as sar-agent-archive.service does."""
         self.agent = run_agent(self.config())
+        with (self.folder / "sender.log").open("ab") as log:
+            self.sender = subprocess.Popen(
+                [*CLI, "send-state", "--every", "0.2", "--config", str(self.config())],
+                env=os.environ | {"PYTHONPATH": str(ROOT)},
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
 
     def kill_agent(self) -> None:
-        assert self.agent is not None
-        self.agent.kill()
-        self.agent.wait()
-        self.agent = None
+        for process in (self.agent, self.sender):
+            assert process is not None
+            process.kill()
+            process.wait()
+        self.agent = self.sender = None
+
+    def sent(self) -> str:
+        """What the sender has logged."""
+        return (self.folder / "sender.log").read_text()
 
     def config(self) -> Path:
-        return write_config(self.folder, self.sections)
+        """In one step: the other machine's forced command may be reading it."""
+        new = self.folder / "new"
+        new.mkdir(exist_ok=True)
+        return write_config(new, self.sections).replace(self.folder / "sar-agent.toml")
 
     def cli(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -126,12 +97,17 @@ class Machine(AgentFolder):
         except SarError:
             return None
 
-    def term(self) -> TermRecord:
-        return TermRecord.model_validate_json((self.state_dir / "standby.json").read_bytes())
-
     def is_master(self) -> bool:
         status = self.status()
         return status is not None and status.sm_state == "master" and status.settled
+
+    def passes(self) -> bool:
+        """Whether its OpenSM is the master and its agent is not quiet: it may install."""
+        port = int(self.sections["agent"]["metrics_address"].rpartition(":")[2])
+        try:
+            return self.is_master() and scrape(port)["sar_agent_standby",] == 0
+        except (OSError, HTTPException, KeyError):
+            return False
 
     def is_primed(self) -> bool:
         """Whether its first sweep, and the one that the plugin asks for after it, are over."""
@@ -148,7 +124,7 @@ def _last_pass(log: str) -> str:
     for line in reversed(log.splitlines()):
         if line.startswith("the same"):
             return "the same"
-        if "this agent" in line:
+        if "this agent" in line or "passes begin" in line:
             return "this agent"
     return ""
 
@@ -187,23 +163,25 @@ class Pair:
 
     def split(self) -> None:
         """The agents do not reach each other."""
-        self.one.relay.cut()
-        self.two.relay.cut()
+        for machine in (self.one, self.two):
+            machine.cut.touch()
 
     def join(self) -> None:
-        self.one.relay.join()
-        self.two.relay.join()
+        for machine in (self.one, self.two):
+            machine.cut.unlink(missing_ok=True)
 
     def watch(
         self, act: Callable[[], None], holds: Callable[[], bool], seconds: float
-    ) -> tuple[float, int, int]:
+    ) -> tuple[float, int, int, int]:
         """From `act()` until `holds()`: the seconds that took, how often all tables were read
-        meanwhile, and the largest number of entries that differed from those before."""
-        before, counts, over = self.tables(), [0], threading.Event()
+        meanwhile, the largest number of entries that differed from those before, and how often both
+        agents could install."""
+        before, counts, over, both = self.tables(), [0], threading.Event(), [0]
 
         def read() -> None:
             while not over.is_set():
                 counts.append(changed(before, self.tables()))
+                both[0] += self.one.passes() and self.two.passes()
 
         reader, began = threading.Thread(target=read), time.monotonic()
         reader.start()
@@ -216,7 +194,14 @@ class Pair:
             reader.join()
         assert held, f"{self.one.log()[-3000:]}\n---\n{self.two.log()[-3000:]}"
         counts.append(changed(before, self.tables()))
-        return took, len(counts) - 1, max(counts)
+        return took, len(counts) - 1, max(counts), both[0]
+
+
+def in_place_of_ssh(path: Path, cut: Path, config: Path) -> Path:
+    """A command that runs the forced command of the machine whose settings `config` has."""
+    path.write_text(SSH.format(cut=cut, cli=shlex.join(map(str, CLI)), config=config))
+    path.chmod(0o755)
+    return path
 
 
 def changed(before: readback.Tables, after: readback.Tables) -> int:
@@ -229,19 +214,17 @@ def pair(folder: Path, spec: str = FABRIC) -> Iterator[Pair]:
     """Both OpenSMs are up, `one` is the master; no agent is started."""
     net = folder / "fabric.net"
     write_ibsim_net(load_fabric(spec), net)
-    secret, squeue = certificate(folder / "standby.pem"), fake_squeue(folder, [])
+    squeue = fake_squeue(folder, [])
     with ExitStack() as stack:
         fabric = stack.enter_context(Ibsim(net))
-        ports = [free_port() for _ in range(2)]
         made = []
-        for number, (name, host, priority) in enumerate((("one", "n001", 9), ("two", "n010", 1))):
+        for name, other, host, priority in (("one", "two", "n001", 9), ("two", "one", "n010", 1)):
             here = folder / name
             here.mkdir()
             sm = OpenSM(fabric, host=host, plugin=plugin(), priority=priority, options=POLLING)
             stack.enter_context(sm)
-            relay = Relay(ports[1 - number])
-            stack.callback(relay.cut)
-            machine = Machine(name, here, sm, ports[number], relay)
+            machine = Machine(name, here, sm, here / "cut")
+            config = folder / other / "sar-agent.toml"
             machine.sections = {
                 "agent": {
                     "mode": "install",
@@ -253,15 +236,10 @@ def pair(folder: Path, spec: str = FABRIC) -> Iterator[Pair]:
                     "state_dir": str(machine.state_dir),
                     "run_dir": str(sm.run_dir),
                     "metrics_address": f"127.0.0.1:{free_port()}",
+                    "peer": [str(in_place_of_ssh(here / "ssh", machine.cut, config))],
                 },
                 "slurm": {"squeue": [squeue], "topology_conf": ""},
                 "opensm": {"plugin_socket": str(sm.socket_path), "poll_seconds": 0.1},
-                "standby": {
-                    "peer": f"127.0.0.1:{relay.port}",
-                    "listen": f"127.0.0.1:{ports[number]}",
-                    "certificate": str(secret),
-                    "interval_seconds": 0.2,
-                },
             }
             made.append(machine)
             if name == "one":
