@@ -123,6 +123,7 @@ release:
 test-packages:
 	tests/distros/packages bookworm trixie
 	tests/distros/single-file bookworm
+	tests/distros/image bookworm out/packages/bookworm/sar-agent_*.deb
 
 # The pages as a static site: out/site/site/index.html. A broken link is an error.
 site: setup

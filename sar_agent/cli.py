@@ -41,6 +41,7 @@ COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     (ROUTES, "engines", engines.engines),
     (ROUTES, "cables", cabling.cables),
     (ROUTES, "link", cabling.link),
+    (ROUTES, "path", cabling.path),
     (ROUTES, "what-if", what_if.what_if),
     (ROUTES, "place", place.place),
     (ROUTES, "anonymize", anonymize.anonymize),

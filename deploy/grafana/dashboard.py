@@ -129,10 +129,24 @@ ROWS: dict[str, tuple[Panel, ...]] = {
               "installed.", "short",
               {"sum by (kind) (increase(sar_agent_transitions_total[1h]))": "{{kind}}"}, 6),
     ),
+    "Cables": (
+        Panel("Bad cables with running jobs", "The agent's page names them; unlike were so when "
+              "it first looked.", "short",
+              {"sar_agent_bad_cables_with_jobs": "{{kind}}",
+               "sar_agent_bad_cable_jobs": "jobs on them"}, 6),
+        Panel("Cables that went bad, per hour", "And that were well again.", "short",
+              {"sum by (kind, event) (increase(sar_agent_cable_events_total[1h]))":
+               "{{kind}}: {{event}}"}, 6),
+        Panel("Bandwidth lost by waiting", "PortXmitWait as bits a second, of the worst link and "
+              "of the links of the worst job together.", "bps",
+              {"sar_agent_link_lost_bits_per_second_max": "link",
+               "sar_agent_job_lost_bits_per_second_max": "job"}, 6),
+        Panel("Jobs that meet others", "By pattern: messages that share a link with others.",
+              "short", {"sar_agent_collective_meeting_jobs": "{{collective}}, {{routes}}"}, 6),
+    ),
     "The agent": (
-        Panel("Age of queue and fabric", "Time since they were last read.", "s",
-              {"time() - (sar_agent_slurm_read_timestamp_seconds > 0)": "queue",
-               "time() - (sar_agent_fabric_read_timestamp_seconds > 0)": "fabric"}, 6),
+        Panel("Age of sources", "Of files, since they were written.", "s",
+              {"time() - (sar_agent_source_timestamp_seconds > 0)": "{{source}}"}, 6),
         Panel("Duration of stages, 95th percentile", "Over 15 minutes.", "s",
               {"histogram_quantile(0.95, sum by (stage, le) "
                "(rate(sar_agent_stage_seconds_bucket[15m])))": "{{stage}}"}, 6),

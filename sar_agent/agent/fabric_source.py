@@ -16,7 +16,8 @@ from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_fi
 from sar_agent.config.model import FabricConfig
 from sar_agent.errors import Unavailable
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.spec import parse_fabric
+from sar_agent.fabric.spec import FOLDER_FILES, load_fabric, parse_fabric
+from sar_agent.util.file_versions import FileVersion, version_of
 from sar_agent.util.programs import run_program
 from sar_agent.util.text_files import read_text
 
@@ -29,12 +30,19 @@ _WHEN = re.compile(r"^(# Topology file: generated on ).*$", re.MULTILINE)
 
 def read_fabric(config: FabricConfig) -> Fabric:
     """The fabric now. Raises `SarError` where the command or the file fails."""
+    if config.file and Path(config.file).is_dir():
+        return load_fabric(config.file, config.mapper)
     if config.file:
         name, text = config.file, read_text(Path(config.file))
     else:
         name = config.command[0]
         text = _run(tuple(config.command), config.deadline_seconds, config.environment)
     return _parsed(_WHEN.sub(r"\1", text + "\n", count=1), name, config.mapper)
+
+
+def fabric_version(config: FabricConfig) -> FileVersion | None:
+    """Of `fabric.file`; None without one, or where it is gone."""
+    return version_of(Path(config.file), FOLDER_FILES) if config.file else None
 
 
 _parsed = lru_cache(maxsize=1)(parse_fabric)

@@ -11,11 +11,12 @@ import time
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Generic, TypeVar
 
 from sar_agent.agent.current import Current
-from sar_agent.agent.fabric_source import read_fabric
+from sar_agent.agent.fabric_source import fabric_version, read_fabric
 from sar_agent.agent.hints import Hints
+from sar_agent.agent.last_reading import LastReading
+from sar_agent.agent.source_ages import Source, SourceAge, age_of_file
 from sar_agent.agent.state import StateStore
 from sar_agent.config.model import Config
 from sar_agent.demand.endpoints import mix_of_records, rail_note
@@ -29,6 +30,7 @@ from sar_agent.jobs.record import JobRecord
 from sar_agent.jobs.source import JobSource, TellsNodes
 from sar_agent.opensm.dump_age import outdated
 from sar_agent.slurm.topology_watch import TopologyWatcher
+from sar_agent.util.file_versions import FileVersion
 from sar_agent.util.pace import Pace
 from sar_agent.util.plural import plural
 from sar_agent.util.problem_log import ProblemLog
@@ -36,48 +38,12 @@ from sar_agent.util.stages import stage
 from sar_agent.util.unexpected_errors import UnexpectedErrors
 
 log = logging.getLogger(__name__)
-_T = TypeVar("_T")
 EMPTY_SECONDS = 300.0
 """A queue that shows no job any more is not believed for so long, unless none of the jobs' nodes is
 allocated: Slurm may have been asked without the right to see jobs, or have just started."""
 
-
-@dataclass
-class LastReading(Generic[_T]):
-    """A last good reading: `at` in Unix seconds, `since` by `time.monotonic`; `problem` says why it
-    could not be read again."""
-
-    value: _T | None = None
-    at: float = 0.0
-    since: float = 0.0
-    problem: str = ""
-
-    def read(
-        self, source: Callable[[], _T], where: str, unexpected: UnexpectedErrors | None
-    ) -> bool:
-        """Read again; False, with the old value kept, where that fails. An unforeseen error is
-        reported to `unexpected`, if there is one, as an error at `where`: the old value serves for
-        a repair. Without, it is raised."""
-        try:
-            self.value = source()
-        except SarError as error:
-            self.problem = str(error)
-            return False
-        except Exception as error:
-            if unexpected is None:
-                raise
-            self.problem = unexpected.caught(where, error)
-            return False
-        self.at, self.since, self.problem = time.time(), time.monotonic(), ""
-        return True
-
-    def stale(self) -> str:
-        """`problem`, and how old the value used instead is; empty where it is fresh, and before the
-        first value, since then the pass fails with `problem`."""
-        if not (self.problem and self.at):
-            return ""
-        age = time.monotonic() - self.since
-        return f"{self.problem}; going on with what was read {age:.0f} s ago"
+SETTLED_SECONDS = 5.0
+"""A file of the fabric that was written within so many seconds may not be whole yet."""
 
 
 @dataclass(frozen=True)
@@ -151,12 +117,31 @@ class SiteObserver:
         """The last time when the fabric was read and was still another one; 0.0 before that."""
         self._pace = Pace()
         self._fabric_version: tuple[int, int, int] | None = None
+        self._fabric_file: FileVersion | None = None
+        """Of `fabric.file` when it was last read."""
+        self._tables_at = 0.0
+        """When the tables in force were last known, Unix seconds."""
+        self._jobs_at = 0.0
+        """When the queue was as it was last read, where its source is a file; else 0.0."""
         self._logged_hosts: set[str] = set()
         self._logged_rails: tuple[str, ...] = ()
         self._mix: tuple[object, JobMix] = (None, JobMix(()))
         """The last mix, and the fabric and the records that it was made of."""
         self._live: tuple[bytes, ByHost[bool]] = (b"", ByHost())
         """Hosts with a live terminal, and the digest of the fabric they are in."""
+
+    @property
+    def ages(self) -> dict[str, SourceAge]:
+        """How old what is known now is, and what is too old."""
+        jobs, fabric = SourceAge(self.queue.at, self.queue.stale()), self.fabric
+        if self._jobs_at and not jobs.stale:
+            jobs = age_of_file("jobs", self.config.slurm.jobs_file, self._jobs_at)
+        network = SourceAge(fabric.at, fabric.stale())
+        if self._fabric_file and not network.stale:
+            file = self.config.fabric.file
+            network = age_of_file("fabric", file, self._fabric_file.written_at)
+        tables = SourceAge(self.dump.built_at if self.dump else self._tables_at, self.dump_outdated)
+        return {"jobs": jobs, "fabric": network, "tables": tables}
 
     def begin_pass(self, *, called: bool = False) -> None:
         """Forget which status the pass before saw. `called`: the subnet manager waits, so the last
@@ -175,6 +160,7 @@ class SiteObserver:
         edited = self._topology_edited()
         if self._fabric_due(reading.status):
             self.refresh_fabric()
+        self._look_at_ages()
         if self.fabric.value is None:
             raise Unavailable(f"the fabric is not known: {self.fabric.problem}")
         if self.queue.value is None:
@@ -187,6 +173,7 @@ class SiteObserver:
         read_from = None if version is None else (version, site.fabric.digest)
         if read_from is not None and read_from == current.read_from:
             self._look_at_dump(current.in_force)
+            self._tables_at = time.time()
             return replace(site, in_force=current.in_force, read_from=read_from)
         try:
             found, problem = self.manager.routes_in_force(site.fabric, wait=False), ""
@@ -194,6 +181,7 @@ class SiteObserver:
             found, read_from, problem = None, None, f"what is in force is not known: {error}"
         self.problems.problem("tables", problem)
         self._look_at_dump(found)
+        self._tables_at = time.time() if found else self._tables_at
         return replace(site, in_force=found, read_from=read_from)
 
     def observe_fabric_again(self, site: Observation) -> Observation | None:
@@ -275,6 +263,17 @@ class SiteObserver:
         self.problems.problem("fabric", self.fabric.stale(), "the fabric can be read again")
         return good
 
+    def _look_at_ages(self) -> None:
+        """Says what is too old. A source that cannot be read is said elsewhere."""
+        ages = self.ages
+        failing: tuple[tuple[Source, str], ...] = (
+            ("jobs", self.queue.problem),
+            ("fabric", self.fabric.problem),
+        )
+        for source, fails in failing:
+            stale = "" if fails else ages[source].stale
+            self.problems.problem(f"{source} age", stale, f"the file of the {source} is new again")
+
     def _look_at_dump(self, found: InForce | None) -> None:
         """Where a dump told the tables: whether it still can."""
         status = found.status if found and found.status.dump else None
@@ -288,7 +287,10 @@ class SiteObserver:
     def _read_fabric(self) -> Fabric:
         if self.config.fabric_from_plugin:
             return self.manager.fabric()
-        return read_fabric(self.config.fabric)
+        version = fabric_version(self.config.fabric)
+        fabric = read_fabric(self.config.fabric)
+        self._fabric_file = version
+        return fabric
 
     def _poll(self) -> tuple[JobRecord, ...]:
         self.planned = ()
@@ -302,7 +304,7 @@ class SiteObserver:
         if not poll.records and (hosts := self._hosts_before()):
             self._doubt_empty(hosts)
         self._pace.forget("empty queue")
-        self.planned = poll.planned
+        self.planned, self._jobs_at = poll.planned, poll.at
         return poll.records
 
     def _hosts_before(self) -> frozenset[str]:
@@ -345,8 +347,18 @@ class SiteObserver:
             or bool(self.fabric.problem)
             or moved
             or bool(status and status.unknown_terminals)
+            or self._file_is_new()
             or self._pace.due("fabric")
         )
+
+    def _file_is_new(self) -> bool:
+        """Whether `fabric.file` was written since it was read, and not just now: then somebody may
+        be writing it still."""
+        if self.config.fabric_from_plugin:
+            return False
+        found = fabric_version(self.config.fabric)
+        settled = found is not None and time.time() - found.written_at > SETTLED_SECONDS
+        return settled and found != self._fabric_file
 
     def _topology_edited(self) -> bool:
         if self.topology is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sar_agent.agent.commit import Committer
 from sar_agent.agent.first_tables import FirstTables
@@ -12,12 +12,14 @@ from sar_agent.agent.observe_site import SiteObserver
 from sar_agent.agent.planner import Planner
 from sar_agent.agent.publish import Publisher
 from sar_agent.agent.reroute_pacer import Pacing
+from sar_agent.agent.source_ages import SourceAge
 from sar_agent.agent.updates import Updates
 from sar_agent.config.model import Config
 from sar_agent.events.intake import EventIntake
 from sar_agent.install.subnet_manager import SubnetManager
 from sar_agent.install.transit import Transit
 from sar_agent.keys.pool import KeyPool
+from sar_agent.live_page.snapshot import PageBox
 from sar_agent.quality import Measures
 from sar_agent.telemetry.metrics import Metrics
 from sar_agent.util.pace import Backoff
@@ -58,3 +60,7 @@ class Parts:
     baseline: LastBaseline
     events: EventIntake
     """What it hears from jobs."""
+    boxes: dict[str, PageBox] = field(default_factory=dict)
+    """By observer: what it has to say on the page."""
+    ages: dict[str, SourceAge] = field(default_factory=dict)
+    """Of sources that observers read."""

@@ -76,6 +76,8 @@ class Publisher:
         self.metrics.slurm_reachable.set(not observer.queue.problem)
         self.metrics.slurm_read_timestamp_seconds.set(observer.queue.at)
         self.metrics.fabric_read_timestamp_seconds.set(observer.fabric.at)
+        for source, age in observer.ages.items():
+            self.metrics.show_age(source, age.at, bool(age.stale))
         self.metrics.dump_timestamp_seconds.set(observer.dump.built_at if observer.dump else 0)
         self.metrics.dump_outdated.set(bool(observer.dump_outdated))
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sar_agent.agent.ask_ages import ages_of_running
 from sar_agent.agent.history import History
 from sar_agent.agent.peer import PeerRecord, PeerStore
 from sar_agent.agent.quiet import PASSIVE
+from sar_agent.agent.source_ages import SourceAge
 from sar_agent.agent.state import State, StateStore
 from sar_agent.config.model import Config
 from sar_agent.errors import SarError
@@ -57,9 +59,17 @@ class AgentStatus:
     """Damaged files that were renamed, in the state folder."""
     history_damage: str = ""
     """What of the last decisions cannot be read."""
-
+    sources: dict[str, SourceAge] = field(default_factory=dict)
+    """How old the running agent's sources are; empty where none answers."""
     peer: PeerRecord | None = None
     """What the other machine answered last; None where there is none."""
+
+    @property
+    def stale(self) -> str:
+        """Which of them are stale, in a sentence; empty where none is."""
+        old = [source for source, age in self.sources.items() if age.stale]
+        which = f"{', '.join(old)} {'is' if len(old) == 1 else 'are'}"
+        return f"{which} stale: the page and the log say why" if old else ""
 
     @property
     def ours(self) -> bool:
@@ -102,6 +112,7 @@ class AgentStatus:
             "set_aside": self.set_aside,
             "history_damage": self.history_damage,
             "peer": self.peer and self.peer.model_dump(mode="json"),
+            "sources": {name: asdict(age) for name, age in self.sources.items()},
         }
 
     def _peer(self, peer: PeerRecord) -> str:
@@ -151,12 +162,18 @@ class AgentStatus:
             lines.append(f"dump       {self.dump}: the tables are {of_date(self.dump_written_at)}")
             if self.dump_outdated:
                 lines[-1] = f"dump       {self.dump_outdated}"
-        if lids := self.lids:
+        if known := [(name, age) for name, age in self.sources.items() if age.at]:
+            said = (f"{n} {_ago(age.at)}{' (stale)' * bool(age.stale)}" for n, age in known)
+            lines.append(f"sources    {', '.join(said)}")
+        # What is off, or has not happened, has no line.
+        if (lids := self.lids) and status and status.lmc:
             lines.append(f"LIDs       {lids.words()}")
             lines.append(f"keys       {words_of(self.leases)}")
         if self.events is not None:
-            lines.append(f"events     {_counted(self.events)}")
-            if update := self.events.get("update"):
+            if self.events["events"] or self.events["refused"]:
+                lines.append(f"events     {_counted(self.events)}")
+            update = self.events.get("update") or {}
+            if update and (update["phase"] != "idle" or update["subscribers"]):
                 lines.append(f"updates    {_phase(self.update_mode, update)}")
         if self.history_damage:
             lines.append(f"history    {self.history_damage}")
@@ -206,6 +223,7 @@ def read_agent_status(config: Config, manager: SubnetManager | None = None) -> A
         old,
         files_set_aside(folder),
         _history_damage(folder),
+        ages_of_running(config.agent.metrics_address),
         (PeerStore(folder).load() or PeerRecord()) if config.agent.peer else None,
     )
 
@@ -224,6 +242,14 @@ def _shown(state: State) -> dict[str, Any]:
     return (state if state.held else state.model_copy(update={"hold": None})).model_dump(
         mode="json"
     )
+
+
+def _ago(at: float) -> str:
+    seconds = max(0.0, time.time() - at)
+    for most, unit, name in ((120, 1, "s"), (7200, 60, "min"), (172800, 3600, "h")):
+        if seconds < most:
+            return f"{seconds / unit:.0f} {name} ago"
+    return f"{seconds / 86400:.0f} days ago"
 
 
 def _counted(events: dict[str, Any]) -> str:

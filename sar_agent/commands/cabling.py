@@ -1,4 +1,5 @@
-"""`cables`, `link`: what is wrong with cables, and what a link carries; nothing is installed."""
+"""`cables`, `link`, `path`: what is wrong with cables, what a link carries, and the way between two
+hosts; nothing is installed."""
 
 from __future__ import annotations
 
@@ -135,3 +136,30 @@ def link(
         lines.append(f"and {len(found) - len(lines)} more cables (--all)")
     answer = {"links": [each.json() for each in found], "assumed": dumps.assumed}
     print_answer(answer, "\n".join(lines), as_json=as_json)
+
+
+@with_host_options
+def path(
+    fabric: FabricOption,
+    begin: Annotated[str, typer.Argument(metavar="A", help="a host")],
+    end: Annotated[str, typer.Argument(metavar="B", help="another host")],
+    jobs: OptionalJobs = None,
+    job: Annotated[
+        str | None,
+        typer.Option("--job", help="a job of --jobs on both hosts: list whom it meets"),
+    ] = None,
+    routes: TodayOption = None,
+    engine: AssumedOption = None,
+    counters: CountersOption = None,
+    every: Annotated[bool, typer.Option("--all", help="print all pairs of ports")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the way between two hosts, there and back: load, errors, waits, jobs of each cable."""
+    from sar_agent.errors import InputError
+    from sar_agent.reports.path import path_report
+
+    if job and not jobs:
+        raise InputError("--job is a job of --jobs", remedy="give --jobs, too")
+    dumps = read_dumps(fabric, jobs, routes, engine, counters)
+    report = path_report(dumps, begin, end, job)
+    print_answer(report.json(), report.words(every), as_json=as_json)

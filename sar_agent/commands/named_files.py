@@ -51,6 +51,9 @@ def read_named_files(settings: Config) -> tuple[list[str], list[str]]:
     conf = settings.slurm.topology_conf
     read("opensm.lfts_dump", dump, lambda: _tables(dump, fabric))
     read("agent.ib_partitions_file", partitions, lambda: _partitions(partitions, fabric))
+    queue, token = settings.slurm.jobs_file, settings.slurm.rest_token_file
+    read("slurm.jobs_file", queue, lambda: _queue(queue))
+    read("slurm.rest_token_file", token, lambda: "there; only slurmrestd knows whether it is valid")
     without = "the leaf switches are those of the fabric"
     read("slurm.topology_conf", conf, lambda: _topology(conf), without)
     if fabric is not None:
@@ -94,14 +97,21 @@ def _match_nothing(settings: Config, fabric: Fabric) -> list[str]:
 
 
 def _tables(name: str, fabric: Fabric | None) -> str:
-    from sar_agent.formats.lfts_dump import parse_tables, read_lfts_dump
+    from sar_agent.formats.lfts_dump import parse_tables
+    from sar_agent.formats.read_tables import read_tables
     from sar_agent.util.text_files import read_text
 
     if fabric is not None:
-        read_lfts_dump(name, fabric)
+        read_tables(Path(name), fabric)
         return f"a dump of forwarding tables of {fabric.name}"
     parse_tables(read_text(Path(name)).encode(), name)
     return "a dump of forwarding tables"
+
+
+def _queue(name: str) -> str:
+    from sar_agent.slurm.job_files import read_jobs_file
+
+    return f"a list of {len(read_jobs_file(name))} running jobs"
 
 
 def _partitions(name: str, fabric: Fabric | None) -> str:

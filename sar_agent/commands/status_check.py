@@ -30,6 +30,8 @@ def judge_status(status: AgentStatus) -> tuple[MonitoringCode, str]:
         return code, f"the agent is not running ({status.mode} mode)"
     if status.dump_outdated:
         return MonitoringCode.WARNING, status.dump_outdated
+    if status.stale:
+        return MonitoringCode.WARNING, status.stale
     if status.mode != "install":
         return MonitoringCode.OK, f"the agent runs ({status.running}) and observes"
     return _judge_installed(status)

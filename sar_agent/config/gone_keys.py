@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 COUNTERS = (
-    "the agent reads no counters any more; `sar-agent assess --counters BEGIN --counters END` "
-    "compares two dumps, or two times of a Prometheus server, with the predicted loads"
+    "the agent reads counters by `watch.counters` only, for bad cables; `sar-agent assess "
+    "--counters BEGIN --counters END` compares two dumps, or two times of a Prometheus server, "
+    "with the predicted loads"
 )
 LANES = (
     'more than one lane is used only where max_lanes says so: hop by hop, as lanes = "hop" did, or '

@@ -38,6 +38,7 @@ from sar_agent.config.types import (
     host_port,
 )
 from sar_agent.config.update import UpdateConfig
+from sar_agent.config.watch import WatchConfig
 from sar_agent.errors import InputError, SarError
 from sar_agent.fabric import FORMATS
 from sar_agent.fabric.hostnames import HOST_PATTERN, VENDOR_NAMES, HostMapper
@@ -180,7 +181,8 @@ class FabricConfig(Section, frozen=True):
     )
     file: str = Field(
         default="",
-        description="file with the fabric, read instead of running the command; a format of "
+        description="file with the fabric, or folder of ibdiagnet's files, read instead of running "
+        "the command, and again when it was written again; a format of "
         + ", ".join(extension_names(FORMATS)),
     )
     deadline_seconds: Deadline = Field(default=60.0, description="time for the command")
@@ -249,6 +251,7 @@ class Config(Section, frozen=True):
     events: EventsConfig = Field(default_factory=lambda: EventsConfig())
     keys: KeysConfig = Field(default_factory=lambda: KeysConfig())
     update: UpdateConfig = Field(default_factory=lambda: UpdateConfig())
+    watch: WatchConfig = Field(default_factory=lambda: WatchConfig())
 
     @property
     def fabric_from_plugin(self) -> bool:

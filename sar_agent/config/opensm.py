@@ -40,7 +40,7 @@ class OpensmConfig(Section, frozen=True):
         default="",
         description="file with the forwarding tables that are in force, OpenSM's opensm-lfts.dump "
         "or the output of dump_fts: read back by the method file, and in observe mode without the "
-        "plugin",
+        "plugin; there also ibdiagnet2.fdbs, ibdiagnet2.far, or a folder with one of them",
     )
     lfts_file: str = Field(
         default="",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
-from sar_agent.config.types import Command, Deadline, Section, Word
+from sar_agent.config.types import ABSOLUTE, HTTP_URL, Command, Deadline, Section, Word
 from sar_agent.jobs.source import source_names
 from sar_agent.slurm.states import RUNNING_STATES, STATES
 
@@ -14,9 +14,23 @@ class SlurmConfig(Section, frozen=True):
 
     source: Word = Field(
         default="squeue",
-        description=f"how the queue is read: {', '.join(source_names())}. pyslurm takes the "
-        "least work and requires "
+        description=f"how the queue is read: {', '.join(source_names())}. file reads jobs_file, "
+        "slurmrestd asks rest_url over HTTP; neither needs Slurm on this machine. pyslurm takes "
+        "the least work and requires "
         "`pip install 'sar-agent[pyslurm]'` in your Slurm's major.minor version",
+    )
+    jobs_file: str = Field(
+        default="",
+        description="source file: what squeue printed (docs/file-formats.md), written again and "
+        "again by somebody else. Older than 15 minutes it is said to be stale",
+    )
+    rest_url: str = Field(
+        default="", description="source slurmrestd: its address, such as http://slurmctld:6820"
+    )
+    rest_token_file: str = Field(
+        default="",
+        description="source slurmrestd: file with a token (JWT), as `scontrol token` prints it; it "
+        "is read again for each poll, so it can be renewed at any time",
     )
     squeue: Command = Field(
         default=["squeue"],
@@ -47,6 +61,27 @@ class SlurmConfig(Section, frozen=True):
         if value not in source_names():
             raise ValueError(f"no such job source; there are {', '.join(source_names())}")
         return value
+
+    @field_validator("jobs_file", "rest_token_file")
+    @classmethod
+    def _absolute_path(cls, value: str) -> str:
+        if value and not value.startswith("/"):
+            raise ValueError(ABSOLUTE)
+        return value
+
+    @field_validator("rest_url")
+    @classmethod
+    def _url(cls, value: str) -> str:
+        if value and not HTTP_URL.fullmatch(value):
+            raise ValueError("write http://HOST:PORT or https://HOST:PORT, without user or query")
+        return value
+
+    @model_validator(mode="after")
+    def _source_is_named(self) -> SlurmConfig:
+        for source, key in (("file", "jobs_file"), ("slurmrestd", "rest_url")):
+            if self.source == source and not getattr(self, key):
+                raise ValueError(f'source = "{source}" needs {key}; set it')
+        return self
 
     @field_validator("states")
     @classmethod

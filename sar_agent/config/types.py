@@ -12,6 +12,7 @@ Seconds = Annotated[float, Field(ge=0, le=86400 * 365)]
 Deadline = Annotated[float, Field(gt=0, le=3600)]
 Word = Annotated[str, Field(min_length=1)]
 Command = Annotated[list[Word], Field(min_length=1)]
+HTTP_URL = re.compile(r"https?://[^\s/@?#]+(?:/[^\s?#]*)?")
 ABSOLUTE = "give an absolute path: a daemon does not start in your folder"
 
 

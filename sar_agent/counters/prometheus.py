@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import json
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
 from dataclasses import dataclass
-from http.client import HTTPException
 from typing import Any, Literal
 
 import numpy as np
 
 from sar_agent.counters.readings import MOST_PORTS, WORD, PortReadings, PortTotals, difference
 from sar_agent.errors import Unavailable
+from sar_agent.util.bounded_http import fetch
 
 Series = Literal["infiniband_exporter", "ufm"]
 MOST_BYTES = 256 * 2**20
@@ -61,8 +58,6 @@ SERIES: dict[Series, SeriesNames] = {
         WORD,
     ),
 }
-_open = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
-"""Without a proxy from the environment: the server is the site's own."""
 Port = tuple[int, int]
 """GUID and port number."""
 
@@ -79,35 +74,23 @@ class PrometheusServer:
         `Unavailable`."""
         left = end - time.monotonic()
         if left <= 0:
-            raise self._late()
-        form = urllib.parse.urlencode({"query": query, "time": f"{at:.3f}"}).encode()
+            raise Unavailable(f"{self.url}: Prometheus gave no answer within {self.deadline:g} s")
         try:
-            with _open(f"{self.url}/api/v1/query", form, timeout=left) as answer:
-                text = answer.read(MOST_BYTES + 1)
-            if len(text) > MOST_BYTES:
-                raise Unavailable(f"{self.url}: the answer is longer than {MOST_BYTES >> 20} MiB")
-            body = json.loads(text)
-            result = body["data"]["result"]
+            text = fetch(
+                f"{self.url}/api/v1/query",
+                "Prometheus",
+                deadline=left,
+                most=MOST_BYTES,
+                form={"query": query, "time": f"{at:.3f}"},
+            )
+            result = json.loads(text)["data"]["result"]
             for entry in result:
                 float(entry["value"][1]), dict(entry["metric"])
-        except urllib.error.HTTPError as error:
-            said = " ".join(error.read(300).decode("utf-8", "replace").split())
-            raise Unavailable(f"{self.url} answered HTTP {error.code}: {said}") from error
-        except TimeoutError as error:
-            raise self._late() from error
-        except OSError as error:
-            why = getattr(error, "reason", None) or error.strerror or error
-            raise Unavailable(
-                f"{self.url}: Prometheus does not answer ({why}); is the address right?"
-            ) from error
-        except (HTTPException, ValueError, LookupError, TypeError, RecursionError) as error:
+        except (ValueError, LookupError, TypeError, RecursionError) as error:
             raise Unavailable(f"{self.url}: not an answer of Prometheus") from error
         if len(result) > MOST_PORTS:
             raise Unavailable(f"{self.url}: {len(result)} series are more than a subnet has ports")
         return list(result)
-
-    def _late(self) -> Unavailable:
-        return Unavailable(f"{self.url}: Prometheus gave no answer within {self.deadline:g} s")
 
 
 class PrometheusCounters:

@@ -8,7 +8,7 @@ links carried is taken from the first two (`prometheus.py`).
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from sar_agent.counters.counter_files import Place
 from sar_agent.counters.port_errors import PortErrors
 from sar_agent.counters.prometheus import SERIES, PrometheusCounters, PrometheusServer
 from sar_agent.counters.readings import PortReadings, WindowLeftOut
-from sar_agent.errors import InputError
+from sar_agent.errors import InputError, Unavailable
 from sar_agent.fabric import Fabric
 
 SECONDS, WINDOW = 30.0, 180.0
@@ -89,20 +89,79 @@ def prometheus_errors(place: PrometheusTime, fabric: Fabric) -> PortErrors:
             remedy="it must scrape infiniband_exporter, UFM Telemetry or node_exporter, and still "
             "keep that time",
         )
-    counts: dict[Place, dict[str, int]] = {}
     strange = list[str]()
-    for entry in found:
-        labels = entry["metric"]
+    counts = _by_port(((e["metric"], float(e["value"][1])) for e in found), fabric, strange)
+    return PortErrors(place.url, counts, _strange_note(place.url, strange), place.at)
+
+
+def prometheus_grown(place: PrometheusTime, seconds: float, fabric: Fabric) -> PortErrors:
+    """What ports of the fabric added in so many seconds before `place.at`, series by series: one
+    that is lower now was cleared and counts whole, one that is new has no window yet. Where two
+    exporters count a port, the larger number counts, and a note says that they disagree. Raises
+    `Unavailable`, and `InputError` where the server has no such series."""
+    server, end = PrometheusServer(place.url, SECONDS), time.monotonic() + SECONDS
+    query = '{__name__=~"' + "|".join(_SERIES) + '"}'
+    # An instant query gives a series that is not scraped any more for five minutes: its sample
+    # would be the same at both times, as that of a port without errors is. `timestamp` is asked of
+    # what links carried, and the age of that window is said.
+    now, then = (
+        {frozenset(e["metric"].items()): float(e["value"][1]) for e in server.query(query, at, end)}
+        for at in (place.at, place.at - seconds)
+    )
+    if not now:
+        raise InputError(
+            f"{place.url} has no error counters of InfiniBand ports",
+            remedy="it must scrape infiniband_exporter, UFM Telemetry or node_exporter",
+        )
+    if not now.keys() & then.keys():
+        raise Unavailable(
+            f"{place.url} has no counters of {seconds:.0f} s ago yet; wait for the next window"
+        )
+    grown = [
+        (dict(labels), value - then[labels] if value >= then[labels] else value)
+        for labels, value in now.items()
+        if labels in then
+    ]
+    strange, unlike = list[str](), list[str]()
+    counts = _by_port(grown, fabric, strange, unlike)
+    notes = list(_strange_note(place.url, strange))
+    if unlike:
+        notes.append(f"{place.url}: exporters disagree on {len(unlike)} counters: {unlike[0]}")
+    return PortErrors(place.url, counts, tuple(notes), place.at).of(fabric)
+
+
+def _by_port(
+    series: Iterable[tuple[Mapping[str, str], float]],
+    fabric: Fabric,
+    strange: list[str],
+    unlike: list[str] | None = None,
+) -> dict[Place, dict[str, int]]:
+    """Counts above 0; `strange` gets the labels of series without a port of the fabric, `unlike`
+    what two series of a port disagree on."""
+    all_counts: dict[Place, dict[str, int]] = {}
+    for labels, count in series:
         port = _port(labels, fabric)
         if port is None:
             strange.append(", ".join(f"{k} {labels[k]}" for k in sorted(labels) if k in _LABELS))
             continue
-        count, of, name = float(entry["value"][1]), counts.setdefault(port, {}), labels["__name__"]
-        if 1 <= count < 2**64:  # a port that two jobs scrape counts once
-            of[_SERIES[name]] = max(of.get(_SERIES[name], 0), int(count))
-    note = f"{place.url}: {len(strange)} series name no host of the fabric, such as "
-    notes = (note + strange[0],) if strange else ()
-    return PortErrors(place.url, counts, notes, place.at)
+        of, name = all_counts.setdefault(port, {}), _SERIES[labels["__name__"]]
+        value = int(count) if 1 <= count < 2**64 else 0
+        before = of.get(name, value)  # a port that two jobs scrape counts once
+        if unlike is not None and before != value:
+            where = f"port {port[2]} of 0x{port[0]:016x}"
+            unlike.append(f"{name.replace('_', ' ')} of {where}: {before} and {value}")
+        of[name] = max(before, value)
+    return {
+        port: above
+        for port, counts in all_counts.items()
+        if (above := {name: count for name, count in counts.items() if count})
+    }
+
+
+def _strange_note(url: str, strange: Sequence[str]) -> tuple[str, ...]:
+    if not strange:
+        return ()
+    return (f"{url}: {len(strange)} series name no host of the fabric, such as {strange[0]}",)
 
 
 def prometheus_window(places: list[PrometheusTime]) -> PortReadings | None:

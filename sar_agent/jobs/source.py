@@ -42,13 +42,15 @@ def retrying(deadline: float) -> Retrying:
 class Poll:
     """The result of one poll. `skipped` counts entries that were not jobs; `first_skipped` says
     what was wrong with the first of them, "" if there was none. `planned` are pending jobs with the
-    nodes that they will get; empty where the source does not tell.
+    nodes that they will get; empty where the source does not tell. `at`: when the queue was like
+    that, Unix seconds; 0.0 is now.
     """
 
     records: tuple[JobRecord, ...]
     skipped: int = 0
     first_skipped: str = ""
     planned: tuple[JobRecord, ...] = ()
+    at: float = 0.0
 
 
 def jobs_of_file(

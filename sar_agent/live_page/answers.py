@@ -10,6 +10,7 @@ import numpy as np
 from sar_agent.demand.collectives import COLLECTIVES, PAIRWISE
 from sar_agent.fabric.model import F64
 from sar_agent.live_page.cells import HeatCells, thousandths
+from sar_agent.live_page.collisions import collisions_box
 from sar_agent.live_page.snapshot import PageSnapshot
 from sar_agent.quality.channel_traffic import Traffic
 from sar_agent.quality.ring_messages import ring_sentence
@@ -64,6 +65,10 @@ def state_answer(page: PageSnapshot, traffic: Traffic | None) -> dict[str, Any]:
         "pending_total": len(page.pending),
         "jobs_total": len(page.mix.whole_jobs) if page.mix else 0,
         "decisions": list(page.decisions),
+        "sources": {name: {"at": at, "stale": stale} for name, (at, stale) in page.sources.items()},
+        "boxes": [
+            asdict(box) for box in (*page.boxes, collisions_box(page, traffic)) if box is not None
+        ],
     }
 
 

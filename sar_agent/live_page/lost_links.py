@@ -9,6 +9,8 @@ to another port is not lost.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +25,15 @@ MOST_LOST = 1000
 MOST_NAMED = 3
 
 
+class LostLink(NamedTuple):
+    """A link that went down, on the indices of the fabric before; the one that it is not is -1."""
+
+    ends: tuple[int, int]
+    """The ports at both of its ends."""
+    channel: int
+    terminal: int
+
+
 class LostLinks:
     """Compares each fabric with the one before."""
 
@@ -33,14 +44,20 @@ class LostLinks:
         self._links: dict[tuple[int, int], tuple[str, float]] = {}
         """The ports at both ends of a link that is down: its name, and since when."""
 
-    def see(self, fabric: Fabric) -> None:
-        """The fabric of a pass; where it is that of the pass before, nothing is done."""
-        last = self._last
+    @property
+    def links(self) -> Mapping[tuple[int, int], tuple[str, float]]:
+        """Name, and since when, of all that are down, by the ports at both ends."""
+        return self._links
+
+    def see(self, fabric: Fabric) -> list[LostLink]:
+        """The fabric of a pass; those that went down since the pass before. Where it is the fabric
+        of that pass, nothing is done."""
+        last, new = self._last, list[LostLink]()
         if last is fabric or (last is not None and last.digest == fabric.digest):
-            return
+            return new
         self._last = fabric
         if last is None:
-            return
+            return new
         now, up = time.time(), np.concatenate(_ends(fabric)[:2])
         alive = fabric.switch_guid[fabric.switch_up]
         dead = last.switch_up & ~np.isin(last.switch_guid, alive)
@@ -50,12 +67,16 @@ class LostLinks:
         for i in np.flatnonzero(~np.isin(one, up) & ~np.isin(other, up)).tolist():
             name = _lost_name(last, int(index[i]), bool(is_host[i]), dead)
             if name and len(self._links) < MOST_LOST:
-                self._links[int(one[i]), int(other[i])] = name, now
+                ends, host = (int(one[i]), int(other[i])), bool(is_host[i])
+                self._links[ends] = name, now
+                at = int(index[i])
+                new.append(LostLink(ends, -1 if host else at, at if host else -1))
         known = np.array([port for ends in self._links for port in ends], np.uint64)
         lit = set(np.intersect1d(known, up).tolist())
         self._links = {ends: what for ends, what in self._links.items() if lit.isdisjoint(ends)}
         back = set(alive.tolist())
         self._switches = {g: what for g, what in self._switches.items() if g not in back}
+        return new
 
     def troubles(self) -> tuple[Trouble, ...]:
         """One sentence on switches, one on links."""

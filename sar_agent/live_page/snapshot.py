@@ -27,6 +27,19 @@ class Trouble:
     since: float = 0.0
 
 
+@dataclass(frozen=True)
+class PageBox:
+    """What an observer of passes has to say, below what is wrong: a heading and rows."""
+
+    head: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+    """A sentence under the heading."""
+    wrong: str = ""
+    """What of it is wrong, in a sentence; empty where nothing is."""
+
+
 @dataclass(frozen=True, eq=False)
 class PageSnapshot:
     """A finished pass. Arrays and objects are shared with the agent, which never changes them."""
@@ -63,6 +76,9 @@ class PageSnapshot:
     """What the last 30 days have saved, read when somebody looks; empty where that is not known."""
     decisions: tuple[dict[str, Any], ...] = ()
     """The newest first."""
+    sources: Mapping[str, tuple[float, str]] = field(default_factory=dict)
+    """When each source was like what is shown, Unix seconds, and why it is stale, if it is."""
+    boxes: tuple[PageBox, ...] = ()
 
     @property
     def load(self) -> F64 | None:

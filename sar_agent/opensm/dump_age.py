@@ -15,6 +15,9 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from sar_agent.formats.read_tables import DUMPS
+from sar_agent.util.file_versions import version_of
+
 SWEEP_SECONDS = 300.0
 """In which OpenSM has swept, and written its dump, after its start or a change of the fabric."""
 OLD_SECONDS = 7 * 86400.0
@@ -58,11 +61,10 @@ def moment(at: float) -> str:
 
 
 def written_at(dump: Path) -> float:
-    """When the file was written, Unix seconds; 0.0 where there is none."""
-    try:
-        return dump.stat().st_mtime
-    except OSError:
-        return 0.0
+    """When the file was written, or the newest dump in that folder, Unix seconds; 0.0 where there
+    is none."""
+    version = version_of(dump, DUMPS)
+    return version.written_at if version else 0.0
 
 
 def opensm_started() -> float:

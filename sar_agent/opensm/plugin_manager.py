@@ -3,7 +3,7 @@
 The identity of tables is the generation number of their routes file: the plugin loads files, and a
 file is written once. `routes.sar` is what a restarted OpenSM begins with; `routes.next` is an
 install that is not confirmed yet (`plugin_install.py`). Without the plugin an agent that only
-observes can read the tables from OpenSM's dump file (`opensm.lfts_dump`).
+observes can read the tables from a dump (`opensm.lfts_dump`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.hostnames import HostMapper
 from sar_agent.fabric.opensm_file import OpensmFabric, read_opensm_fabric
 from sar_agent.formats.conversion import routes_to_file
-from sar_agent.formats.lfts_dump import read_lfts_dump
+from sar_agent.formats.read_tables import DUMPS, read_tables
 from sar_agent.formats.routes_file import read_generation, read_routes_file
 from sar_agent.install.changes import differences
 from sar_agent.install.plan import Plan
@@ -32,6 +32,7 @@ from sar_agent.opensm.plugin_install import (
     read_now,
     sm_status,
 )
+from sar_agent.util.file_versions import version_of
 
 
 class PluginManager(SubnetManager):
@@ -76,7 +77,7 @@ class PluginManager(SubnetManager):
 
     def _generation(self, path: Path) -> int | None:
         """Of the routes file; 0 where it is broken, None where there is none."""
-        if (version := _version(path)) is None:
+        if (version := version_of(path)) is None:
             return None
         if (known := self._generations.get(path)) and known[0] == version:
             return known[1]
@@ -107,11 +108,11 @@ class PluginManager(SubnetManager):
             return read_now(self.client, fabric)[0]
         if self.lfts_dump is None:
             raise Unavailable("neither the plugin nor opensm.lfts_dump tells what is in force")
-        stat = _version(self.lfts_dump)
+        stat = version_of(self.lfts_dump, DUMPS)
         version = stat, fabric.digest
         if self._dumped is None or self._dumped[0] != version:
-            routes = read_lfts_dump(self.lfts_dump, fabric)
-            at = stat[3] if stat else 0.0
+            routes = read_tables(self.lfts_dump, fabric)
+            at = stat.written_at if stat else 0.0
             status = SmStatus(
                 engine="unknown",
                 unsettled="the plugin does not answer",
@@ -152,16 +153,6 @@ class PluginManager(SubnetManager):
     def notice(self, kind: Literal["unpath", "repath"], update: int, generation: int) -> None:
         """Trap 68 or 69, from the subnet administrator."""
         self.client.notice(kind, update, generation)
-
-
-def _version(path: Path) -> tuple[int, int, int, float] | None:
-    """Another one after each write or rename, the time of the write at its end; None where there is
-    no such file."""
-    try:
-        stat = path.stat()
-    except OSError:
-        return None
-    return stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_mtime
 
 
 def plugin_manager(config: Config) -> PluginManager:

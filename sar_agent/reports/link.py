@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sar_agent.counters.lost_bandwidth import lost_of
 from sar_agent.counters.port_errors import words as error_words
 from sar_agent.fabric.cable_names import cable_name, host_cable_name
 from sar_agent.jobs.find_job import require_job
@@ -32,6 +33,8 @@ class Direction:
     errors: Mapping[str, int]
     """Counts above 0 of the port at its begin."""
     jobs: tuple[JobOnLink, ...]
+    lost_gbits: float | None = None
+    """Gbit/s that it lost by waiting (`counters/lost_bandwidth.py`); None where not known."""
     rings: tuple[str, ...] = ()
     """Messages of rings that meet here, `n003 → n004 (job 4711)`; empty where fewer than two."""
 
@@ -53,14 +56,7 @@ class Link:
         """For people."""
         lines = [f"{self.name}: {self.speed}" + ("" if self.up else ", down")]
         for way in self.directions:
-            parts = [] if way.load is None else [f"predicted load {way.load:.2f}"]
-            if way.counted is not None:
-                parts.append(f"carried {way.counted:.1%} of its speed")
-            if way.waits_per_second:
-                parts.append(f"waited {way.waits_per_second:.0f} ticks a second")
-            if way.errors:
-                parts.append(error_words(way.errors))
-            lines.append(f"  {way.name}: " + (", ".join(parts) or "nothing known"))
+            lines.append(f"  {way.name}: " + (known_words(way) or "nothing known"))
             if way.rings:
                 lines.append(f"    ring messages meet: {', '.join(way.rings[:JOBS_SHOWN])}")
             lines += [f"    {_job(job)}" for job in way.jobs[:JOBS_SHOWN]]
@@ -71,6 +67,19 @@ class Link:
         return "\n".join(lines)
 
 
+def known_words(way: Direction) -> str:
+    """What is predicted and was counted, in words; empty where nothing is known."""
+    parts = [] if way.load is None else [f"predicted load {way.load:.2f}"]
+    if way.counted is not None:
+        parts.append(f"carried {way.counted:.1%} of its speed")
+    if way.waits_per_second:
+        lost = f" (lost {way.lost_gbits:.1f} Gbit/s)" if way.lost_gbits else ""
+        parts.append(f"waited {way.waits_per_second:.0f} ticks a second{lost}")
+    if way.errors:
+        parts.append(error_words(way.errors))
+    return ", ".join(parts)
+
+
 def links(dumps: SiteDumps, places: Places) -> tuple[Link, ...]:
     """A `Link` for each cable, those of switches first."""
     fabric, found, seen = dumps.fabric, [], set[int]()
@@ -79,16 +88,10 @@ def links(dumps: SiteDumps, places: Places) -> tuple[Link, ...]:
         if back not in seen:
             seen.add(c)
             speed = fabric.channel_speed(c)
-            ways = (_channel(dumps, c), _channel(dumps, back))
+            ways = (direction_of(dumps, c), direction_of(dumps, back))
             found.append(Link(cable_name(fabric, c), speed, bool(fabric.channel_up[c]), ways))
     for t in places.terminals:
-        own, switch = dumps.terminal_errors(t)
-        share = float(dumps.window.terminal_share[t]) if dumps.window else np.nan
-        host, jobs = fabric.terminal_host[t], dumps.jobs_on(t)
-        ways = (
-            Direction(f"from {host}", None, None if np.isnan(share) else share, None, own, jobs),
-            Direction(f"to {host}", None, None, None, switch, jobs),
-        )
+        ways = host_direction(dumps, t, into=True), host_direction(dumps, t, into=False)
         speed = fabric.terminal_speed(t)
         found.append(Link(host_cable_name(fabric, t), speed, bool(fabric.terminal_up[t]), ways))
     return tuple(found)
@@ -114,11 +117,24 @@ def line_of_job(dumps: SiteDumps, job: str) -> str:
     )
 
 
-def _channel(dumps: SiteDumps, c: int) -> Direction:
-    window, counted, waits = dumps.window, None, None
+def host_direction(dumps: SiteDumps, t: int, *, into: bool) -> Direction:
+    """The cable of a host: from it `into` the fabric, or to it."""
+    own, switch = dumps.terminal_errors(t)
+    share = float(dumps.window.terminal_share[t]) if dumps.window else np.nan
+    host, jobs = dumps.fabric.terminal_host[t], dumps.jobs_on(t)
+    if into:
+        return Direction(f"from {host}", None, None if np.isnan(share) else share, None, own, jobs)
+    return Direction(f"to {host}", None, None, None, switch, jobs)
+
+
+def direction_of(dumps: SiteDumps, c: int) -> Direction:
+    """One direction of a cable between switches."""
+    window, counted, waits, lost = dumps.window, None, None, None
     if window is not None and window.known[c]:
         counted = float(window.share[c])
-        waits = None if np.isnan(window.waits[c]) else float(window.waits[c])
+        if not np.isnan(window.waits[c]):
+            waits = float(window.waits[c])
+            lost = float(lost_of(dumps.fabric, window)[c])
     return Direction(
         dumps.fabric.channel_name(c),
         float(dumps.traffic.load[c]),
@@ -126,6 +142,7 @@ def _channel(dumps: SiteDumps, c: int) -> Direction:
         waits,
         dumps.channel_errors(c),
         dumps.jobs_over(c),
+        lost,
         dumps.rings_on(c),
     )
 

@@ -45,11 +45,13 @@ class SiteDumps:
     window: CounterWindow | None = None
     errors: PortErrors | None = None
     """Of the ports of this fabric (`PortErrors.of`)."""
+    predicted: Traffic | None = None
+    """The traffic of these jobs by these routes, where it is known already."""
 
     @cached_property
     def traffic(self) -> Traffic:
         """The predicted traffic of the jobs."""
-        return traffic_of(self.fabric, self.mix, self.routes)
+        return self.predicted or traffic_of(self.fabric, self.mix, self.routes)
 
     def rings_on(self, channel: int) -> tuple[str, ...]:
         """The messages of rings over a channel, in words, where they meet there."""

@@ -14,3 +14,6 @@ class SlurmSettings(Protocol):
     squeue: list[str]
     deadline_seconds: float
     states: list[str]
+    jobs_file: str
+    rest_url: str
+    rest_token_file: str

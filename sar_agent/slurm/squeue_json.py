@@ -1,13 +1,13 @@
-"""The JSON of `squeue --json`, Slurm 21.08 and later.
+"""The JSON of `squeue --json`, Slurm 21.08 and later, and of slurmrestd, which is the same.
 
 It contains more than the pipe format (the admin comment) but takes twenty times as long to print
-and read, so it is read from files, and squeue is never polled for it.
+and read, so it is read from files and from slurmrestd, and squeue is never polled for it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,19 +49,28 @@ def parse_squeue_json(
         raise InputError(
             'JSON without a list "jobs"', file=source, remedy="save it with: squeue --json"
         )
-    records, bad = list[JobRecord](), list[InputError]()
+    records, bad = records_of(jobs, states, hostless)
+    return jobs_of_file(records, [InputError(why, file=source) for why in bad], len(jobs))
+
+
+def records_of(
+    jobs: Sequence[Any], states: Collection[str], hostless: bool = False
+) -> tuple[list[JobRecord], list[str]]:
+    """The jobs of such a list in one of `states` that hold nodes, or also `hostless` ones, as they
+    are listed, and why others could not be read."""
+    records, bad = list[JobRecord](), list[str]()
     for place, job in enumerate(jobs, 1):
         what = f"job no. {place} of the list"
         try:
             record = _record(job, states, hostless)
         except _NO_JOB as error:
             why = f"lacks {error}" if isinstance(error, KeyError) else "has a value of another kind"
-            bad.append(InputError(f"{what} {why}", file=source))
+            bad.append(f"{what} {why}")
         except InputError as error:
-            bad.append(InputError(f"{what}: {error.what}", file=source))
+            bad.append(f"{what}: {error.what}")
         else:
             records += [record] if record else []
-    return jobs_of_file(records, bad, len(jobs))
+    return records, bad
 
 
 def _is_cut(text: str, error: json.JSONDecodeError) -> bool:

@@ -23,6 +23,7 @@ from sar_agent.opensm.plugin_install import OUR_ENGINE
 from sar_agent.quality.measures import CollectiveMeasure, Measures
 from sar_agent.telemetry.declare import JobDistribution, MetricGroup, counter, gauge, seconds
 from sar_agent.telemetry.http_server import serve_http
+from sar_agent.telemetry.watch_metrics import WatchMetrics
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 Which = Literal["in_force", "planned", "baseline"]
 ERROR_PLACES = (
     "pass", "keys", "status", "events", "waiting", "server", "peer", "page", "baseline",
-    "job_days",
+    "job_days", "cables",
     "look at Slurm", "look at the fabric", "look at the topology",
 )  # fmt: skip
 """Parts of the agent that catch unexpected errors."""
@@ -38,6 +39,8 @@ STAGES = (
     "slurm", "fabric", "route", "check", "senders", "certificate", "measure", "transition",
     "write", "load", "read_back", "drain",
 )  # fmt: skip
+SOURCES = ("jobs", "fabric", "tables", "counters")
+"""`agent.source_ages.Source`, a type above this one."""
 UPDATE_METHODS = ("direct", "staged", "five-phase", "none")
 """`agent.update_strategy.UpdateMethod`, a type above this one; "none" for what was refused."""
 UPDATE_RESULTS = ("installed", "given_up", "refused")
@@ -120,6 +123,15 @@ class SiteMetrics(MetricGroup):
     slurm_reachable = gauge("1 if the queue could be read last time, else 0.")
     slurm_read_timestamp_seconds = gauge("Unix time at which the queue was last read.")
     fabric_read_timestamp_seconds = gauge("Unix time at which the fabric was last read.")
+    source_timestamp_seconds = gauge(
+        "Unix time of what the agent knows, by source: of a file, when it was written; 0 where it "
+        "was never read.",
+        source=SOURCES,
+    )
+    source_stale = gauge(
+        "1 if the source is too old to be believed, or cannot be read again; the page says why.",
+        source=SOURCES,
+    )
     dump_timestamp_seconds = gauge(
         "Unix time at which the dump (opensm.lfts_dump) was written that tells the tables in "
         "force; 0 where no dump does."
@@ -226,6 +238,7 @@ class Metrics(
     KeyMetrics,
     UpdateMetrics,
     StandbyMetrics,
+    WatchMetrics,
 ):
     """All metrics of one agent, in a registry of their own."""
 
@@ -293,6 +306,11 @@ class Metrics(
                     metric.labels(which, word).set_function(
                         partial(_collective_value, measures, word, field)
                     )
+
+    def show_age(self, source: str, at: float, stale: bool) -> None:
+        """Sets how old a source is."""
+        self.source_timestamp_seconds.labels(source).set(at)
+        self.source_stale.labels(source).set(stale)
 
     def show_sm(self, engine: str | None, generation: int = 0, unknown_terminals: int = 0) -> None:
         """Sets what OpenSM's plugin answered; `engine` is None if it did not answer."""

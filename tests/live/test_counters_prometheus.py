@@ -14,12 +14,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sar_agent.cable_watch.growth import GrowthReader
+from sar_agent.cable_watch.watch import CableWatch
 from sar_agent.commands.dump_inputs import read_dumps
 from sar_agent.counters import CounterWindow, WindowLeftOut, align, compare
+from sar_agent.counters.lost_bandwidth import lost_of
 from sar_agent.counters.prometheus import PrometheusCounters, Series
 from sar_agent.errors import InputError, SarError, Unavailable
 from sar_agent.fabric.model import F64
 from sar_agent.fabric.spec import load_fabric
+from sar_agent.jobs import JobMix
+from sar_agent.jobs.model import make_job
+from sar_agent.reports.site_dumps import SiteDumps
+from sar_agent.routing import Options, load_engine
 from sar_lab.live.process import PATIENCE, free_port, wait_until
 from sar_lab.live.prometheus import Prometheus
 from tests.worlds.doc_blocks import run
@@ -30,6 +37,8 @@ SPEC = "xgft:2;4,4;1,4"
 TREE = load_fabric(SPEC)
 BEGAN = time.time() - 1e5
 GUID = f"{TREE.switch_guid[0]:#018x}"
+WAITS = 1e8
+"""Ticks a second in which the first channel waits."""
 ERRORS = {"symbol": 14, "downed": 1}
 """What is counted now, on a port of a switch and of a host."""
 
@@ -50,6 +59,8 @@ def exported() -> str:
         lines += [
             f"infiniband_switch_port_transmit_data_bytes_total{ours} {sent:.0f}",
             f"infiniband_switch_port_receive_data_bytes_total{ours} {received:.0f}",
+            f"infiniband_switch_port_transmit_wait_total{ours} "
+            f"{WAITS * (c == 0) * (time.time() - BEGAN):.0f}",
             f"PortXmitDataExtended{ufm} {sent // 4:.0f}",
             f"PortRcvDataExtended{ufm} {received // 4:.0f}",
         ]
@@ -155,3 +166,34 @@ def test_cables_reads_errors_and_what_a_maintenance_added(
         read_dumps(SPEC, None, None, "minhop", [prometheus.url, before])
     with pytest.raises(InputError, match="has no error counters of InfiniBand ports for 2001-"):
         read_dumps(SPEC, None, None, "minhop", [f"{prometheus.url}?time=1000000000"])
+
+
+def test_the_watch_names_a_cable_in_the_window_in_which_it_began_to_count(
+    prometheus: Prometheus,
+) -> None:
+    """Of three exporters' series, with the bandwidth that a link loses by waiting."""
+    mix = JobMix.of([make_job("7", [0, 5, 10, 15])])
+    routes = load_engine("dmodk").route(TREE, mix, Options())
+    dumps, watch = SiteDumps(TREE, (), mix, routes), CableWatch()
+    reader = GrowthReader(prometheus.url, 10.0)
+
+    def look() -> list[str]:
+        reader._due = 0.0
+        reader.read(TREE, wait=True)
+        growth = None if reader.stale else reader.last
+        return [e.cable.sentence for e in watch.look(dumps, growth) if e.bad]
+
+    assert wait_until(lambda: (look(), reader.last)[1] is not None, 60, 1.0), reader.problem
+    assert not watch.bad, "what was counted before the first window is nobody's fault now"
+    ERRORS["symbol"] += 50
+    seen = list[str]()
+    assert wait_until(lambda: seen.extend(look()) or bool(seen), 60, 1.0), reader.problem
+    assert len(seen) == 1 and 'symbol errors at "S1-0"[5]' in seen[0]
+    assert wait_until(lambda: (look(), watch.bad == {})[1], 60, 1.0), "the window is over"
+
+    def loses() -> bool:
+        look()
+        window = reader.last.window if reader.last else None
+        return window is not None and np.isclose(lost_of(TREE, window)[0], 6.4, rtol=0.2)
+
+    assert wait_until(loses, 60, 1.0), reader.last

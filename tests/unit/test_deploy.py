@@ -39,9 +39,10 @@ def test_promtool_accepts_the_rules() -> None:
         [tool("promtool"), "check", "rules", str(RULES)], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "17 rules found" in done.stdout
+    assert "23 rules found" in done.stdout
 
 
+CONTENTION = 'sar_agent_collective_contention_mean{{collective="pairwise",routes="{}"}}'
 ALERTS = {
     # alert: (series with values a minute apart, when it must have fired)
     "SarAgentDown": ({'up{job="sar-agent"}': "0x20"}, "6m"),
@@ -84,6 +85,19 @@ ALERTS = {
         },
         "12m",
     ),
+    "SarCableBad": ({'sar_agent_bad_cables_with_jobs{kind="flapping"}': "0 1x20"}, "3m"),
+    "SarLinkWaits": ({"sar_agent_link_lost_ratio_max": "0.5x60"}, "16m"),
+    "SarUnknownTerminals": ({"sar_agent_unknown_terminals": "3x20"}, "3m"),
+    "SarRepairsRefused": ({"sar_agent_repairs_refused": "2x40 3x40"}, "45m"),
+    "SarTimeLost": (
+        {
+            CONTENTION.format("in_force"): "1.5x1700",
+            CONTENTION.format("baseline"): "1.4x1700",
+            "sar_agent_install_mode": "1x1700",
+        },
+        "1520m",
+    ),
+    "SarSourceStale": ({'sar_agent_source_stale{source="jobs"}': "1x60"}, "16m"),
     "SarUnexpectedErrors": ({'sar_agent_unexpected_errors_total{where="pass"}': "0 0 1x20"}, "5m"),
 }
 QUIET = {
@@ -110,6 +124,15 @@ QUIET = {
     "sar_agent_update_phase": "0x120",
     'sar_agent_events_refused_total{reason="credential"}': "0+2x120",
     'sar_agent_unexpected_errors_total{where="pass"}': "3x120",
+    'sar_agent_bad_cables_with_jobs{kind="flapping"}': "0x120",
+    'sar_agent_bad_cables_with_jobs{kind="unlike"}': "7x120",
+    "sar_agent_link_lost_ratio_max": "0.1x120",
+    "sar_agent_unknown_terminals": "0x120",
+    "sar_agent_repairs_refused": "2x120",
+    CONTENTION.format("in_force"): "1.2x1700",
+    CONTENTION.format("baseline"): "1.4x1700",
+    'sar_agent_source_stale{source="jobs"}': "0x120",
+    'sar_agent_source_stale{source="tables"}': "1x120",
 }
 
 

@@ -147,7 +147,7 @@ def test_the_row_is_run_and_judged_again(site: Path) -> None:
     ("kind", "known"),
     [
         ('engine = "least-ports"', "no engine is called 'ours'"),
-        ('source = "job-file"', "there are job-file, pyslurm, squeue"),
+        ('source = "job-file"', "there are file, job-file, pyslurm, slurmrestd, squeue"),
         ('method = "in-memory"', "file, in-memory, plugin"),
     ],
 )

@@ -111,10 +111,13 @@ def test_what_goes_wrong_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> Non
     )
     with pytest.raises(InputError, match=f"{url} has no port of {TREE.name}"):
         found.of(TREE)
-    with pytest.raises(Unavailable, match="not an answer of Prometheus"):
+    with pytest.raises(Unavailable, match="cannot be asked"):
         prometheus_errors(PrometheusTime("http://127.0.0.1:x", 0.0), TREE)
     monkeypatch.setattr(module, "SECONDS", 0.3)
-    with serving([], 2.0) as url, pytest.raises(Unavailable, match=r"no answer within 0\.3 s"):
+    with (
+        serving([], 2.0) as url,
+        pytest.raises(Unavailable, match=r"no whole answer within 0\.3 s"),
+    ):
         prometheus_errors(PrometheusTime(url, 0.0), TREE)
 
 

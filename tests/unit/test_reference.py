@@ -99,6 +99,7 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
     "route": (*INPUT, "--engine", "dfsssp", "--out", "{}/new", "--dry-run"),
     "cables": INPUT,
     "link": ("S1-0[8]", *INPUT),
+    "path": ("n001", "n020", *INPUT),
     "what-if": (*INPUT, "--down", "S2-0"),
     "place": (*FABRIC, "--jobs", EXAMPLES / "queue.txt", "--nodes", EXAMPLES / "sinfo.txt"),
     "hours": (*FABRIC, "--history", "{}/history.csv", "--down", "S2-0"),

@@ -16,6 +16,7 @@ from sar_agent.agent.parts import Parts
 
 OBSERVERS = (
     "baseline",
+    "cables",
     "job_days",
     "page",
 )

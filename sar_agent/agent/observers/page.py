@@ -19,6 +19,7 @@ from sar_agent.agent.job_days import JobDays
 from sar_agent.agent.observe_site import Observation
 from sar_agent.agent.outcome import Report, Result
 from sar_agent.agent.parts import Parts
+from sar_agent.agent.source_ages import SourceAge
 from sar_agent.agent.state import State
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
@@ -45,6 +46,7 @@ class PageFeed:
     def __init__(self, parts: Parts) -> None:
         self.config, self.metrics = parts.config, parts.metrics
         self.pages, self.observer = LivePages(), parts.observer
+        self._boxes, self._ages = parts.boxes, parts.ages
         self._app = WebApp(self.pages, self.config.agent.page)
         self.metrics.page = self.metrics.page or self._app
         self.problems = parts.problems
@@ -105,8 +107,13 @@ class PageFeed:
                 planned=_planned(current) if agent.mode == "observe" and measures else None,
                 saved=self._saved_now,
                 decisions=decisions,
+                sources={n: (age.at, age.stale) for n, age in self._sources().items()},
+                boxes=tuple(self._boxes.values()),
             )
         )
+
+    def _sources(self) -> dict[str, SourceAge]:
+        return self.observer.ages | self._ages
 
     def _saved_now(self) -> dict[str, Any]:
         """Called by the HTTP server, one request at a time."""
@@ -155,6 +162,8 @@ class PageFeed:
         for problems in self.problems:
             said += problems.present()
         said.append(self._unread)
+        said += [age.stale for age in self._ages.values()]
+        said += [box.wrong for box in self._boxes.values()]
         first, now = self._wrong, time.time()
         unique = [text for text in dict.fromkeys(said) if text]
         kept = [t for t in unique if not any(t != other and t in other for other in unique)]

@@ -101,7 +101,39 @@ function showForce() {
   const saved = state.saved || {}, part = (share) => `${Math.round(share * 100)} %`;
   if (saved.engine)
     facts.push(fact(`time saved against ${saved.engine}, ${saved.days === 1 ? "1 day" : `${saved.days} days`}`, `${part(saved.at_once)} at once, ${part(saved.one_at_a_time)} one at a time`, "of the time that jobs spend sending, all messages at once and one message at a time; the mean over hosts and time of the last 30 days at the most"));
+  const ages = showSources();
+  if (ages) facts.push(fact("age of sources", ages, "when the jobs, the fabric, the tables and the counters were like what is shown"));
   by("facts").replaceChildren(...facts);
+}
+
+function showSources() {
+  const now = (Date.now() + clockStep) / 1000, known = Object.entries(state.sources).filter(([, one]) => one.at);
+  return known.map(([name, one]) => `${name} ${length(now - one.at)}${one.stale ? ", stale" : ""}`).join("; ");
+}
+
+// What observers of passes say: a heading, a sentence, a table.
+function showBoxes() {
+  by("boxes").replaceChildren(...state.boxes.map((box) => {
+    const section = element("section"), scroll = element("div", undefined, "scroll"), table = element("table"), head = element("tr"), body = element("tbody");
+    section.append(element("h2", box.head));
+    if (box.note) section.append(element("p", box.note, "soft"));
+    if (!box.rows.length) return section;
+    scroll.tabIndex = 0;
+    scroll.setAttribute("role", "region");
+    scroll.setAttribute("aria-label", box.head);
+    head.append(...box.columns.map((name) => { const cell = element("th", name, "words"); cell.scope = "col"; return cell; }));
+    for (const row of box.rows) {
+      const line = element("tr");
+      line.append(...row.map((text) => element("td", plain(text), "words")));
+      body.append(line);
+    }
+    const top = element("thead");
+    top.append(head);
+    table.append(top, body);
+    scroll.append(table);
+    section.append(scroll);
+    return section;
+  }));
 }
 
 function showJobs() {
@@ -231,7 +263,7 @@ async function turn() {
     const fresh = !state || next.snapshot !== state.snapshot || next.at !== state.at;
     state = next;
     heard = Date.now();
-    if (fresh) { showWrong(); showJobs(); showPending(); showDecisions(); }
+    if (fresh) { showWrong(); showJobs(); showPending(); showDecisions(); showBoxes(); }
     showForce();
     await showLoads();
     showAge("");

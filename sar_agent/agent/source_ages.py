@@ -1,0 +1,40 @@
+"""How old what the agent knows is, by source: jobs, fabric, tables, counters.
+
+A file that is read every half minute may be of last month all the same, so what counts is when it
+was written, and not when it was read. The tables have a rule of their own (`opensm/dump_age.py`).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Literal
+
+from sar_agent.opensm.dump_age import of_date
+
+Source = Literal["jobs", "fabric", "tables", "counters"]
+OLD_SECONDS: dict[Source, float] = {"jobs": 900.0, "fabric": 86400.0}
+"""From this age on, a file is said to be stale: jobs start within minutes, cables fail within
+days."""
+_MEANS = {
+    "jobs": "jobs that have started since are not seen",
+    "fabric": "cables that have failed since are not seen",
+}
+
+
+@dataclass(frozen=True)
+class SourceAge:
+    """One source."""
+
+    at: float = 0.0
+    """When it was like that, Unix seconds; 0.0 where it was never read."""
+    stale: str = ""
+    """Why it is too old to be believed, in a sentence; empty where it is not."""
+
+
+def age_of_file(source: Source, file: str, written_at: float) -> SourceAge:
+    """Of what was read from a file that was written then."""
+    if time.time() - written_at <= OLD_SECONDS[source]:
+        return SourceAge(written_at)
+    why = f"{file}: the {source} {'are' if source == 'jobs' else 'is'} {of_date(written_at)}, and "
+    return SourceAge(written_at, f"{why}{_MEANS[source]}; write it again, by cron or a timer")

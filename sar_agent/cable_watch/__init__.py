@@ -1,0 +1,1 @@
+"""Watches cables: which are bad now, since when, and which running jobs they hurt."""
