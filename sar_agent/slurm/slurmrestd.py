@@ -35,7 +35,7 @@ from sar_agent.util.text_files import read_text
 VERSIONS = tuple(f"v0.0.{n}" for n in range(44, 37, -1))
 """Those that are read, the newest first: of Slurm 25.11 to 22.05."""
 MOST_BYTES = 128 * 2**20
-"""The most bytes of an answer; 5,000 jobs are some 20 MB."""
+"""The most bytes of an answer. **Weak spot:** as objects of Python it takes several times that."""
 MOST_TOKEN = 65536
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*")
 _RENEW = "`scontrol token lifespan=SECONDS` prints one for it"

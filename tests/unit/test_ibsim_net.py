@@ -13,9 +13,12 @@ from sar_agent.fabric.ibnetdiscover import read_ibnetdiscover
 from sar_agent.fabric.ibsim_net import read_ibsim_net, write_ibsim_net
 from sar_agent.fabric.lids import assign_lids
 from sar_agent.fabric.model import Fabric
+from sar_agent.fabric.rates import parse_rate
 from sar_agent.fabric.subnet_lst import read_subnet_lst, write_subnet_lst
 from sar_agent.fabric.xgft import xgft_fabric
 from tests.worlds.fabric_texts import HAND_WRITTEN, SMALL, differences
+
+EDR = parse_rate("4xEDR") or 0.0
 
 
 def round_trip(fabric: Fabric, path: Path) -> Fabric:
@@ -52,7 +55,7 @@ def test_damaged_comment(tmp_path: Path) -> None:
 def test_lines_fit_into_ibsims_buffer(tmp_path: Path) -> None:
     builder = FabricBuilder("long")
     switch = builder.add_switch(5, "s" * 300, 4)
-    builder.add_terminal(99, 'n\u00e9 "x"\n' * 60, "h" * 300, switch, 1)
+    builder.add_terminal(99, 'n\u00e9 "x"\n' * 60, "h" * 300, switch, 1, rate=EDR)
     fabric = builder.build()
     assert differences(round_trip(fabric, tmp_path / "net"), fabric) == []
     assert max(map(len, (tmp_path / "net").read_bytes().split(b"\n"))) < 255
@@ -61,7 +64,7 @@ def test_lines_fit_into_ibsims_buffer(tmp_path: Path) -> None:
 def test_guid_of_another_node(tmp_path: Path) -> None:
     """`caguid` would be the switch's GUID: another port number gets the port's GUID right."""
     builder = FabricBuilder("clash")
-    builder.add_terminal(0x5001, "n1", "n1", builder.add_switch(0x5000, "s", 4), 1)
+    builder.add_terminal(0x5001, "n1", "n1", builder.add_switch(0x5000, "s", 4), 1, rate=EDR)
     fabric = builder.build()
     assert differences(round_trip(fabric, tmp_path / "net"), fabric) == []
     assert 'caguid=0x4fff\nCa 2 "n1" # "n1"\n[2](5001)' in (tmp_path / "net").read_text()

@@ -74,7 +74,7 @@ JOB_FILES = {
     "two columns": ("4711|n[001-004]\n", "is not a job line of 9 columns", SQUEUE),
     "three columns": ("4711|RUNNING|n[001-004]\n", "is not a job line of 9 columns", SQUEUE),
     "columns in another order": (
-        f"RUNNING|4711|n[001-004]{ONE}", ":1: 'RUNNING' is not a Slurm job id", SQUEUE
+        f"RUNNING|4711|n[001-004]{ONE}", ":1: the state RUNNING stands where the job's id should", SQUEUE
     ),
     "sinfo": (
         "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\nall*  up  infinite  9 idle n[001-9]\n",
@@ -115,8 +115,8 @@ NO_ANSWER = {
     ),
     "empty": ("", "no job runs on this network", "No job in the list is running"),
     "hosts with a suffix": (
-        f"4711|RUNNING|n001-ib,n002-ib,n009-ib{ONE}", "3 of 3 hosts of the jobs are not in the",
-        "The jobs name n001-ib, n002-ib, n009-ib; the fabric has n001, n002, n003",
+        f"4711|RUNNING|n001-io,n002-io,n009-io{ONE}", "3 of 3 hosts of the jobs are not in the",
+        "The jobs name n001-io, n002-io, n009-io; the fabric has n001, n002, n003",
     ),
     "most hosts renamed": (
         f"4711|RUNNING|x[001-100],n001,n009{ONE}", "100 of 102 hosts", "The jobs name x001, x002"

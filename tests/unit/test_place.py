@@ -228,7 +228,7 @@ def test_all_rails_of_a_job_count(tmp_path: Path) -> None:
 def test_place_on_the_example() -> None:
     nodes = ["--nodes", EXAMPLES / "sinfo.txt"]
     proposed = sar_agent("place", *SITE, *nodes, "-N", "2", "--json")
-    assert "2 free nodes are kept for pending jobs and are left out" in proposed.stderr
+    assert "2 free nodes are kept for pending jobs and left out" in proposed.stderr
     found = json.loads(proposed.stdout)
     assert found["free"] == 4 and found["candidates"][0]["rule"] == TREE_RULE
     queue = json.loads(sar_agent("place", *SITE, *nodes, "--json").stdout)

@@ -45,7 +45,8 @@ def snapshot_of(spec: str, jobs: int) -> PageSnapshot:
             Trouble("squeue does not answer; going on with what was read 64 s ago", now - 64),
         ),
         in_force={"engine": "sar", "ours": True, "generation": 412, "amendments": 0,
-                  "since": now - 8000, "held": False, "routing": "sar-plus", "dumped": 0.0},
+                  "since": now - 8000, "held": False, "routing": "sar-plus", "lanes": "one lane",
+                  "dumped": 0.0},
         fabric=fabric,
         mix=mix,
         pending=(
