@@ -74,7 +74,7 @@ JOB_FILES = {
     "two columns": ("4711|n[001-004]\n", "is not a job line of 9 columns", SQUEUE),
     "three columns": ("4711|RUNNING|n[001-004]\n", "is not a job line of 9 columns", SQUEUE),
     "columns in another order": (
-        f"RUNNING|4711|n[001-004]{ONE}", ":1: the state RUNNING stands where the job's id should", SQUEUE
+        f"RUNNING|4711|n[001-004]{ONE}", ":1: the state RUNNING stands where the job's id", SQUEUE
     ),
     "sinfo": (
         "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\nall*  up  infinite  9 idle n[001-9]\n",
