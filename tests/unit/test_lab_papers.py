@@ -48,7 +48,7 @@ def test_they_are_listed() -> None:
     assert where["routing-keys-fig4"][1] == "routing-keys-2017, Fig. 4"
     assert max(map(len, sar_lab("lab", "list").stdout.splitlines())) <= 80
     names = [name for name in where if name.startswith("pftree-fig")]
-    assert names == [f"pftree-fig{n}" for n in (4, 5, 7, 10, 11, 12, 13, 14, 15)]
+    assert names == [f"pftree-fig{n}" for n in (1, 3, 4, 5, 7, 10, 11, 12, 13, 14, 15)]
     names = [name for name in where if name.startswith("routing-keys-fig")]
     assert names == [f"routing-keys-fig{n}" for n in (2, 4, 6, 7, 8, 9)]
     rows = lab_said("lab", "list", "--json")["experiments"]

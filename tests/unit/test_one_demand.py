@@ -352,9 +352,20 @@ ELSEWHERE = {
     "/api/loads.json": "channels alone, of the page's traffic",
     "/api/link.json": "channels alone, of the page's traffic",
     "demo": "by assess, of synthetic jobs",
+    "path": "channels alone, in test_the_way_between_two_hosts_has_the_loads_of_link",
     "packets": "simulated times, of the jobs' parts",
     "replay": "by measure, of a history",
 }
+
+
+def test_the_way_between_two_hosts_has_the_loads_of_link(site: Site) -> None:
+    links = [link for job in JOBS for link in site.say("link", "--job", job)["links"]]
+    of_link = {way["name"]: way["load"] for link in links for way in link["directions"]}
+    ways = [way for path in site.say("path", "n0", "n4", "--job", "1")["paths"]
+            for way in path["cables"] if way["name"] in of_link]  # fmt: skip
+    assert ways
+    for way in ways:
+        assert way["load"] == pytest.approx(of_link[way["name"]], abs=1e-9), way["name"]
 
 
 def test_a_command_that_prints_a_load_is_compared() -> None:

@@ -74,7 +74,6 @@ def test_ports_of_three_exporters() -> None:
     third, fourth = (int(TREE.terminal_guid[t]) for t in (2, 3))
     assert found.counts == {
         (int(GUID, 16), 0, 5): {"symbol_errors": 14, "link_downed": 2},
-        (int(GUID, 16), 0, 6): {},
         (third, 0, 1): {"link_downed": 1},
         (fourth, 0, 1): {"receive_errors": 7, "discards": 3},
     }

@@ -78,16 +78,21 @@ Ca\t1 "H-0000000000005008"\t\t# "Mellanox Technologies Aggregation Node"
 [1](5008) \t"S-0000000000005001"[36]\t\t# lid 14 lmc 1 "MF0;leaf # 1:MQM8700/U1" lid 1 4xHDR
 """
 """Two leaves with two cables between them, a two-rail host, one host without a name, a router."""
+LANES = "terminal_lanes", "channel_lanes"
 
 
 def differences(a: Fabric, b: Fabric) -> list[str]:
-    """Names of the fields in which two fabrics differ, but for name and notes."""
-    return [
-        field.name
-        for field in dataclasses.fields(Fabric)
-        if field.name not in ("name", "notes")
-        and not np.array_equal(getattr(a, field.name), getattr(b, field.name))
-    ]
+    """Names of the fields in which two fabrics differ, but for name and notes. Lanes that only one
+    of them knows are no difference."""
+    found = []
+    for field in dataclasses.fields(Fabric):
+        one, other = getattr(a, field.name), getattr(b, field.name)
+        if field.name in LANES:
+            known = (one != 0) & (other != 0)
+            one, other = one[known], other[known]
+        if field.name not in ("name", "notes") and not np.array_equal(one, other):
+            found.append(field.name)
+    return found
 
 
 def ibnetdiscover_text(fabric: Fabric) -> str:
