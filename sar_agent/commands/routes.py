@@ -174,7 +174,7 @@ def measure(
         report = adaptive_report(measures.traffic, [*map(read_adaptive_dump, adaptive)])
     bounds = measures.lower_bounds
     words = (
-        f"{mix.words('multi-switch jobs')} on {plural(measures.terminals, 'terminal')}, "
+        f"{mix.words('multi-switch job')} on {plural(measures.terminals, 'terminal')}, "
         f"{plural(measures.switches, 'switch', 'switches')}, {measures.channels} channels\n"
         f"dark fiber                 {measures.dark_fiber_ratio:.1%} "
         f"(bound {measures.least_dark_fiber:.1%})\n"

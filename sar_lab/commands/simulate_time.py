@@ -58,7 +58,7 @@ def simulate_time(
         print_json({"pattern": pattern, "jobs": len(mix.whole_jobs), "results": results})
         return
     typer.echo(
-        f"{pattern} in {mix.words('multi-switch jobs')} at once on {network.terminals} "
+        f"{pattern} in {mix.words('multi-switch job')} at once on {network.terminals} "
         "terminals; 1.00 = as fast as without contention"
     )
     Console(highlight=False).print(times_table(times))

@@ -247,7 +247,7 @@ def test_every_query_of_dashboard_and_alerts_finds_its_series(site: LoopSite) ->
             prometheus.query(expression.replace("$instance", instance))
         groups = prometheus.get("rules")["groups"]
         alerts = [rule for group in groups for rule in group["rules"]]
-        assert len(alerts) == 17
+        assert len(alerts) == 23
         assert wait_until(
             lambda: all(
                 rule["health"] == "ok"

@@ -84,7 +84,7 @@ def packets(
         print_json({"pattern": pattern, "bytes": size, "buffers": buffers, "results": results})
         return
     typer.echo(
-        f"{pattern} of {size:,} bytes a message in {mix.words('multi-switch jobs')} at once; "
+        f"{pattern} of {size:,} bytes a message in {mix.words('multi-switch job')} at once; "
         "1.00 = as fast as the hosts' links"
     )
     for each in results:
