@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -16,7 +15,7 @@ from threading import Thread
 import numpy as np
 import pytest
 
-from sar_agent.errors import CheckFailed, SarError
+from sar_agent.errors import CheckFailed
 from sar_agent.fabric.xgft import xgft_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
@@ -25,28 +24,18 @@ from sar_agent.routing.routes import NO_ROUTE
 from sar_lab.emulate.benchmark import Benchmark
 from sar_lab.emulate.command_runner import command_folder, command_runner
 from sar_lab.emulate.emulation import Emulated
-from sar_lab.emulate.namespaces import EmulatedFabric, require_emulation
+from sar_lab.emulate.namespaces import EmulatedFabric
 from sar_lab.emulate.rank_runner import pattern_runner
 from sar_lab.emulate.runner import ranks_program
 from sar_lab.emulate.tables import WrongEntry, write_entry
 from sar_lab.live.process import wait_until
 from tests.worlds.json_keys import differences
+from tests.worlds.live.emulation import possible as possible
 
 pytestmark = pytest.mark.live
 FABRIC = xgft_fabric("xgft:2;4,4;1,2")
 RATE = 1e7
 ACROSS = JobMix((make_job("1", [0, 5, 10, 15]),))
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _possible() -> None:
-    """As root in CI a machine that cannot emulate is an error, elsewhere a reason to skip."""
-    try:
-        require_emulation()
-    except SarError as error:
-        if os.environ.get("CI") == "true" and not os.geteuid():
-            raise
-        pytest.skip(str(error))
 
 
 @pytest.fixture

@@ -16,32 +16,21 @@ from pathlib import Path
 
 import pytest
 
-from sar_agent.errors import CheckFailed, SarError
+from sar_agent.errors import CheckFailed
 from sar_agent.opensm.plugin_client import AT_REST
 from sar_lab.emulate.live.losses import losses_of
 from sar_lab.emulate.live.play import FIRST, SECOND, THIRD
 from sar_lab.emulate.live.site import LiveSite, start_site
-from sar_lab.emulate.namespaces import require_emulation
 from sar_lab.emulate.tables import write_entry
 from sar_lab.live.ibsim import TIMEOUTS
 from sar_lab.live.process import PATIENCE, wait_until
 from sar_lab.live.requirements import PLUGIN, SPANK
 from tests.worlds.live.built import built
+from tests.worlds.live.emulation import possible as possible
 from tests.worlds.live.site import plugin
 
 pytestmark = pytest.mark.live
 RATE, SIZE = 2e6, 30_000
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _possible() -> None:
-    """As root in CI a machine that cannot emulate is an error, elsewhere a reason to skip."""
-    try:
-        require_emulation()
-    except SarError as error:
-        if os.environ.get("CI") == "true" and not os.geteuid():
-            raise
-        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="module")
