@@ -128,10 +128,10 @@ def test_measure_and_assess_say_it(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     command = ("measure", *same, "--routes", tmp_path / "routes")
     rail, plain = (sar_agent(*command, *more) for more in ((), ("--traffic", "alltoall")))
-    assert plain.stdout.startswith("1 multi-switch jobs on"), plain.stderr
+    assert plain.stdout.startswith("1 multi-switch job on"), plain.stderr
     assert "rail" not in plain.stderr
     assert "and each rail of a job is a part of its own (--traffic alltoall" in rail.stderr
-    assert rail.stdout.startswith("1 multi-switch jobs; on 4 rails 4 parts on"), rail.stderr
+    assert rail.stdout.startswith("1 multi-switch job; on 4 rails 4 parts on"), rail.stderr
     assert "max 2.29 " in rail.stdout
     assert rail.stdout == sar_agent(*command, "--traffic", "rail").stdout
     quick = ("--no-simulate", "--engine", "minhop", "--engine", "sar-plus")
