@@ -28,6 +28,7 @@ from sar_agent.formats.conversion import file_to_routes
 from sar_agent.install.changes import table_changes
 from sar_agent.install.dead_switches import lacks_switches
 from sar_agent.install.subnet_manager import SmStatus
+from sar_agent.util.plural import plural
 
 log = logging.getLogger(__name__)
 
@@ -79,7 +80,10 @@ class Amendments:
         with suppress(SarError):  # the generation is not kept
             kept = file_to_routes(site.fabric, self.installed.generations.read(plan.generation))
             difference = table_changes(site.fabric, kept, found.routes)
-        many = f"; {difference.entries} entries differ from the plan" if difference else ""
+        many = ""
+        if difference:
+            differ = plural(difference.entries, "entry differs", "entries differ")
+            many = f"; {differ} from the plan"
         log.info("%s; the tables pass the checks, going on from them%s", what, many)
         entry = HistoryEntry(Reason.AMENDED, f"{what}{many}", found.routes.engine, None, began)
         self.parts.committer.decisions.add(entry, Result.FOLLOWED, plan, difference, plan.measures)

@@ -87,7 +87,7 @@ def test_a_cable_that_begins_to_count_errors_is_a_metric_a_box_and_a_row_with_it
     assert agent.pass_once().ok
     assert value(agent, "bad_cables", kind="errors") == 0
     row = History(folder / "state").last(1)[0]
-    assert row.result == "well" and row.why.startswith("well again: ")
+    assert row.result == "well" and row.why.startswith("no longer: ")
 
 
 def test_files_of_last_month_are_said_to_be_so(folder):

@@ -124,7 +124,7 @@ def _row(event: CableEvent, site: Observation) -> Row:
         at=time.time(),
         who="agent",
         reason="cable",
-        why=f"{cable.sentence}" if event.bad else f"well again: {cable.sentence}",
+        why=f"{cable.sentence}" if event.bad else f"no longer: {cable.sentence}",
         result="bad" if event.bad else "well",
         message=hurt if event.bad else "",
         engine="",

@@ -20,6 +20,7 @@ from rich.text import Text
 from sar_agent.agent.history import Row
 from sar_agent.agent.outcome import Result
 from sar_agent.errors import CheckFailed, SarError
+from sar_agent.util.plural import plural
 from sar_lab.emulate.idle import LEAST, counts, idle_share, read_ticks
 from sar_lab.emulate.live.losses import Losses, losses_of
 from sar_lab.emulate.live.mpi_jobs import MpiJob
@@ -135,9 +136,11 @@ class Story:
         job has ended or computed a wrong sum."""
         site = self.site
         if changed := site.followed.look():
+            entries = plural(changed, "other entry", "other entries")
             self.tell(
-                f"  the switches answer MADs with {changed} other entries: {changed} routes of the "
-                f"namespaces follow; all {site.followed.tables.entries.size} are compared, equal"
+                f"  the switches answer MADs with {entries}: {plural(changed, 'route')} of the "
+                f"namespaces changed accordingly; all {site.followed.tables.entries.size} are "
+                "compared, equal"
             )
         for row in site.agent.news():
             self._rows.append(row)
@@ -197,11 +200,15 @@ class Story:
 
 def in_words(row: Row) -> str:
     """A decision of the agent."""
+    if row.reason == "cable":
+        hurt = f" ({escape(row.message)})" if row.message else ""
+        return f"  the agent sees: {escape(row.why)}{hurt}"
     if row.result == Result.FOLLOWED:
         return f"  {escape(row.why)}; the agent has checked the tables and goes on from them"
     if row.result != Result.INSTALLED:
         return f"  the agent [red]{row.result}[/]: {escape(row.why)}; {escape(row.message)}"
+    entries = plural(row.entries_changed, "entry", "entries")
     return (
         f"  the agent installed [bold]generation {row.generation}[/], because {escape(row.why)}: "
-        f"{row.entries_changed} entries changed; {escape(row.transition)} ({row.seconds:.1f} s)"
+        f"{entries} changed; {escape(row.transition)} ({row.seconds:.1f} s)"
     )
