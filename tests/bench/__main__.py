@@ -14,6 +14,7 @@ from pathlib import Path
 from tests.bench import (
     assess_times,
     collectives,
+    collectives_cost,
     exceptions,
     failure_live,
     growth,
@@ -35,6 +36,7 @@ BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
     "what-if": what_if.tables,
     "job-days": job_days.tables,
     "collectives": collectives.tables,
+    "collectives-cost": collectives_cost.tables,
 }
 KEPT: dict[str, Callable[[bool, StoredResults], Iterator[Table]]] = {
     "exceptions": exceptions.tables,
