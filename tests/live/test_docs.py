@@ -7,6 +7,8 @@ except for times. `<!-- file: NAME -->` is a file of the engine example.
 
 from __future__ import annotations
 
+import json
+import os
 import re
 from pathlib import Path
 
@@ -45,21 +47,48 @@ def test_the_readme_and_the_how_to_are_run() -> None:
         assert len(runs) >= least, name
 
 
-def test_the_engine_of_the_page_is_found_and_its_routes_pass(tmp_path: Path) -> None:
+CONTENT = {f"{kind} {argument}": content for kind, argument, content in blocks(ENGINE_PAGE)}
+
+
+@pytest.fixture
+def first_engine(tmp_path: Path) -> Path:
+    """The page's package, as pip would install it."""
     package = tmp_path / "package"
     dist = package / "first_engine-0.1.dist-info"
     dist.mkdir(parents=True)
-    content_of = {f"{kind} {argument}": content for kind, argument, content in blocks(ENGINE_PAGE)}
-    (package / "first_engine.py").write_text(content_of["file first_engine.py"])
+    (package / "first_engine.py").write_text(CONTENT["file first_engine.py"])
     (dist / "METADATA").write_text("Metadata-Version: 2.1\nName: first-engine\nVersion: 0.1\n")
-    head, *points = content_of["file pyproject.toml"].splitlines()
+    head, *points = CONTENT["file pyproject.toml"].splitlines()
     assert head == '[project.entry-points."sar_agent.engines"]'
     declared = "\n".join(point.replace('"', "") for point in points)
     (dist / "entry_points.txt").write_text(f"[sar_agent.engines]\n{declared}\n")
-    printed = run(content_of["run with first_engine"], tmp_path, package)
+    return package
+
+
+def test_the_engine_of_the_page_is_found_and_its_routes_pass(
+    first_engine: Path, tmp_path: Path
+) -> None:
+    printed = run(CONTENT["run with first_engine"], tmp_path, first_engine)
     assert re.search(r"^first +the first shortest path", printed, re.MULTILINE)
     assert "first: 22 destinations on 6 switches" in printed
     assert "every pair reached, no credit loop" in printed
+
+
+def test_a_stock_opensm_installs_the_tables_of_the_page(
+    first_engine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`measure` prints of what the switches hold what it prints of the tables that were given."""
+    (tmp_path / "cache").mkdir()
+    monkeypatch.setenv("IBSIM_SOCKNAME", f"docs-{os.getpid()}")
+    for name in ("OSM_CACHE_DIR", "OSM_TMP_DIR"):
+        monkeypatch.setenv(name, str(tmp_path / "cache"))
+    script = CONTENT["run with opensm"].replace("--routes tables", "--json --routes tables")
+    assert script.count("--json") == 1
+    printed = run(script, tmp_path, first_engine)
+    held = json.loads(printed[printed.index("\n{") :])
+    given = "sar-agent measure --fabric 'xgft:2;4,4;1,2' --jobs mix:3 --json --routes out/first"
+    assert held == json.loads(run(given, tmp_path, first_engine))
+    assert "Unicast lids" in (tmp_path / "tables").read_text()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -26,7 +26,7 @@ from sar_lab.research.papers.registry import (
     experiments,
     peer_studies,
 )
-from sar_lab.research.papers.reproduction_page import write_page
+from sar_lab.research.papers.reproduction_page import share_of, write_page
 from sar_lab.research.papers.result_store import PAGES, run_row, stored_result
 from tests.worlds.command_line import lab_said, sar_lab
 
@@ -270,3 +270,26 @@ def test_a_ratio_near_1_is_judged_by_its_distance_from_1() -> None:
         assert value("x", 1.07, ours, NEAR).holds
     assert value("x", 0.5, 0.41, NEAR, ratio=True).holds, "1 is not near 0.5"
     assert not value("x", 0.883, 0.98, NEAR, ratio=True).holds
+
+
+def test_a_share_counts_numbers_of_papers_that_no_qualifier_is_about() -> None:
+    def row(name: str, qualified: str, *numbers: tuple[str, str, bool]) -> dict[str, Any]:
+        claims = [
+            {"says": s, "published": p, "holds": h, "kind": "printed", "order": False}
+            for s, p, h in numbers
+        ]
+        return {"name": name, "ours": {"claims": claims, "qualified": qualified}}
+
+    words = "with a fitted rule"
+    four = [("256 nodes, pFTree-Ext", "2.5", True), ("128 nodes, pFTree-Ext", "2", True)]
+    rows = [
+        row(
+            "pftree-table4", words, *four, ("128 nodes, pFTree", "31", False), ("least", "1", True)
+        ),
+        row("sar-fig2", words, ("peak", "60", True)),
+    ]
+    rows[1]["ours"]["claims"].append(rows[1]["ours"]["claims"][0] | {"kind": "derived"})
+    assert share_of(rows, ()) == (
+        "Of 4 printed numbers (0 and 1 left out) 3 hold, 1 (25%) without a qualifier."
+    )
+    assert "of 3 printed numbers (0 and 1 left out) 2 hold, 1" in share_of(rows, ("sar-fig2",))

@@ -36,7 +36,8 @@ from sar_lab.research.papers.published import (
     Quote,
     all_quotes,
 )  # fmt: skip
-from sar_lab.research.papers.registry import experiments
+from sar_lab.research.papers.registry import EMULATED, experiments
+from sar_lab.research.papers.result_store import PAGES, stored_result
 
 HERE = Path(__file__).parents[2]
 TEXTS = Path(os.environ.get("SAR_PAPERS", HERE.parent / "shared" / "papers"))
@@ -69,7 +70,9 @@ def test_every_claim_of_a_row_points_to_a_quote() -> None:
     assert {quote.paper for quote in QUOTES if not quote.source} == set(PAPERS.values())
     known = {quote.name: quote for quote in QUOTES}
     used = set()
-    for name in experiments():
+    for name, one in experiments().items():
+        if one.kind == EMULATED and stored_result(PAGES, name) is None:
+            continue
         row = json.loads((HERE / f"sar_lab/research/pages/reproduction/{name}.json").read_text())
         for each in row["ours"]["claims"]:
             assert each["said"] in known, f"{name}: {each['says']}"

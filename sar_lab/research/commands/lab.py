@@ -57,7 +57,7 @@ def run(
         list[str],
         typer.Argument(
             help="names of experiments (see `sar-lab lab list`), or all: every one in the list but "
-            "those of other packages"
+            "those of other packages; class P from its record"
         ),
     ],
     out: Annotated[
@@ -79,7 +79,7 @@ def run(
         typer.Option(
             "--check",
             help="compare every claim with the stored result; exit code 1 if one differs. With "
-            "--judge, draws that other code made are measured again",
+            "--judge, draws that other code made are measured again, but for class P",
         ),
     ] = False,
     judge: Annotated[
@@ -126,7 +126,8 @@ def run(
         else:
             todo.append((each, drawn))
     began = time.monotonic()
-    for result in run_rows(todo, out, judge, processes, fresh=check):
+    recorded = run_all or check
+    for result in run_rows(todo, out, judge, processes, fresh=check, recorded=recorded):
         results.append(result)
         if line := stale_line(result, fresh=check):
             typer.echo(line, err=True)
@@ -138,6 +139,11 @@ def run(
             typer.echo(f"{result['where']}\npublished: {result['published']}\n{result['table']}")
             typer.echo(f"verdict: {result['verdict']} ({result['seconds']} s)\n")
     page = write_page(out)
+    for name in sorted({each.name for each in chosen} - {row["name"] for row in results}):
+        typer.echo(
+            f"{name}: not measured here; `sar-lab lab run {name}` does, as root on a quiet machine",
+            err=True,
+        )
     apart = [line for row in results if check for line in differences(row, PAGES)]
     for line in apart:
         typer.echo(line, err=True)
@@ -148,7 +154,7 @@ def run(
         if run_all:
             core, wall = sum(row["seconds"] for row in results), time.monotonic() - began
             typer.echo(f"{len(results)} rows: {core:.0f} s of processors, {wall:.0f} s now")
-        if check and not apart:
+        if check and results and not apart:
             typer.echo("every claim is judged as in the repository")
         typer.echo(f"Open {page.resolve()}")
     if apart:

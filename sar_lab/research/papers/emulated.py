@@ -27,18 +27,19 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import routed
-from sar_lab.emulate import WHAT_IT_IS_NOT
+from sar_lab.emulate import WHAT_IT_IS_NOT as WHAT_IT_IS_NOT
 from sar_lab.emulate.emulation import Emulated, Emulation
 from sar_lab.emulate.idle import counts
-from sar_lab.emulate.namespaces import EmulatedFabric
+from sar_lab.emulate.namespaces import EmulatedFabric, require_emulation
 from sar_lab.emulate.rank_runner import pattern_runner
 from sar_lab.emulate.runner import ranks_program
 from sar_lab.research.papers.claims import Claim, order
 from sar_lab.research.papers.measured import measured
 from sar_lab.research.papers.outcome import Outcome, ResultTable
-from sar_lab.research.papers.registry import Experiment
+from sar_lab.research.papers.published import Quote, quotes
 
 ROUNDS, RATE, SIZE = 5, 2e6, 250_000
+ROOTS = 8, 4, 2
 
 
 @dataclass(frozen=True)
@@ -76,23 +77,22 @@ class EmulatedDraw:
 def sar_fig8_emulated(seeds: Sequence[int]) -> Outcome:
     """The paper's job among others that send, one message after the other."""
     draws = [scattered(seed, ROUNDS, RATE) for seed in seeds]
-    return _outcome(
-        draws,
-        [slower(draws, "ftree", "sar", "the fat tree slower than SAR, others send")],
-    )
+    says = "the fat tree slower than SAR, others send"
+    return _outcome(draws, slower(draws, "ftree", "sar", says, quotes("sar-fig8")["sar"]))
 
 
 def oblivious_wrf_emulated(seeds: Sequence[int]) -> Outcome:
     """WRF's exchange with the rows above and below, on trees whose roots are removed."""
-    draws = [wrf(roots, seed, ROUNDS, RATE) for roots in (8, 4, 2) for seed in seeds]
-    first = [draw for draw in draws if draw.fabric.endswith(",8")]
-    return _outcome(
-        draws,
-        [slower(first, "rnca-d", "dmodk", "WRF, w2 = 8: r-NCA-d slower than D-mod-k")],
-    )
+    draws = [wrf(roots, seed, ROUNDS, RATE) for roots in ROOTS for seed in seeds]
+    some = [draw for draw in draws if int(draw.fabric.rpartition(",")[2]) == ROOTS[0]]
+    says = f"WRF, w2 = {ROOTS[0]}: r-NCA-d slower than D-mod-k"
+    said = quotes("oblivious-wrf-emulated")["optimum"]
+    return _outcome(draws, slower(some, "rnca-d", "dmodk", says, said))
 
 
-def slower(draws: Sequence[EmulatedDraw], slow: str, fast: str, says: str) -> Claim:
+def slower(
+    draws: Sequence[EmulatedDraw], slow: str, fast: str, says: str, said: Quote | None = None
+) -> Claim:
     """An order over the draws that count; not told apart where none does, or they disagree."""
     pairs = [(draw.of(slow), draw.of(fast)) for draw in draws]
     ratios = [a.median / b.median for a, b in pairs if a.counted and b.counted]
@@ -102,10 +102,10 @@ def slower(draws: Sequence[EmulatedDraw], slow: str, fast: str, says: str) -> Cl
     elif ratios and all(r < 1 for r in ratios):
         holds = False
     words = f"{np.median(ratios):.2f} times" if ratios else "not measured"
-    return order(says, holds, f"{words}, {len(ratios)} of {len(pairs)} counted")
+    return order(says, holds, f"{words}, {len(ratios)} of {len(pairs)} counted", said=said)
 
 
-def _outcome(draws: Sequence[EmulatedDraw], claims: Sequence[Claim]) -> Outcome:
+def _outcome(draws: Sequence[EmulatedDraw], claim: Claim) -> Outcome:
     head = ["fabric", "program", "tables", "times alone", "idle", "Mbit/s", "machine, date"]
     rows = [
         [draw.fabric, draw.program, each.tables,
@@ -113,7 +113,12 @@ def _outcome(draws: Sequence[EmulatedDraw], claims: Sequence[Claim]) -> Outcome:
          f"{draw.mbit:g}", f"{draw.machine}, {draw.date}"]
         for draw in draws for each in draw.times
     ]  # fmt: skip
-    return Outcome(claims, [ResultTable(head, rows)], how=f"Emulated: {WHAT_IT_IS_NOT}.")
+    return Outcome([claim], [ResultTable(head, rows)])
+
+
+def machine() -> str:
+    """What measured."""
+    return f"{len(sched_getaffinity(0))} processors, Linux {platform.release()}"
 
 
 @measured
@@ -155,6 +160,7 @@ def _measured(
     spec: str, mix: JobMix, tables: dict[str, Routes], pattern: str, rounds: int, rate: float
 ) -> EmulatedDraw:
     """The times of the first job, while all of them run the pattern."""
+    require_emulation()
     fabric = xgft_fabric(spec)
     with ExitStack() as stack:
         binary = stack.enter_context(ranks_program())
@@ -170,7 +176,7 @@ def _measured(
         name,
         rows[0]["mbit"],
         rounds,
-        f"{len(sched_getaffinity(0))} processors, Linux {platform.release()}",
+        machine(),
         time.strftime("%Y-%m-%d"),
         tuple(
             EmulatedTimes(
@@ -179,12 +185,3 @@ def _measured(
             for row in rows
         ),
     )
-
-
-FIG8 = Experiment(
-    "sar-fig8-emulated", "sar-2016, Fig. 8, emulated", "Q",
-    "an all-to-all among others is faster on SAR's tables", 6, sar_fig8_emulated)  # fmt: skip
-WRF = Experiment(
-    "oblivious-wrf-emulated", "oblivious-xgft-2009, Fig. 2, WRF, emulated", "Q",
-    "D-mod-k is as good as pattern-aware on WRF", 3,
-    oblivious_wrf_emulated)  # fmt: skip

@@ -2,7 +2,8 @@
 and pictures are made again without a rerun (`lab run --judge`).
 
 Beside them is what code made them (`draw_code.py`). Draws of other code are *stale*: they are
-named, and measured again if the row asks for `fresh` ones.
+named, and measured again if the row asks for `fresh` ones. What only a quiet machine can measure is
+taken from the record alone, unless its row is run by name.
 
 A measuring function is decorated, takes what has one `repr` (names, numbers, frozen records), and
 gives what its type says: numbers, text, lists, tuples, mappings and records of these. A number
@@ -29,10 +30,17 @@ Stale = dict[str, list[str]]
 """Root → the modules that are not as they were; none where the draws do not say what made them."""
 SAVED_EVERY = 30.0
 """Seconds."""
+
+
+class NotMeasured(Exception):
+    """The record lacks a draw of a row that is made of its record alone."""
+
+
 _kept: Draws = {}
 _code: dict[str, Code] = {}
 _stale: Stale = {}
 _fresh = False
+_recorded = False
 _save: Callable[[], object] = int
 _saved = 0.0
 
@@ -42,11 +50,14 @@ def begin(
     save: Callable[[], object] = int,
     code: dict[str, Code] | None = None,
     fresh: bool = False,
+    recorded: bool = False,
 ) -> Draws:
     """What the row that runs next keeps its draws in; those that are there are not measured again,
-    unless `fresh` ones are asked for and other code made them: `code` is what did, by root. `save`
-    is called now and then, so that a killed row does not lose what it measured."""
-    global _kept, _code, _stale, _fresh, _save, _saved
+    unless `fresh` ones are asked for and other code made them: `code` is what did, by root. With
+    `recorded`, those that are not there raise `NotMeasured`. `save` is called now and then, so that
+    a killed row does not lose what it measured."""
+    global _kept, _code, _stale, _fresh, _recorded, _save, _saved
+    _recorded = recorded
     _kept, _code, _stale, _fresh = draws, {} if code is None else code, {}, fresh
     _save, _saved = save, time.monotonic()
     return draws
@@ -67,6 +78,8 @@ def measured(function: Callable[..., Given]) -> Callable[..., Given]:
         for root, code in roots_of(function, call).items():
             _look(root, code)
         if call not in _kept:
+            if _recorded:
+                raise NotMeasured(call)
             _keep(call, _plain(function(*args, **named)))
         kind = get_type_hints(function)["return"]
         try:

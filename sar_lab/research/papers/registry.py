@@ -29,11 +29,15 @@ FILE = Path(__file__).parent.with_name("rows.toml")
 PACKAGES = {"papers": "sar_lab.research.papers", "peers": "sar_lab.research.peers"}
 GROUP = "sar_lab.rows"
 """Entry points of rows of other packages."""
+EMULATED = "P"
+"""The class of rows that `lab run` measures by name alone, since their times need root and a quiet
+machine. Else they are judged from the record."""
 CLASSES = {
     "E": "the same numbers",
     "S": "over seeds, within the scatter",
     "Q": "the same order or shape",
     "N": "not without hardware or traces that nobody published",
+    EMULATED: "the same order over real packets, emulated on a small fabric",
 }
 
 
@@ -102,6 +106,11 @@ def experiment(name: str) -> Experiment:
             f"no experiment is called {name!r}", remedy=f"use one of {', '.join(known)}"
         )
     return known[name]
+
+
+def touched(name: str, says: str) -> bool:
+    """Whether what qualifies the verdict of a row is about this claim, too."""
+    return bool(re.search(_records().get(name, {}).get("touches", ""), says))
 
 
 @cache

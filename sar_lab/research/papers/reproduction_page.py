@@ -7,7 +7,8 @@ from pathlib import Path
 
 from sar_agent.util.extensions import extensions
 from sar_lab.research.papers.outcome import ResultTable
-from sar_lab.research.papers.registry import CLASSES, FILE, GROUP, experiments
+from sar_lab.research.papers.published import THEIRS
+from sar_lab.research.papers.registry import CLASSES, FILE, GROUP, experiments, touched
 from sar_lab.research.papers.result_store import StoredResult, stored_result
 from sar_lab.research.statistics import caption
 
@@ -36,10 +37,34 @@ def _lines(rows: Sequence[StoredResult], missing: Sequence[str]) -> Iterable[str
     if missing:
         yield f"Not run: {', '.join(missing)}."
         yield ""
+    yield f"{share_of(rows, ())} {share_of(rows, ('sar-table1',))}"
+    yield ""
     for row in rows:
         yield from _section(row)
     minutes = sum(row["seconds"] for row in rows) / 60
     yield f"All rows together took {minutes:.0f} minutes of one process."
+
+
+def share_of(rows: Sequence[StoredResult], without: Sequence[str]) -> str:
+    """How many of the papers' numbers hold, and how many of these with nothing that qualifies them.
+    0 and 1 are left out: a count of nothing, and the least delay that there can be."""
+    plain, every, holding = 0, 0, 0
+    for row in rows:
+        for claim in row["ours"]["claims"] if row["name"] not in without else ():
+            if (
+                claim["kind"] in THEIRS
+                and not claim["order"]
+                and claim["published"] not in ("0", "1")
+            ):
+                every += 1
+                holding += bool(claim["holds"])
+                about = row["ours"]["qualified"] and touched(row["name"], claim["says"])
+                plain += bool(claim["holds"]) and not about
+    head = f"Without {', '.join(without)}, of" if without else "Of"
+    return (
+        f"{head} {every} printed numbers (0 and 1 left out) {holding} hold, {plain} "
+        f"({plain / max(1, every):.0%}) without a qualifier."
+    )
 
 
 def short_verdict(row: StoredResult) -> str:

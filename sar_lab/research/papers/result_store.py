@@ -16,9 +16,9 @@ from sar_agent.errors import InputError
 from sar_lab.replay.pools import workers_alive
 from sar_lab.research.papers.claims import RULES
 from sar_lab.research.papers.draw_code import Code
-from sar_lab.research.papers.measured import Draws, Stale, begin, stale
+from sar_lab.research.papers.measured import Draws, NotMeasured, Stale, begin, stale
 from sar_lab.research.papers.pictures import save
-from sar_lab.research.papers.registry import Experiment, experiment
+from sar_lab.research.papers.registry import EMULATED, Experiment, experiment
 
 StoredResult = dict[str, Any]
 """The JSON object of a row."""
@@ -55,16 +55,19 @@ def run_row(
     folder: Path,
     judge: bool = False,
     fresh: bool = False,
+    recorded: bool = False,
 ) -> StoredResult:
     """Runs a row and stores its result in `folder`. To judge it again, its draws are taken that
     `folder` or else the repository keeps, and only what they do not have is measured, and what
     other code made if they are to be `fresh`. What is stale is in the result that is given, not in
-    the stored one. `seconds` of the result are those of processors (which other work does not
-    lengthen)."""
+    the stored one. An emulated row is made of its draws alone where `recorded` is asked for, and
+    raises `NotMeasured` where one is missing. `seconds` of the result are those of processors
+    (which other work does not lengthen)."""
+    recorded = recorded and row_of.kind == EMULATED
     began, before = sum(os.times()[:4]), stored_result(folder, row_of.name)
     draws: Draws = {}
     code: dict[str, Code] = {}
-    if judge:
+    if judge or recorded:
         known = (_read(_file(each, row_of.name, DRAWS)) for each in (folder, PAGES))
         kept = next((each for each in known if each), {})
         # Until 0.2 a file had the draws alone, and did not say what code made them.
@@ -76,7 +79,7 @@ def run_row(
             text = json.dumps({"code": code, "draws": draws}, separators=(",", ":"))
             _write(_file(folder, row_of.name, DRAWS), text)
 
-    begin(draws, keep, code, fresh)
+    begin(draws, keep, code, fresh and not recorded, recorded)
     try:
         result = row_of.run(seeds)
     finally:
@@ -115,22 +118,28 @@ def run_rows(
     judge: bool,
     processes: int,
     fresh: bool = False,
+    recorded: bool = False,
 ) -> Iterator[StoredResult]:
-    """Runs rows in so many processes at a time, and gives them in the order in which they end."""
+    """Runs rows in so many processes at a time, and gives them in the order in which they end;
+    those that were never measured are left out."""
+    how = (folder, judge, fresh, recorded)
     if processes == 1:
-        yield from (run_row(row_of, seeds, folder, judge, fresh) for row_of, seeds in rows)
+        yield from filter(None, (_row_if_measured(row_of, seeds, *how) for row_of, seeds in rows))
         return
     with workers_alive(), ProcessPoolExecutor(processes, get_context("spawn")) as pool:
-        found = [
-            pool.submit(_run_named, each.name, seeds, folder, judge, fresh) for each, seeds in rows
-        ]
-        yield from (each.result() for each in as_completed(found))
+        found = [pool.submit(_run_named, each.name, seeds, *how) for each, seeds in rows]
+        yield from filter(None, (each.result() for each in as_completed(found)))
 
 
-def _run_named(
-    name: str, seeds: Sequence[int], folder: Path, judge: bool, fresh: bool
-) -> StoredResult:
-    return run_row(experiment(name), seeds, folder, judge, fresh)
+def _run_named(name: str, seeds: Sequence[int], *how: Any) -> StoredResult | None:
+    return _row_if_measured(experiment(name), seeds, *how)
+
+
+def _row_if_measured(row_of: Experiment, seeds: Sequence[int], *how: Any) -> StoredResult | None:
+    try:
+        return run_row(row_of, seeds, *how)
+    except NotMeasured:
+        return None
 
 
 def stale_line(row: StoredResult, fresh: bool) -> str:
@@ -143,6 +152,7 @@ def stale_line(row: StoredResult, fresh: bool) -> str:
         f" and {len(modules) - MOST_MODULES} more" if len(modules) > MOST_MODULES else ""
     )
     why = f"{some} changed since" if modules else "they do not say by which code"
+    fresh = fresh and row["class"] != EMULATED
     now = "measured again" if fresh else f"`sar-lab lab run {row['name']}` measures them again"
     return f"{row['name']}: stale draws of {', '.join(found)}: {why}; {now}"
 
