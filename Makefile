@@ -7,6 +7,8 @@ ALL_CORES := --numprocesses auto --dist worksteal
 # Tests that share a daemon run in one process (tests/live/conftest.py). All others start their own, on their own ports and in
 # their own folders. They wait more than they compute, so there are six processes on two cores, too.
 BY_DAEMON := --numprocesses 6 --dist loadgroup
+# Each command of a venv without bytecode compiles a thousand modules, 3 s of a processor; pip compiles none here.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: venv setup system-packages browser bridge spank deb rpm dist pyz test-packages demo demo-live test test-live test-long test-fast fuzz bench site lint check-c clean release
 .DEFAULT_GOAL := help

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
@@ -39,6 +40,13 @@ class JobMeasure:
     all-to-all at once."""
 
 
+def mean_over_jobs(times: Sequence[float] | NDArray[np.float64]) -> float:
+    """The mean of the times of multi-switch jobs, in multiples of each one's time alone; 1.0
+    without any. A job counts once, whatever its hosts: so the engines decide, so the metrics say
+    it, and so `assess` promises."""
+    return float(np.mean(times)) if len(times) else 1.0
+
+
 class CollectiveMeasure(NamedTuple):
     """A collective that all multi-switch jobs run at the same time."""
 
@@ -54,7 +62,7 @@ class CollectiveMeasure(NamedTuple):
         if not len(contention):
             return cls(1.0, 1.0, 0)
         slow = np.count_nonzero(contention > MEETS)
-        return cls(float(contention.mean()), float(contention.max()), int(slow))
+        return cls(mean_over_jobs(contention), float(contention.max()), int(slow))
 
 
 MEETS = 1.0 + 1e-6
@@ -109,7 +117,7 @@ class Measures:
     @property
     def load_time_mean(self) -> float:
         """The mean over multi-switch jobs of 1 / throughput; 1.0 without any."""
-        return float(np.mean([1 / job.throughput for job in self.jobs_detail] or [1.0]))
+        return mean_over_jobs([1 / job.throughput for job in self.jobs_detail])
 
     @cached_property
     def phase_contention(self) -> NDArray[np.float64]:
@@ -131,7 +139,7 @@ class Measures:
     @property
     def phase_contention_mean(self) -> float:
         """The mean over multi-switch jobs; 1.0 without any."""
-        return float(self.phase_contention.mean()) if self.jobs else 1.0
+        return mean_over_jobs(self.phase_contention)
 
     @property
     def phase_contention_max(self) -> float:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from sar_agent.quality.channel_traffic import Traffic, traffic_of
+from sar_agent.quality.measures import mean_over_jobs
 from sar_agent.routing import Options, load_engine
 from sar_agent.routing.lanes import routed
 from sar_lab.assess.host_ports import port_load
@@ -32,8 +33,8 @@ class MomentRating:
     links_mean: float
     """Mean over jobs of the number of links that they use."""
     time: float
-    """Time to send all messages at once, from the fullest links: mean over jobs, weighted by
-    terminals; 1.0: no waiting."""
+    """Time to send all messages at once, from the fullest links: mean over jobs; 1.0: no
+    waiting."""
     phase_time: float
     """The same with one message at a time, from phase contention."""
 
@@ -107,7 +108,6 @@ def rate_over_time(
 def _point(traffic: Traffic) -> MomentRating:
     live = traffic.fabric.channel_up
     mix = traffic.mix
-    size = np.bincount(mix.whole_of, np.diff(mix.offset))
     ports = port_load(traffic.fabric, mix)
     fullest = mix.largest(np.maximum(traffic.job_load, ports))
     phases = mix.largest(np.maximum(traffic.phase_contention, ports))
@@ -116,6 +116,6 @@ def _point(traffic: Traffic) -> MomentRating:
         float(traffic.job_efi.mean()),
         float((traffic.efi[live] == 0).mean()) if live.any() else 0.0,
         float(traffic.job_links.mean()),
-        float(np.average(np.maximum(1.0, fullest), weights=size)),
-        float(np.average(phases, weights=size)),
+        mean_over_jobs(np.maximum(1.0, fullest)),
+        mean_over_jobs(phases),
     )

@@ -22,6 +22,7 @@ from sar_agent.fabric.model import Bool
 from sar_agent.jobs import JobMix
 from sar_agent.quality import Measures, measure
 from sar_agent.quality.bounds import Bounds, bounds_of
+from sar_agent.quality.measures import mean_over_jobs
 from sar_agent.routing import Options, knows_jobs, load_engine
 from sar_agent.routing.before import ASKED, assumed_engine
 from sar_agent.routing.lanes import routed
@@ -97,22 +98,18 @@ class RatedRoutes:
         return tuple(map(max, contention, self.ports))
 
     def mean_time(self, collective: str) -> float:
-        """The mean over jobs, weighted by their terminals: what a host waits."""
-        return self._mean(self.job_times(collective))
+        """The mean over jobs."""
+        return mean_over_jobs(self.job_times(collective))
 
     @property
     def time(self) -> float:
-        """The mean over jobs, weighted by their terminals: what a host waits."""
-        return self._mean(self.times)
+        """The mean over jobs, with all messages at once."""
+        return self.mean_time(AT_ONCE)
 
     @property
     def phase_time(self) -> float:
         """The same with one message at a time."""
-        return self._mean(self.phase_times)
-
-    def _mean(self, times: tuple[float, ...]) -> float:
-        weight = [job.terminals for job in self.measures.jobs_detail]
-        return float(np.average(times, weights=weight)) if weight else 1.0
+        return self.mean_time(PAIRWISE)
 
     def json(self) -> dict[str, Any]:
         return {

@@ -10,8 +10,8 @@ PANELS = (
     ("job_efi_mean", "Hottest link on a job’s routes, mean over jobs (routes)", ".0f"),
     ("dark_fiber", "Dark fiber", ".0%"),
     ("links_mean", "Links that a job can use, mean over jobs (more is better)", ".0f"),
-    ("time", "Time for sending, all messages at once, mean over hosts (1 = no waiting)", ".1f"),
-    ("phase_time", "Time for sending, one message at a time, mean over hosts", ".1f"),
+    ("time", "Time for sending, all messages at once, mean over jobs (1 = no waiting)", ".1f"),
+    ("phase_time", "Time for sending, one message at a time, mean over jobs", ".1f"),
 )
 LEFT, TALL = 46.0, 96.0
 

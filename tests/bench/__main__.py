@@ -15,11 +15,13 @@ from tests.bench import (
     assess_times,
     collectives,
     collectives_cost,
+    demand,
     exceptions,
     failure_live,
     growth,
     job_days,
     live_pass,
+    minhop_entries,
     performance,
     second_start,
     what_if,
@@ -37,6 +39,8 @@ BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
     "job-days": job_days.tables,
     "collectives": collectives.tables,
     "collectives-cost": collectives_cost.tables,
+    "demand": demand.tables,
+    "minhop": minhop_entries.tables,
 }
 KEPT: dict[str, Callable[[bool, StoredResults], Iterator[Table]]] = {
     "exceptions": exceptions.tables,

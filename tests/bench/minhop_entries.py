@@ -1,21 +1,21 @@
-"""Our `minhop` beside a stock OpenSM's: `python -m tests.bench.minhop_entries`.
-
-Prints, for each fabric of `../shared/data` (or `$SAR_DATA`) and 20 generated ones, the share of
-equal entries, and how far load, phase contention and dark fiber are apart with a mix of jobs.
-Needs OpenSM and ibsim; some minutes."""
+"""Our `minhop` beside a stock OpenSM's, on the fabrics of `../shared/data` (or `$SAR_DATA`) and 20
+generated ones. Needs OpenSM and ibsim; some minutes."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
+from collections.abc import Iterator
 
 from sar_agent.commands.inputs import read_mix
 from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
 from sar_agent.quality import measure
 from sar_agent.routing import Routes
+from tests.bench.table import Table, goal
 from tests.data import data_root
 from tests.worlds.minhop_fabrics import all_fabrics, compared
+
+ENOUGH = 0.98
+"""The share of equal entries from which on a fabric counts as served alike."""
 
 
 def measures_apart(fabric: Fabric, theirs: Routes, ours: Routes) -> float:
@@ -28,27 +28,25 @@ def measures_apart(fabric: Fabric, theirs: Routes, ours: Routes) -> float:
     return worst
 
 
-def main(names: list[str], data: Path | None = None) -> None:
-    """`names`: parts of names; without any, all fabrics."""
-    good = tried = 0
-    print("| fabric | hosts | switches | equal entries | measures apart |\n|---|---|---|---|---|")
-    for name, fabric in all_fabrics(data or data_root()):
-        if names and not any(part in name for part in names):
-            continue
-        tried += 1
+def tables(full: bool) -> Iterator[Table]:
+    """One row for each fabric."""
+    table = Table(
+        "Our `minhop` beside a stock OpenSM's",
+        ("fabric", "hosts", "switches", "equal entries", "measures apart"),
+        "Real and generated fabrics, some of them damaged; the largest relative difference of a "
+        "job's throughput under `mix:1`.",
+    )
+    good = 0
+    for name, fabric in all_fabrics(data_root()):
+        size = f"{fabric.terminals:,}", f"{fabric.switches:,}"
         try:
             theirs, ours, equal = compared(fabric)
         except SarError as error:
-            print(f"| {name} | {fabric.terminals} | {fabric.switches} | {error} | |", flush=True)
+            table.add(name, *size, str(error), "")
             continue
-        good += equal >= 0.98
-        apart = "0" if equal == 1 else f"{measures_apart(fabric, theirs, ours):.1%}"
-        print(
-            f"| {name} | {fabric.terminals} | {fabric.switches} | {equal:.2%} | {apart} |",
-            flush=True,
-        )
-    print(f"\n{good} of {tried} fabrics have at least 98 % equal entries")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+        good += equal >= ENOUGH
+        apart = 0.0 if equal == 1 else measures_apart(fabric, theirs, ours)
+        table.add(name, *size, f"{equal:.2%}", f"{apart:.1%}")
+    what = f"fabrics with at least {ENOUGH:.0%} equal entries"
+    table.goals.append(goal(what, good, len(table.rows), "", at_least=True))
+    yield table

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sar_agent.demand.collectives import AT_ONCE, COLLECTIVES, PAIRWISE
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.link_levels import channel_levels
 from sar_agent.fabric.spec import load_fabric
@@ -70,13 +71,12 @@ def test_the_verdict_is_the_time_that_simulate_says(report: tuple[dict[str, obje
             given = ("--engine", str(name), "--pattern", pattern)
             told = lab_said("simulate-time", *SAME, *given, "--json")
             jobs = told["results"][0]["jobs_detail"]  # type: ignore[index]
-            weights = [job["terminals"] for job in jobs]
-            times.append(np.average([job["time"] for job in jobs], weights=weights))
+            times.append(np.mean([job["time"] for job in jobs]))
         change = verdict[kind]
         assert [change["before"], change["after"]] == pytest.approx(times)
         assert change["saved"] == pytest.approx(1 - times[1] / times[0])
         page = Strict((report[1] / "index.html").read_text())
-        assert f"{times[0]:.2f}× → {times[1]:.2f}×" in " ".join(page.text.split())
+        assert f"{change['before']:.2f}× → {change['after']:.2f}×" in " ".join(page.text.split())
     assert verdict["saved"] == pytest.approx(verdict["all_messages_at_once"]["saved"])
 
 
@@ -250,6 +250,19 @@ def test_jobs_that_get_slower_are_counted_where_the_mean_does_not() -> None:
     told = judge(given, replace(ratings, after=after), adaptive=False)
     assert told.kind == "gain"
     assert f"In pairwise, 1 of {len(before)} jobs would take up to 10% longer" in (told.why)
+
+
+def test_a_mean_counts_each_job_once_as_the_engine_and_the_metrics_do() -> None:
+    fabric = load_fabric(SPEC)
+    given = read_site_data(fabric, "mix:3", None, None, None)
+    after = ratings_of(fabric, given).after
+    assert after is not None and max(after.ports) == 1.0
+    measures = after.measures
+    assert len({job.terminals for job in measures.jobs_detail}) > 1
+    for word in set(COLLECTIVES) - {AT_ONCE, PAIRWISE}:
+        assert after.mean_time(word) == pytest.approx(measures.collectives[word].mean)
+    assert after.load_time == pytest.approx(measures.load_time_mean)
+    assert after.contention_time == pytest.approx(measures.phase_contention_mean)
 
 
 def test_no_routes_shorten_a_wait_at_shared_hosts(tmp_path: Path) -> None:

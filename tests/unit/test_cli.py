@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -230,6 +231,17 @@ def test_help_and_a_mistyped_word_load_no_library(words: str) -> None:
 )
 def test_a_missing_file_is_refused_before_numpy_is_loaded(words: str) -> None:
     assert not _loaded_by(words) & {"numpy", "numba", "scipy", "networkx", "asyncio"}
+
+
+def test_python_keeps_its_bytecode_under_make() -> None:
+    """Else each command of a new venv compiles all its modules."""
+    show = "--eval=shown: ; @echo [$$PYTHONDONTWRITEBYTECODE]"
+    env = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        ["make", "--silent", show, "shown"], cwd=root, env=env, capture_output=True, text=True
+    )
+    assert done.stdout == "[]\n", done.stderr
 
 
 def _loaded_by(words: str) -> set[str]:
