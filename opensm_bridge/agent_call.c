@@ -19,37 +19,37 @@
 #define GAP_SECONDS 1 /* seconds that a client may take between two requests */
 #define SLICE_MS 200 /* ms between two looks at whether OpenSM is to end */
 
-/* The caller holds the mutex. */
+/* The caller holds `shared.lock`. */
 static bool is_over(const struct bridge *b)
 {
 	const double now = clock_seconds();
 	/* A load that was requested in time is read and checked first. */
-	const double end = b->call_ends + (b->loading ? (double)b->options.repair_wait : 0);
+	const double end = b->shared.call_ends + (b->shared.loading ? (double)b->options.repair_wait : 0);
 
-	return b->load_routes || b->call_declined || b->stopping || osm_exit_flag || now >= end;
+	return b->shared.load_routes || b->shared.call_declined || b->shared.stopping || osm_exit_flag || now >= end;
 }
 
 bool agent_call_begin(struct bridge *b, struct reason *why)
 {
 	bool good = false;
 
-	pthread_mutex_lock(&b->mutex);
+	pthread_mutex_lock(&b->shared.lock);
 	if (!b->options.repair_wait)
 		REASON(why, "the agent is not asked (repair_wait=0)");
-	else if (!b->listening && (!b->heard_at || clock_seconds() - b->heard_at > GAP_SECONDS))
+	else if (!b->shared.listening && (!b->shared.heard_at || clock_seconds() - b->shared.heard_at > GAP_SECONDS))
 		REASON(why, "no agent listens");
-	else if (b->loading || b->asked > b->built)
+	else if (b->shared.loading || b->shared.asked > b->shared.built)
 		REASON(why, "the agent is not asked, since its last load is under way");
 	else
 		good = true;
 	if (good) {
-		b->calling = true;
-		b->call_declined = false;
-		b->calls++;
-		b->call_begun = clock_seconds();
-		b->call_ends = b->call_begun + b->options.repair_wait;
+		b->shared.calling = true;
+		b->shared.call_declined = false;
+		b->shared.calls++;
+		b->shared.call_begun = clock_seconds();
+		b->shared.call_ends = b->shared.call_begun + b->options.repair_wait;
 	}
-	pthread_mutex_unlock(&b->mutex);
+	pthread_mutex_unlock(&b->shared.lock);
 	return good;
 }
 
@@ -57,39 +57,39 @@ struct routes *agent_call_wait(struct bridge *b, char *proved_from, size_t room)
 {
 	struct routes *offered;
 
-	pthread_mutex_lock(&b->mutex);
+	pthread_mutex_lock(&b->shared.lock);
 	while (!is_over(b))
 		state_wait(b, SLICE_MS);
-	offered = b->load_routes;
-	b->load_routes = NULL;
+	offered = b->shared.load_routes;
+	b->shared.load_routes = NULL;
 	if (offered) {
-		b->building = b->asked;
-		snprintf(proved_from, room, "%s", b->proved_from);
+		b->shared.building = b->shared.asked;
+		snprintf(proved_from, room, "%s", b->shared.proved_from);
 	}
-	pthread_mutex_unlock(&b->mutex);
+	pthread_mutex_unlock(&b->shared.lock);
 	return offered;
 }
 
 void agent_call_refuse(struct bridge *b, const struct reason *load)
 {
-	pthread_mutex_lock(&b->mutex);
-	b->load_problem = *load;
-	b->built = b->building;
-	pthread_cond_broadcast(&b->changed);
-	pthread_mutex_unlock(&b->mutex);
+	pthread_mutex_lock(&b->shared.lock);
+	b->shared.load_problem = *load;
+	b->shared.built = b->shared.building;
+	pthread_cond_broadcast(&b->shared.changed);
+	pthread_mutex_unlock(&b->shared.lock);
 }
 
 double agent_call_end(struct bridge *b, bool *declined)
 {
 	double took;
 
-	pthread_mutex_lock(&b->mutex);
-	b->calling = false;
-	while (b->borrowers)
-		pthread_cond_wait(&b->changed, &b->mutex);
-	*declined = b->call_declined;
-	took = clock_seconds() - b->call_begun;
-	pthread_mutex_unlock(&b->mutex);
+	pthread_mutex_lock(&b->shared.lock);
+	b->shared.calling = false;
+	while (b->shared.borrowers)
+		pthread_cond_wait(&b->shared.changed, &b->shared.lock);
+	*declined = b->shared.call_declined;
+	took = clock_seconds() - b->shared.call_begun;
+	pthread_mutex_unlock(&b->shared.lock);
 	return took;
 }
 
@@ -97,28 +97,28 @@ bool agent_call_listen(struct bridge *b)
 {
 	bool good;
 
-	pthread_mutex_lock(&b->mutex);
-	good = b->listening < MOST_LISTENING;
-	b->listening += good;
-	pthread_mutex_unlock(&b->mutex);
+	pthread_mutex_lock(&b->shared.lock);
+	good = b->shared.listening < MOST_LISTENING;
+	b->shared.listening += good;
+	pthread_mutex_unlock(&b->shared.lock);
 	return good;
 }
 
 void agent_call_leave(struct bridge *b)
 {
-	pthread_mutex_lock(&b->mutex);
-	b->listening--;
-	b->heard_at = clock_seconds();
-	pthread_mutex_unlock(&b->mutex);
+	pthread_mutex_lock(&b->shared.lock);
+	b->shared.listening--;
+	b->shared.heard_at = clock_seconds();
+	pthread_mutex_unlock(&b->shared.lock);
 }
 
 unsigned agent_call_number(struct bridge *b, unsigned answered)
 {
 	unsigned number;
 
-	pthread_mutex_lock(&b->mutex);
-	number = b->calling && b->calls != answered ? b->calls : 0;
-	pthread_mutex_unlock(&b->mutex);
+	pthread_mutex_lock(&b->shared.lock);
+	number = b->shared.calling && b->shared.calls != answered ? b->shared.calls : 0;
+	pthread_mutex_unlock(&b->shared.lock);
 	return number;
 }
 
@@ -126,11 +126,11 @@ bool agent_call_decline(struct bridge *b, unsigned number)
 {
 	bool good;
 
-	pthread_mutex_lock(&b->mutex);
-	good = b->calling && b->calls == number;
-	b->call_declined |= good;
-	pthread_cond_broadcast(&b->changed);
-	pthread_mutex_unlock(&b->mutex);
+	pthread_mutex_lock(&b->shared.lock);
+	good = b->shared.calling && b->shared.calls == number;
+	b->shared.call_declined |= good;
+	pthread_cond_broadcast(&b->shared.changed);
+	pthread_mutex_unlock(&b->shared.lock);
 	return good;
 }
 
@@ -138,10 +138,10 @@ enum held osm_try_lock(struct bridge *b)
 {
 	bool lent;
 
-	pthread_mutex_lock(&b->mutex);
-	lent = b->calling;
-	b->borrowers += lent;
-	pthread_mutex_unlock(&b->mutex);
+	pthread_mutex_lock(&b->shared.lock);
+	lent = b->shared.calling;
+	b->shared.borrowers += lent;
+	pthread_mutex_unlock(&b->shared.lock);
 	if (lent)
 		return LENT;
 	return pthread_rwlock_tryrdlock(&b->osm->lock.lock) ? BUSY : HELD;
@@ -153,8 +153,8 @@ void osm_unlock(struct bridge *b, enum held held)
 		cl_plock_release(&b->osm->lock);
 		return;
 	}
-	pthread_mutex_lock(&b->mutex);
-	b->borrowers--;
-	pthread_cond_broadcast(&b->changed);
-	pthread_mutex_unlock(&b->mutex);
+	pthread_mutex_lock(&b->shared.lock);
+	b->shared.borrowers--;
+	pthread_cond_broadcast(&b->shared.changed);
+	pthread_mutex_unlock(&b->shared.lock);
 }

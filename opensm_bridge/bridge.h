@@ -3,9 +3,10 @@
  *
  * There are three locks. OpenSM holds its own (`osm->lock`) around every call of the routing engine, so callbacks never
  * take it; only notices.c, dump.c and fabric.c do, in threads of the socket; a routing that waits for the agent lends it to the
- * last two (agent_call.c). `tables` guards the known contents of the
- * switches' tables. `mutex` guards what threads of the socket and of OpenSM share; it is held only briefly, so that
- * `status` is answered at once. The order: OpenSM's lock first, then `tables`, then `mutex`.
+ * last two (agent_call.c). `tables.lock` guards the known contents of the
+ * switches' tables. `shared.lock` guards what threads of the socket and of OpenSM share; it is held only briefly, so that
+ * `status` is answered at once. The order: OpenSM's lock first, then `tables.lock`, then `shared.lock`. The fields of `struct
+ * bridge` are grouped by the lock that guards them.
  */
 #pragma once
 #include <pthread.h>
@@ -40,65 +41,78 @@ struct bridge {
 	osm_opensm_t *osm;
 	struct options options;
 	struct server *server;
-
-	/* Used by OpenSM's sweep thread only, or with osm->lock held. */
-	struct install *next;	  /* build_lid_matrices chose it for build_tables, which OpenSM calls next */
-	struct install *in_force; /* what this engine installed last */
-	uint64_t fingerprint;	  /* of the topology at the last routing */
-	bool primed;		  /* the heavy sweep after the start has been requested */
-	bool was_settled;	  /* at the last routing: see follow.h */
-	bool taken_over;	  /* the sweep that is under way is the first as master */
-	bool engine_is_set_up;
-
-	osm_physp_t *unmarked; /* of lanes.c, within one series of calls from OpenSM */
-	uint8_t unmarked_in;
-
 	atomic_ulong lft_blocks, heavy_sweeps;
 	atomic_ulong sl2vl_tables; /* sent to switches in routings of this engine */
 
-	pthread_mutex_t tables;
-	/* Guarded by `tables`; used by tables.c only: */
-	struct known known;
-	char known_engine[32];
-	uint64_t known_generation, tables_routings;
-	bool looked; /* tables_look() has run since the last routing began */
-	bool expected; /* at the next routing, OpenSM's copies are what the switches have answered (read_back.c) */
-	uint32_t longest; /* hops of the longest route that was in force so far; 0: unknown */
-	double older_gone_at; /* seconds on CLOCK_MONOTONIC: when no packets of older tables are left */
+	/* Used by OpenSM's sweep thread only, or with osm->lock held. */
+	struct {
+		struct install *next;	  /* build_lid_matrices chose it for build_tables, which OpenSM calls next */
+		struct install *in_force; /* what this engine installed last */
+		uint64_t fingerprint;	  /* of the topology at the last routing */
+		bool primed;		  /* the heavy sweep after the start has been requested */
+		bool was_settled;	  /* at the last routing: see follow.h */
+		bool taken_over;	  /* the sweep that is under way is the first as master */
+		bool engine_is_set_up;
+		osm_physp_t *unmarked; /* of lanes.c, within one series of calls from OpenSM */
+		uint8_t unmarked_in;
+	} routing;
 
-	pthread_mutex_t mutex;
-	pthread_cond_t changed; /* on CLOCK_MONOTONIC */
-	/* Guarded by `mutex`: */
-	struct routes *load_routes; /* the routes of a load, until a routing tries them */
-	struct routes *last_good;   /* the routes that were in force last */
-	char proved_from[17];	    /* digest of the tables that the load was proved from, or "any" */
-	struct reason load_problem; /* why the last load that was tried was refused */
-	struct reason file_problem; /* why routes.sar was refused */
-	struct reason last_error;   /* why the plugin's routes, or a repair of them, are not in force */
-	/* Numbers of loads: the last one requested; the last one that a routing has seen; the last one built and sent. */
-	uint64_t asked, building, built;
-	uint64_t highest; /* the highest generation that this process has had in force */
-	bool take_file;	  /* read routes.sar at the next routing, which is the first as master */
-	bool loading, stopping, routed, lanes_asked;
-	enum phase phase;
-	/* agent_call.c */
-	bool calling, call_declined;	/* a routing waits for the agent; the agent has no routes for it */
-	double call_begun, call_ends, heard_at; /* seconds on CLOCK_MONOTONIC; when a client listened last */
-	unsigned calls, calls_answered; /* since OpenSM started */
-	unsigned listening;		/* clients that wait for a call */
-	unsigned borrowers;		/* requests that read OpenSM's structures under the lock of the routing that waits */
-	double follow_at; /* seconds on CLOCK_MONOTONIC: when the routing that a repair needs is requested again; 0: none is */
-	char engine_in_force[32], routes_engine[ROUTES_ENGINE_SIZE];
-	uint64_t generation_in_force;
-	unsigned amendments; /* repairs of the routes in force since they were loaded */
-	uint32_t amended_entries;
-	bool repair_drops; /* packets of a live host are dropped */
-	double repair_milliseconds;
-	unsigned repairs_refused; /* since OpenSM started: repairs that did not hold when they were verified */
-	uint32_t unknown, vanished, switches, hca_ports, lanes;
-	uint32_t unconfirmed, unconfirmed_blocks, unconfirmed_ports, unconfirmed_tables;
-	uint64_t topology_changes, routings;
-	time_t built_at;
+	/* Used by tables.c only, which the others call with `lock` held. */
+	struct {
+		pthread_mutex_t lock;
+		struct known known;
+		char known_engine[32];
+		uint64_t known_generation, routings;
+		bool looked;	      /* tables_look() has run since the last routing began */
+		bool expected;	      /* at the next routing, OpenSM's copies are what the switches have answered (read_back.c) */
+		uint32_t longest;     /* hops of the longest route that was in force so far; 0: unknown */
+		double older_gone_at; /* seconds on CLOCK_MONOTONIC: when no packets of older tables are left */
+	} tables;
+
+	/* What threads of the socket and of OpenSM share. */
+	struct {
+		pthread_mutex_t lock;
+		pthread_cond_t changed; /* on CLOCK_MONOTONIC */
+
+		/* Loads, by number: the last one requested; the last one that a routing has seen; the last one built and sent. */
+		uint64_t asked, building, built;
+		struct routes *load_routes; /* the routes of a load, until a routing tries them */
+		char proved_from[17];	    /* digest of the tables that the load was proved from, or "any" */
+		struct reason load_problem; /* why the last load that was tried was refused */
+		bool loading;
+
+		/* What was in force before, and routes.sar. */
+		struct routes *last_good;   /* the routes that were in force last */
+		uint64_t highest;	    /* the highest generation that this process has had in force */
+		bool take_file;		    /* read routes.sar at the next routing, which is the first as master */
+		struct reason file_problem; /* why routes.sar was refused */
+		struct reason last_error;   /* why the plugin's routes, or a repair of them, are not in force */
+
+		/* The progress of OpenSM (state.c). */
+		enum phase phase;
+		bool stopping, routed, lanes_asked;
+		uint64_t topology_changes, routings;
+		time_t built_at;
+
+		/* Calls to the agent (agent_call.c). */
+		bool calling, call_declined;	/* a routing waits for the agent; the agent has no routes for it */
+		double call_begun, call_ends, heard_at; /* seconds on CLOCK_MONOTONIC; when a client listened last */
+		unsigned calls, calls_answered; /* since OpenSM started */
+		unsigned listening;		/* clients that wait for a call */
+		unsigned borrowers;		/* requests that read OpenSM's structures under the lock of the routing that waits */
+
+		/* What is in force, and its repairs. */
+		char engine_in_force[32], routes_engine[ROUTES_ENGINE_SIZE];
+		uint64_t generation_in_force;
+		uint32_t switches, hca_ports, lanes, unknown, vanished;
+		uint32_t unconfirmed, unconfirmed_blocks, unconfirmed_ports, unconfirmed_tables;
+		unsigned amendments; /* repairs of the routes in force since they were loaded */
+		uint32_t amended_entries;
+		bool repair_drops; /* packets of a live host are dropped */
+		double repair_milliseconds;
+		unsigned repairs_refused; /* since OpenSM started: repairs that did not hold when they were verified */
+		double follow_at; /* seconds on CLOCK_MONOTONIC: when the routing that a repair needs is requested again; 0: none is */
+	} shared;
 };
 
 #define MORE_SIZE 128
@@ -152,7 +166,7 @@ struct lanes_count {
 struct lanes_count lanes_count_unconfirmed(const struct bridge *b);
 uint64_t lanes_digest(const struct bridge *b, uint64_t hash);
 
-/* tables.c: the known contents of the switches' tables. The caller holds `tables`, and has called tables_look(). */
+/* tables.c: the known contents of the switches' tables. The caller holds `tables.lock`, and has called tables_look(). */
 enum look { LOOK_SWEEP, LOOK_DISCOVERED, LOOK_ROUTING, LOOK_DONE, LOOK_DUMP };
 void tables_look(struct bridge *b, enum look when);
 void tables_forget(struct bridge *b);
@@ -169,7 +183,7 @@ uint64_t tables_digest(struct bridge *b, const struct live *live);
 /* read_back.c: after discovery. Asks the switches for their tables if this OpenSM is master again. */
 void read_back(struct bridge *b);
 
-/* state.c: the progress of OpenSM. The caller holds the mutex. */
+/* state.c: the progress of OpenSM. The caller holds `shared.lock`. */
 const char *state_name(struct bridge *b);
 bool state_is_master(const struct bridge *b);
 bool state_under_way(struct bridge *b);
@@ -226,6 +240,9 @@ void server_close(struct bridge *b);
 bool sigusr2_start(struct reason *why);
 bool sigusr2_take(void);
 void sigusr2_stop(void); /* after server_close() */
+
+/* status.c: the answer to `status`, one JSON object. The caller holds `shared.lock`. */
+void status_answer(struct bridge *b, char *json, size_t room);
 
 /* requests.c: answers one request line with one line of JSON. */
 void request_answer(struct bridge *b, const char *request, char *json, size_t room);

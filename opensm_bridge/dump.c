@@ -155,9 +155,9 @@ static bool all_had_confirmed(struct bridge *b)
 {
 	bool good;
 
-	pthread_mutex_lock(&b->mutex);
-	good = b->routed && !b->unconfirmed;
-	pthread_mutex_unlock(&b->mutex);
+	pthread_mutex_lock(&b->shared.lock);
+	good = b->shared.routed && !b->shared.unconfirmed;
+	pthread_mutex_unlock(&b->shared.lock);
 	return good;
 }
 
@@ -167,16 +167,16 @@ static bool sizes_of(struct bridge *b, const struct live *live, bool lent, struc
 {
 	/* OpenSM forgets the engine in use at the begin of a routing. */
 	const struct osm_routing_engine *used = b->osm->routing_engine_used;
-	const char *engine = lent ? b->known_engine : used ? used->name : NULL;
-	const bool ours = engine && !strcmp(engine, SAR_ENGINE) && b->in_force;
+	const char *engine = lent ? b->tables.known_engine : used ? used->name : NULL;
+	const bool ours = engine && !strcmp(engine, SAR_ENGINE) && b->routing.in_force;
 	uint32_t switches, blocks;
 
 	if (!engine || !*engine)
 		return REASON(why, "no routes are in force yet"), false;
 	if (!live->switches || !live->terminals)
 		return REASON(why, "the fabric has %u switches and %u terminals", live->switches, live->terminals), false;
-	*own = ours ? b->in_force->tables.routes : NULL;
-	known_count(&b->known, &switches, &blocks);
+	*own = ours ? b->routing.in_force->tables.routes : NULL;
+	known_count(&b->tables.known, &switches, &blocks);
 	*sizes = (struct routes){.generation = ours ? (*own)->generation : 1,
 				 .made_at = (uint64_t)time(NULL),
 				 .switches = live->switches,
@@ -232,9 +232,9 @@ static uint32_t count_unconfirmed_ports(struct bridge *b, bool lent)
 
 	if (!lent)
 		return lanes_count_unconfirmed(b).ports;
-	pthread_mutex_lock(&b->mutex);
-	ports = b->unconfirmed_ports; /* as of the last routing that was sent */
-	pthread_mutex_unlock(&b->mutex);
+	pthread_mutex_lock(&b->shared.lock);
+	ports = b->shared.unconfirmed_ports; /* as of the last routing that was sent */
+	pthread_mutex_unlock(&b->shared.lock);
 	return ports;
 }
 
@@ -251,13 +251,13 @@ bool dump_in_force(struct bridge *b, char more[MORE_SIZE], struct reason *why)
 		nanosleep(&pause, NULL);
 	lent = held == LENT;
 	if (live_from_osm(&live, &sw, b->osm, why)) {
-		pthread_mutex_lock(&b->tables);
+		pthread_mutex_lock(&b->tables.lock);
 		if (!lent) /* the routing that lends has looked, and OpenSM's new tables are empty */
 			tables_look(b, LOOK_DUMP);
 		r = image_of(b, &live, sw, lent, why);
 		snprintf(more, MORE_SIZE, "\"digest\":\"%016" PRIx64 "\",\"unconfirmed_sl2vl_ports\":%u", tables_digest(b, &live),
 			 count_unconfirmed_ports(b, lent));
-		pthread_mutex_unlock(&b->tables);
+		pthread_mutex_unlock(&b->tables.lock);
 	}
 	osm_unlock(b, held);
 	live_free(&live);

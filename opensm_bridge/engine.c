@@ -14,34 +14,34 @@ static int build_lid_matrices(void *context)
 {
 	struct bridge *b = context;
 
-	install_free(b->next);
-	install_forget_osm(b->in_force);
-	b->next = plans_choose(b);
-	return b->next ? 0 : -1;
+	install_free(b->routing.next);
+	install_forget_osm(b->routing.in_force);
+	b->routing.next = plans_choose(b);
+	return b->routing.next ? 0 : -1;
 }
 
 static int build_tables(void *context)
 {
 	struct bridge *b = context;
-	struct install *chosen = b->next;
+	struct install *chosen = b->routing.next;
 	struct routes *old;
 
-	b->unmarked = NULL;
+	b->routing.unmarked = NULL;
 	if (!chosen)
 		return -1;
 	install_tables(chosen);
-	pthread_mutex_lock(&b->tables);
+	pthread_mutex_lock(&b->tables.lock);
 	tables_note_ends(b, chosen);
-	pthread_mutex_unlock(&b->tables);
-	b->next = NULL;
-	install_free(b->in_force);
-	b->in_force = chosen;
-	pthread_mutex_lock(&b->mutex);
-	old = b->last_good;
-	b->last_good = routes_hold(chosen->tables.routes);
-	if (chosen->tables.routes->generation > b->highest)
-		b->highest = chosen->tables.routes->generation;
-	pthread_mutex_unlock(&b->mutex);
+	pthread_mutex_unlock(&b->tables.lock);
+	b->routing.next = NULL;
+	install_free(b->routing.in_force);
+	b->routing.in_force = chosen;
+	pthread_mutex_lock(&b->shared.lock);
+	old = b->shared.last_good;
+	b->shared.last_good = routes_hold(chosen->tables.routes);
+	if (chosen->tables.routes->generation > b->shared.highest)
+		b->shared.highest = chosen->tables.routes->generation;
+	pthread_mutex_unlock(&b->shared.lock);
 	routes_drop(old);
 	return 0;
 }
@@ -56,7 +56,7 @@ static int set_up(struct osm_routing_engine *engine, osm_opensm_t *osm)
 	engine->update_sl2vl = lanes_sl2vl;
 	engine->update_vlarb = lanes_vlarb;
 	engine->path_sl = lanes_path_sl;
-	b->engine_is_set_up = true;
+	b->routing.engine_is_set_up = true;
 	return 0;
 }
 

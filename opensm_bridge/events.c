@@ -25,40 +25,40 @@ static uint32_t count_hca_ports(const osm_subn_t *subn)
 
 static void look(struct bridge *b, enum look when)
 {
-	pthread_mutex_lock(&b->tables);
+	pthread_mutex_lock(&b->tables.lock);
 	tables_look(b, when);
-	pthread_mutex_unlock(&b->tables);
+	pthread_mutex_unlock(&b->tables.lock);
 }
 
 static void note_unconfirmed(struct bridge *b)
 {
-	if ((b->unconfirmed || b->unconfirmed_ports) && !*b->last_error.text)
-		REASON_OF(&b->last_error, "unconfirmed", "%u switch(es) have not confirmed their tables "
+	if ((b->shared.unconfirmed || b->shared.unconfirmed_ports) && !*b->shared.last_error.text)
+		REASON_OF(&b->shared.last_error, "unconfirmed", "%u switch(es) have not confirmed their tables "
 			  "(%u block(s)), and %u port(s) their lanes; OpenSM will send them again",
-			  b->unconfirmed, b->unconfirmed_blocks, b->unconfirmed_ports);
+			  b->shared.unconfirmed, b->shared.unconfirmed_blocks, b->shared.unconfirmed_ports);
 }
 
 /* All switches have confirmed what was sent: the entries that had to wait for that are set once packets of older tables are gone,
  * too. */
 static void follow_repair(struct bridge *b, const struct install *in_force)
 {
-	if (!follow_needed(b->was_settled, &in_force->tables))
+	if (!follow_needed(b->routing.was_settled, &in_force->tables))
 		return;
-	pthread_mutex_lock(&b->tables);
-	pthread_mutex_lock(&b->mutex);
-	b->follow_at = b->known.ages ? b->older_gone_at : clock_seconds();
-	pthread_mutex_unlock(&b->mutex);
-	pthread_mutex_unlock(&b->tables);
+	pthread_mutex_lock(&b->tables.lock);
+	pthread_mutex_lock(&b->shared.lock);
+	b->shared.follow_at = b->tables.known.ages ? b->tables.older_gone_at : clock_seconds();
+	pthread_mutex_unlock(&b->shared.lock);
+	pthread_mutex_unlock(&b->tables.lock);
 }
 
 void events_follow(struct bridge *b)
 {
-	pthread_mutex_lock(&b->mutex);
-	if (b->follow_at && clock_seconds() >= b->follow_at && !b->stopping && state_is_master(b)) {
-		b->follow_at = clock_seconds() + FOLLOW_INTERVAL_SECONDS;
+	pthread_mutex_lock(&b->shared.lock);
+	if (b->shared.follow_at && clock_seconds() >= b->shared.follow_at && !b->shared.stopping && state_is_master(b)) {
+		b->shared.follow_at = clock_seconds() + FOLLOW_INTERVAL_SECONDS;
 		state_request_routing(b);
 	}
-	pthread_mutex_unlock(&b->mutex);
+	pthread_mutex_unlock(&b->shared.lock);
 }
 
 static void routing_done(struct bridge *b)
@@ -66,51 +66,51 @@ static void routing_done(struct bridge *b)
 	const osm_subn_t *subn = &b->osm->subn;
 	const struct osm_routing_engine *used = b->osm->routing_engine_used;
 	const char *name = used && used->name ? used->name : "none";
-	const bool ours = !strcmp(name, SAR_ENGINE) && b->in_force;
+	const bool ours = !strcmp(name, SAR_ENGINE) && b->routing.in_force;
 	const uint32_t hca_ports = count_hca_ports(subn);
 	const struct lanes_count lanes = lanes_count_unconfirmed(b);
-	const struct amendment *amended = ours ? b->in_force->tables.routes->amended : NULL;
+	const struct amendment *amended = ours ? b->routing.in_force->tables.routes->amended : NULL;
 	uint32_t switches, blocks;
 
 	look(b, LOOK_DONE);
-	pthread_mutex_lock(&b->tables);
-	known_count(&b->known, &switches, &blocks);
-	pthread_mutex_unlock(&b->tables);
-	pthread_mutex_lock(&b->mutex);
-	snprintf(b->engine_in_force, sizeof(b->engine_in_force), "%s", name);
-	snprintf(b->routes_engine, sizeof(b->routes_engine), "%s",
-		 ours ? b->in_force->tables.routes->engine : "");
-	b->generation_in_force = ours ? b->in_force->tables.routes->generation : 0;
-	b->amendments = amended ? amended->repairs : 0;
-	b->amended_entries = amended ? amended->entries : 0;
-	b->repair_drops = ours && b->in_force->tables.drops;
-	b->repair_milliseconds = amended ? amended->milliseconds : 0;
-	b->lanes = ours ? b->in_force->tables.routes->lanes : 0;
-	b->unknown = ours ? b->in_force->tables.fit.unknown : 0;
-	b->vanished = ours ? b->in_force->tables.fit.vanished : 0;
-	b->unconfirmed = switches;
-	b->unconfirmed_blocks = blocks;
-	b->unconfirmed_ports = lanes.ports;
-	b->unconfirmed_tables = lanes.tables;
+	pthread_mutex_lock(&b->tables.lock);
+	known_count(&b->tables.known, &switches, &blocks);
+	pthread_mutex_unlock(&b->tables.lock);
+	pthread_mutex_lock(&b->shared.lock);
+	snprintf(b->shared.engine_in_force, sizeof(b->shared.engine_in_force), "%s", name);
+	snprintf(b->shared.routes_engine, sizeof(b->shared.routes_engine), "%s",
+		 ours ? b->routing.in_force->tables.routes->engine : "");
+	b->shared.generation_in_force = ours ? b->routing.in_force->tables.routes->generation : 0;
+	b->shared.amendments = amended ? amended->repairs : 0;
+	b->shared.amended_entries = amended ? amended->entries : 0;
+	b->shared.repair_drops = ours && b->routing.in_force->tables.drops;
+	b->shared.repair_milliseconds = amended ? amended->milliseconds : 0;
+	b->shared.lanes = ours ? b->routing.in_force->tables.routes->lanes : 0;
+	b->shared.unknown = ours ? b->routing.in_force->tables.fit.unknown : 0;
+	b->shared.vanished = ours ? b->routing.in_force->tables.fit.vanished : 0;
+	b->shared.unconfirmed = switches;
+	b->shared.unconfirmed_blocks = blocks;
+	b->shared.unconfirmed_ports = lanes.ports;
+	b->shared.unconfirmed_tables = lanes.tables;
 	note_unconfirmed(b);
-	b->switches = (uint32_t)cl_qmap_count(&subn->sw_guid_tbl);
-	b->hca_ports = hca_ports;
-	b->phase = IDLE;
-	b->built = b->building;
-	b->built_at = time(NULL);
-	b->routed = true;
-	b->routings++;
-	pthread_cond_broadcast(&b->changed);
-	pthread_mutex_unlock(&b->mutex);
+	b->shared.switches = (uint32_t)cl_qmap_count(&subn->sw_guid_tbl);
+	b->shared.hca_ports = hca_ports;
+	b->shared.phase = IDLE;
+	b->shared.built = b->shared.building;
+	b->shared.built_at = time(NULL);
+	b->shared.routed = true;
+	b->shared.routings++;
+	pthread_cond_broadcast(&b->shared.changed);
+	pthread_mutex_unlock(&b->shared.lock);
 	if (ours) { /* OpenSM computes multicast next, and needs hop counts for it; it reads them in this thread only */
-		install_hops(b->in_force);
-		install_forget_osm(b->in_force);
+		install_hops(b->routing.in_force);
+		install_forget_osm(b->routing.in_force);
 	}
 	if (!ours || switches || lanes.ports)
 		return;
-	BRIDGE_LOG(b, OSM_LOG_INFO, "generation %ju is in force%s\n", (uintmax_t)b->in_force->tables.routes->generation,
+	BRIDGE_LOG(b, OSM_LOG_INFO, "generation %ju is in force%s\n", (uintmax_t)b->routing.in_force->tables.routes->generation,
 		   amended ? ", repaired" : "");
-	follow_repair(b, b->in_force);
+	follow_repair(b, b->routing.in_force);
 }
 
 /*
@@ -121,16 +121,16 @@ static void routing_done(struct bridge *b)
  */
 static void sweep_again(struct bridge *b)
 {
-	bool sweep = !b->primed;
+	bool sweep = !b->routing.primed;
 
 	if (!state_is_master(b))
 		return;
-	pthread_mutex_lock(&b->mutex);
-	if (b->unconfirmed_ports && !b->lanes_asked)
+	pthread_mutex_lock(&b->shared.lock);
+	if (b->shared.unconfirmed_ports && !b->shared.lanes_asked)
 		sweep = true;
-	b->lanes_asked = b->unconfirmed_ports != 0;
-	pthread_mutex_unlock(&b->mutex);
-	b->primed = true;
+	b->shared.lanes_asked = b->shared.unconfirmed_ports != 0;
+	pthread_mutex_unlock(&b->shared.lock);
+	b->routing.primed = true;
 	if (!sweep)
 		return;
 	b->osm->subn.force_heavy_sweep = TRUE;
@@ -140,20 +140,20 @@ static void sweep_again(struct bridge *b)
 static void sweep_begins(struct bridge *b)
 {
 	look(b, LOOK_SWEEP);
-	pthread_mutex_lock(&b->mutex);
-	b->phase = SWEEPING;
-	pthread_mutex_unlock(&b->mutex);
+	pthread_mutex_lock(&b->shared.lock);
+	b->shared.phase = SWEEPING;
+	pthread_mutex_unlock(&b->shared.lock);
 }
 
 static void lost_master(struct bridge *b)
 {
-	b->primed = false;
-	pthread_mutex_lock(&b->tables);
+	b->routing.primed = false;
+	pthread_mutex_lock(&b->tables.lock);
 	tables_forget(b);
-	pthread_mutex_unlock(&b->tables);
-	pthread_mutex_lock(&b->mutex);
+	pthread_mutex_unlock(&b->tables.lock);
+	pthread_mutex_lock(&b->shared.lock);
 	state_lost_master(b);
-	pthread_mutex_unlock(&b->mutex);
+	pthread_mutex_unlock(&b->shared.lock);
 }
 
 void events_report(void *context, osm_epi_event_id_t event, void *data)
@@ -177,7 +177,7 @@ void events_report(void *context, osm_epi_event_id_t event, void *data)
 		routing_done(b);
 		break;
 	case OSM_EVENT_ID_SUBNET_UP:
-		b->taken_over = false;
+		b->routing.taken_over = false;
 		sweep_again(b);
 		break;
 	case OSM_EVENT_ID_STATE_CHANGE: /* no longer the master */

@@ -215,10 +215,10 @@ static bool is_known(struct bridge *b, bool *wait, struct reason *why)
 	const osm_subn_t *subn = &b->osm->subn;
 	bool sweeping, stopping;
 
-	pthread_mutex_lock(&b->mutex);
-	sweeping = b->phase == SWEEPING;
-	stopping = b->stopping;
-	pthread_mutex_unlock(&b->mutex);
+	pthread_mutex_lock(&b->shared.lock);
+	sweeping = b->shared.phase == SWEEPING;
+	stopping = b->shared.stopping;
+	pthread_mutex_unlock(&b->shared.lock);
 	*wait = !stopping && (subn->sm_state == IB_SMINFO_STATE_MASTER || subn->sm_state == IB_SMINFO_STATE_DISCOVERING);
 	if (stopping)
 		REASON(why, "OpenSM is shutting down");

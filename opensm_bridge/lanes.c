@@ -14,7 +14,7 @@
 
 static const struct install *with_lanes(const struct bridge *b)
 {
-	return b->in_force && b->in_force->tables.routes->lanes > 1 ? b->in_force : NULL;
+	return b->routing.in_force && b->routing.in_force->tables.routes->lanes > 1 ? b->routing.in_force : NULL;
 }
 
 uint8_t lanes_path_sl(void *context, uint8_t hint, const ib_net16_t slid, const ib_net16_t dlid)
@@ -75,15 +75,15 @@ static const ib_slvl_table_t unanswered = {{0xde, 0xed, 0xde, 0xed, 0xde, 0xed, 
  */
 static void mark(struct bridge *b, osm_physp_t *port, uint8_t in, const ib_slvl_table_t *table, bool is_sent)
 {
-	ib_slvl_table_t *last = b->unmarked ? osm_physp_get_slvl_tbl(b->unmarked, b->unmarked_in) : NULL;
+	ib_slvl_table_t *last = b->routing.unmarked ? osm_physp_get_slvl_tbl(b->routing.unmarked, b->routing.unmarked_in) : NULL;
 
 	if (last && !memcmp(last, &all_zero, sizeof(all_zero)))
 		*last = unanswered;
-	b->unmarked = NULL;
+	b->routing.unmarked = NULL;
 	if (!is_sent || memcmp(table, &all_zero, sizeof(all_zero)))
 		return;
-	b->unmarked = port;
-	b->unmarked_in = in;
+	b->routing.unmarked = port;
+	b->routing.unmarked_in = in;
 }
 
 void lanes_sl2vl(void *context, osm_physp_t *port, uint8_t in, uint8_t out, ib_slvl_table_t *table)

@@ -85,9 +85,9 @@ static void try_own(struct bridge *b, struct choice *c, struct routes *routes, b
 		log_repair(b, tables);
 	if (!*unrepaired.text)
 		return;
-	pthread_mutex_lock(&b->mutex);
-	b->repairs_refused++;
-	pthread_mutex_unlock(&b->mutex);
+	pthread_mutex_lock(&b->shared.lock);
+	b->shared.repairs_refused++;
+	pthread_mutex_unlock(&b->shared.lock);
 	former = *why;
 	REASON_OF(why, "stale", "a repair of generation %ju is not installed: %.400s", (uintmax_t)routes->generation, unrepaired.text);
 	if (*former.text)
@@ -98,12 +98,12 @@ static void remember_topology(struct bridge *b, const struct live *live)
 {
 	const uint64_t fingerprint = live_fingerprint(live);
 
-	if (fingerprint == b->fingerprint)
+	if (fingerprint == b->routing.fingerprint)
 		return;
-	b->fingerprint = fingerprint;
-	pthread_mutex_lock(&b->mutex);
-	b->topology_changes++;
-	pthread_mutex_unlock(&b->mutex);
+	b->routing.fingerprint = fingerprint;
+	pthread_mutex_lock(&b->shared.lock);
+	b->shared.topology_changes++;
+	pthread_mutex_unlock(&b->shared.lock);
 }
 
 /* Chooses the routes of a load if the switches still have the tables that it was proved from, and they fit the fabric. */
@@ -111,12 +111,12 @@ static void try_load(struct bridge *b, struct choice *c, struct routes *routes, 
 {
 	char digest[17];
 
-	pthread_mutex_lock(&b->tables);
+	pthread_mutex_lock(&b->tables.lock);
 	snprintf(digest, sizeof(digest), "%016" PRIx64, tables_digest(b, &c->install->live));
 	if (strcmp(proved_from, "any") && strcmp(proved_from, digest))
 		REASON_OF(why, "changed", "the tables in force are not those that the routes were proved from (digest "
-			  "%s, by engine %.31s, instead of %s): dump them again", digest, b->known_engine, proved_from);
-	pthread_mutex_unlock(&b->tables);
+			  "%s, by engine %.31s, instead of %s): dump them again", digest, b->tables.known_engine, proved_from);
+	pthread_mutex_unlock(&b->tables.lock);
 	c->fit = !*why->text && own_load(&c->install->tables, &c->task, routes, why);
 }
 
@@ -131,33 +131,33 @@ struct offer {
 /* OpenSM does not report every way of becoming the master, but this flag is set until the first sweep is over. */
 static void notice_takeover(struct bridge *b)
 {
-	if (!b->osm->subn.first_time_master_sweep || b->taken_over)
+	if (!b->osm->subn.first_time_master_sweep || b->routing.taken_over)
 		return;
-	b->taken_over = true;
-	pthread_mutex_lock(&b->tables);
+	b->routing.taken_over = true;
+	pthread_mutex_lock(&b->tables.lock);
 	tables_forget(b);
-	pthread_mutex_unlock(&b->tables);
-	pthread_mutex_lock(&b->mutex);
-	b->take_file = true;
-	pthread_mutex_unlock(&b->mutex);
+	pthread_mutex_unlock(&b->tables.lock);
+	pthread_mutex_lock(&b->shared.lock);
+	b->shared.take_file = true;
+	pthread_mutex_unlock(&b->shared.lock);
 }
 
 static void take_offer(struct bridge *b, struct offer *o, struct reason *file_problem)
 {
 	uint64_t highest;
 
-	pthread_mutex_lock(&b->mutex);
-	b->phase = ROUTING;
-	b->building = b->asked;
-	b->follow_at = 0;
-	*o = (struct offer){.load = b->load_routes, .last_good = routes_hold(b->last_good), .take_file = b->take_file};
-	memcpy(o->proved_from, b->proved_from, sizeof(o->proved_from));
-	b->load_routes = NULL;
-	b->take_file = false;
-	highest = b->highest;
+	pthread_mutex_lock(&b->shared.lock);
+	b->shared.phase = ROUTING;
+	b->shared.building = b->shared.asked;
+	b->shared.follow_at = 0;
+	*o = (struct offer){.load = b->shared.load_routes, .last_good = routes_hold(b->shared.last_good), .take_file = b->shared.take_file};
+	memcpy(o->proved_from, b->shared.proved_from, sizeof(o->proved_from));
+	b->shared.load_routes = NULL;
+	b->shared.take_file = false;
+	highest = b->shared.highest;
 	o->back = o->take_file && highest;
-	*file_problem = b->file_problem;
-	pthread_mutex_unlock(&b->mutex);
+	*file_problem = b->shared.file_problem;
+	pthread_mutex_unlock(&b->shared.lock);
 	if (!o->take_file)
 		return;
 	*file_problem = (struct reason){.text = ""};
@@ -183,23 +183,23 @@ static void choose(struct bridge *b, struct choice *c, const struct offer *o, st
 	struct reason *why = o->load ? load : own;
 	struct live *live;
 
-	pthread_mutex_lock(&b->tables);
+	pthread_mutex_lock(&b->tables.lock);
 	tables_look(b, LOOK_ROUTING);
-	pthread_mutex_unlock(&b->tables);
+	pthread_mutex_unlock(&b->tables.lock);
 	c->read = c->install && live_from_osm(&c->install->live, &c->install->sw, b->osm, why);
 	if (!c->read)
 		return;
 	live = &c->install->live;
-	pthread_mutex_lock(&b->tables); /* only threads that hold OpenSM's lock change what is known */
+	pthread_mutex_lock(&b->tables.lock); /* only threads that hold OpenSM's lock change what is known */
 	c->task = (struct own_task){.live = live, .known = tables_known(b, live), .lids = lids_of(live), .held = o->back,
-				    .ours = !strcmp(b->known_engine, SAR_ENGINE)};
-	if (c->task.lids <= b->known.lids)
-		c->task.lids = b->known.lids;
+				    .ours = !strcmp(b->tables.known_engine, SAR_ENGINE)};
+	if (c->task.lids <= b->tables.known.lids)
+		c->task.lids = b->tables.known.lids;
 	else
 		c->task.known = NULL; /* cannot happen, but for lack of memory */
-	c->task.settled = b->was_settled =
-		follow_settled(c->task.known, c->task.ours && b->in_force ? b->in_force->tables.put_off_count : 0);
-	pthread_mutex_unlock(&b->tables);
+	c->task.settled = b->routing.was_settled =
+		follow_settled(c->task.known, c->task.ours && b->routing.in_force ? b->routing.in_force->tables.put_off_count : 0);
+	pthread_mutex_unlock(&b->tables.lock);
 	remember_topology(b, live);
 	if (o->load)
 		try_load(b, c, o->load, o->proved_from, load);
@@ -232,9 +232,9 @@ static void call_agent(struct bridge *b, struct choice *c, struct reason *own)
 	took = agent_call_end(b, &declined);
 	if (c->fit) {
 		*own = (struct reason){.text = ""};
-		pthread_mutex_lock(&b->mutex);
-		b->calls_answered++;
-		pthread_mutex_unlock(&b->mutex);
+		pthread_mutex_lock(&b->shared.lock);
+		b->shared.calls_answered++;
+		pthread_mutex_unlock(&b->shared.lock);
 		BRIDGE_LOG(b, OSM_LOG_INFO, "the agent answered after %.2f s with generation %ju\n", took,
 			   (uintmax_t)c->install->tables.routes->generation);
 		return;
@@ -299,12 +299,12 @@ struct install *plans_choose(struct bridge *b)
 	if (why && *why->text)
 		BRIDGE_LOG(b, OSM_LOG_ERROR, "%s%s\n", why->text, !c.fit ? "; the next routing engine takes over" :
 			   o.back && !o.load ? "" : "; the previous routes stay in use");
-	pthread_mutex_lock(&b->mutex);
-	b->file_problem = file;
+	pthread_mutex_lock(&b->shared.lock);
+	b->shared.file_problem = file;
 	if (o.load)
-		b->load_problem = load;
-	b->last_error = why ? *why : (struct reason){.text = ""};
-	pthread_mutex_unlock(&b->mutex);
+		b->shared.load_problem = load;
+	b->shared.last_error = why ? *why : (struct reason){.text = ""};
+	pthread_mutex_unlock(&b->shared.lock);
 	routes_drop(o.load);
 	routes_drop(o.file);
 	routes_drop(o.last_good);

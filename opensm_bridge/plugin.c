@@ -35,20 +35,20 @@ static void delete(void *context)
 {
 	struct bridge *b = context;
 
-	pthread_mutex_lock(&b->mutex);
-	b->stopping = true;
-	pthread_cond_broadcast(&b->changed);
-	pthread_mutex_unlock(&b->mutex);
+	pthread_mutex_lock(&b->shared.lock);
+	b->shared.stopping = true;
+	pthread_cond_broadcast(&b->shared.changed);
+	pthread_mutex_unlock(&b->shared.lock);
 	server_close(b);
 	sigusr2_stop();
-	install_free(b->next);
-	install_free(b->in_force);
-	known_free(&b->known);
-	routes_drop(b->load_routes);
-	routes_drop(b->last_good);
-	pthread_cond_destroy(&b->changed);
-	pthread_mutex_destroy(&b->tables);
-	pthread_mutex_destroy(&b->mutex);
+	install_free(b->routing.next);
+	install_free(b->routing.in_force);
+	known_free(&b->tables.known);
+	routes_drop(b->shared.load_routes);
+	routes_drop(b->shared.last_good);
+	pthread_cond_destroy(&b->shared.changed);
+	pthread_mutex_destroy(&b->tables.lock);
+	pthread_mutex_destroy(&b->shared.lock);
 	free(b);
 }
 
@@ -89,12 +89,12 @@ static void *create(struct osm_opensm *osm)
 	if (!b)
 		return NULL;
 	b->osm = osm;
-	b->take_file = true;
-	pthread_mutex_init(&b->mutex, NULL);
-	pthread_mutex_init(&b->tables, NULL);
+	b->shared.take_file = true;
+	pthread_mutex_init(&b->shared.lock, NULL);
+	pthread_mutex_init(&b->tables.lock, NULL);
 	pthread_condattr_init(&clock);
 	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-	pthread_cond_init(&b->changed, &clock);
+	pthread_cond_init(&b->shared.changed, &clock);
 	pthread_condattr_destroy(&clock);
 	if (!start(b, &why)) {
 		BRIDGE_LOG(b, OSM_LOG_ERROR, "not loaded: %s\n", why.text);

@@ -30,17 +30,17 @@ void read_back(struct bridge *b)
 {
 	bool back;
 
-	pthread_mutex_lock(&b->mutex);
-	back = b->highest && (b->take_file || (b->osm->subn.first_time_master_sweep && !b->taken_over));
-	pthread_mutex_unlock(&b->mutex);
+	pthread_mutex_lock(&b->shared.lock);
+	back = b->shared.highest && (b->shared.take_file || (b->osm->subn.first_time_master_sweep && !b->routing.taken_over));
+	pthread_mutex_unlock(&b->shared.lock);
 	if (!back)
 		return;
 	pthread_rwlock_wrlock(&b->osm->lock.lock);
-	pthread_mutex_lock(&b->tables);
+	pthread_mutex_lock(&b->tables.lock);
 	tables_forget(b);
 	tables_expect(b);
 	EACH_SWITCH(sw, &b->osm->subn)
 		ask(b, sw);
-	pthread_mutex_unlock(&b->tables);
+	pthread_mutex_unlock(&b->tables.lock);
 	pthread_rwlock_unlock(&b->osm->lock.lock);
 }

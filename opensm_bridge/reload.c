@@ -14,30 +14,30 @@
 
 #define POKE_INTERVAL_SECONDS 5 /* seconds: a sweep that was under way may have ignored the request */
 
-/* The caller holds the mutex. */
+/* The caller holds `shared.lock`. */
 static bool may_start(struct bridge *b, struct reason *why)
 {
-	if (b->stopping)
+	if (b->shared.stopping)
 		REASON(why, "OpenSM is shutting down");
-	else if (!b->engine_is_set_up)
+	else if (!b->routing.engine_is_set_up)
 		REASON(why, "routing_engine in opensm.conf does not name \"%s\"", SAR_ENGINE);
 	else if (!state_is_master(b))
 		REASON_OF(why, "not-master", "this OpenSM is not the master");
-	else if (b->loading || state_under_way(b))
+	else if (b->shared.loading || state_under_way(b))
 		REASON_OF(why, "busy", "another load is under way (%s)", state_name(b));
 	else
 		return true;
-	if (!b->loading && b->asked > b->building && !b->stopping && state_is_master(b))
+	if (!b->shared.loading && b->shared.asked > b->shared.building && !b->shared.stopping && state_is_master(b))
 		state_request_routing(b); /* its caller has given up waiting, so nobody else requests a routing for it */
 	return false;
 }
 
 static bool goes_on(struct bridge *b, uint64_t number)
 {
-	return !b->stopping && state_is_master(b) && state_under_way(b) && b->built < number;
+	return !b->shared.stopping && state_is_master(b) && state_under_way(b) && b->shared.built < number;
 }
 
-/* The caller holds the mutex. True once a routing that began after load `number` is computed and sent. */
+/* The caller holds `shared.lock`. True once a routing that began after load `number` is computed and sent. */
 static bool wait_for(struct bridge *b, uint64_t number)
 {
 	const double deadline = clock_seconds() + b->options.deadline;
@@ -45,22 +45,22 @@ static bool wait_for(struct bridge *b, uint64_t number)
 
 	while (goes_on(b, number) && clock_seconds() < deadline) {
 		/* Not while a slow engine works on the routing that was requested first, or a routing waits for it. */
-		if (b->building < number && !b->calling && clock_seconds() >= poke_at) {
+		if (b->shared.building < number && !b->shared.calling && clock_seconds() >= poke_at) {
 			state_request_routing(b);
 			poke_at = clock_seconds() + POKE_INTERVAL_SECONDS;
 		}
 		state_wait(b, 1000);
 	}
-	return b->built >= number;
+	return b->shared.built >= number;
 }
 
-/* The caller holds the mutex. True if `generation` is in force on every switch; otherwise sets `why`. */
+/* The caller holds `shared.lock`. True if `generation` is in force on every switch; otherwise sets `why`. */
 static bool check_result(struct bridge *b, uint64_t generation, bool built, struct reason *why)
 {
-	const struct reason *problem = *b->load_problem.text ? &b->load_problem : &b->last_error;
+	const struct reason *problem = *b->shared.load_problem.text ? &b->shared.load_problem : &b->shared.last_error;
 	const char *code = problem->code ? problem->code : "other";
 
-	if (b->stopping)
+	if (b->shared.stopping)
 		REASON(why, "OpenSM is shutting down");
 	else if (!state_is_master(b))
 		REASON_OF(why, "not-master", "this OpenSM is not the master; generation %ju was not "
@@ -69,28 +69,28 @@ static bool check_result(struct bridge *b, uint64_t generation, bool built, stru
 		REASON_OF(why, "deadline", "generation %ju is not in force after %u s, and OpenSM is still "
 			  "at it (%s); is sar the first engine in routing_engine?", (uintmax_t)generation,
 			  b->options.deadline, state_name(b));
-	else if (*b->load_problem.text && b->generation_in_force)
+	else if (*b->shared.load_problem.text && b->shared.generation_in_force)
 		REASON_OF(why, code, "generation %ju stays in force: %.400s",
-			  (uintmax_t)b->generation_in_force, problem->text);
-	else if (b->generation_in_force != generation)
-		REASON_OF(why, code, "engine %s is in force: %.400s", b->engine_in_force, problem->text);
-	else if (b->unconfirmed || b->unconfirmed_ports)
+			  (uintmax_t)b->shared.generation_in_force, problem->text);
+	else if (b->shared.generation_in_force != generation)
+		REASON_OF(why, code, "engine %s is in force: %.400s", b->shared.engine_in_force, problem->text);
+	else if (b->shared.unconfirmed || b->shared.unconfirmed_ports)
 		REASON_OF(why, "unconfirmed", "generation %ju is in force, but %.400s",
-			  (uintmax_t)generation, b->last_error.text);
+			  (uintmax_t)generation, b->shared.last_error.text);
 	else
 		return true;
 	return false;
 }
 
-/* The caller holds the mutex. Makes `routes` those that the next routing tries; returns the number of the load. */
+/* The caller holds `shared.lock`. Makes `routes` those that the next routing tries; returns the number of the load. */
 static uint64_t queue_load(struct bridge *b, struct routes *routes, const char *proved_from)
 {
-	routes_drop(b->load_routes);
-	b->load_routes = routes;
-	snprintf(b->proved_from, sizeof(b->proved_from), "%s", proved_from);
-	b->load_problem = (struct reason){.text = ""};
-	pthread_cond_broadcast(&b->changed); /* a routing may wait for it */
-	return ++b->asked;
+	routes_drop(b->shared.load_routes);
+	b->shared.load_routes = routes;
+	snprintf(b->shared.proved_from, sizeof(b->shared.proved_from), "%s", proved_from);
+	b->shared.load_problem = (struct reason){.text = ""};
+	pthread_cond_broadcast(&b->shared.changed); /* a routing may wait for it */
+	return ++b->shared.asked;
 }
 
 bool reload(struct bridge *b, uint64_t generation, const char *proved_from, struct reason *why)
@@ -99,26 +99,26 @@ bool reload(struct bridge *b, uint64_t generation, const char *proved_from, stru
 	uint64_t number;
 	bool good;
 
-	pthread_mutex_lock(&b->mutex);
+	pthread_mutex_lock(&b->shared.lock);
 	good = may_start(b, why);
 	if (good)
-		b->loading = true;
-	pthread_mutex_unlock(&b->mutex);
+		b->shared.loading = true;
+	pthread_mutex_unlock(&b->shared.lock);
 	if (!good)
 		return false;
 
 	routes = plans_read_next(b, generation, why); /* without the mutex, since it may take a while */
-	pthread_mutex_lock(&b->mutex);
+	pthread_mutex_lock(&b->shared.lock);
 	if (routes) {
 		generation = routes->generation;
 		number = queue_load(b, routes, proved_from);
 		good = check_result(b, generation, wait_for(b, number), why);
 	} else {
 		good = false;
-		b->last_error = *why;
+		b->shared.last_error = *why;
 	}
-	b->loading = false;
-	pthread_mutex_unlock(&b->mutex);
+	b->shared.loading = false;
+	pthread_mutex_unlock(&b->shared.lock);
 	if (!good)
 		BRIDGE_LOG(b, OSM_LOG_ERROR, "load refused: %s\n", why->text);
 	return good;

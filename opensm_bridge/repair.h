@@ -14,11 +14,6 @@
  * The routes `now`, which must have one lane and numbers that hold, for the live fabric: `now` itself (another reference) if
  * nothing must change, or an amended copy. `known`: what switches may have besides, and which tables packets on their way may
  * have followed, if it is tables of `now`; NULL if nothing is known of any switch, or if other tables are in force. NULL and
- * `why` if the certificate does not apply to this fabric, or without memory.
+ * `why` if they do not have a live switch, or without memory.
  */
 struct routes *repair(struct routes *now, const struct live *live, const struct known *known, struct reason *why);
-
-/* The same for routes that have a row for every live switch (repair_routes.c). `hopeless`: packets of some hosts are dropped for
- * longer than until the next repair. */
-struct routes *repair_routes(struct routes *now, const struct live *live, const struct known *known, bool *hopeless,
-			     struct reason *why);

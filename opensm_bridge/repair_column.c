@@ -18,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "repair_paths.h"
+
 /* What decides between ports: the entry in force is best, then that of the plan, then the least predicted load; a rotation
  * decides between equal loads. */
 static uint64_t cost(const struct repair_state *x, uint32_t s, uint8_t port)

@@ -2,7 +2,7 @@
  * The paths of a column: which switches are concerned, whether entries lead to the end, and whether numbers rise along them.
  * What is not concerned is looked at only where it is asked for, so the work grows with what is concerned.
  */
-#include "repair_column.h"
+#include "repair_paths.h"
 
 void repair_begin(struct repair_state *x)
 {

@@ -1,4 +1,4 @@
-/* Builds routes files: the dump of what is in force, copies, and those with more switches; routes_file.c reads them. */
+/* Builds routes files: the dump of what is in force, and copies; routes_file.c reads them. */
 #include "routes_image.h"
 
 #include <stdlib.h>

@@ -33,23 +33,23 @@ static bool failed(struct bridge *b)
 
 static void notice_failure(struct bridge *b)
 {
-	if (b->phase != ROUTING || computed(b) || !failed(b))
+	if (b->shared.phase != ROUTING || computed(b) || !failed(b))
 		return;
-	b->phase = IDLE;
-	b->built = b->building;
-	snprintf(b->engine_in_force, sizeof(b->engine_in_force), "none");
-	b->generation_in_force = 0;
-	REASON(&b->last_error, "no routing engine could route this fabric (see OpenSM's log)");
-	if (!*b->load_problem.text)
-		b->load_problem = b->last_error;
-	pthread_cond_broadcast(&b->changed);
+	b->shared.phase = IDLE;
+	b->shared.built = b->shared.building;
+	snprintf(b->shared.engine_in_force, sizeof(b->shared.engine_in_force), "none");
+	b->shared.generation_in_force = 0;
+	REASON(&b->shared.last_error, "no routing engine could route this fabric (see OpenSM's log)");
+	if (!*b->shared.load_problem.text)
+		b->shared.load_problem = b->shared.last_error;
+	pthread_cond_broadcast(&b->shared.changed);
 }
 
 /* A load was requested and is not complete, whether or not its caller still waits. */
 bool state_under_way(struct bridge *b)
 {
 	notice_failure(b);
-	return b->asked > b->built;
+	return b->shared.asked > b->shared.built;
 }
 
 const char *state_name(struct bridge *b)
@@ -57,13 +57,13 @@ const char *state_name(struct bridge *b)
 	const osm_subn_t *subn = &b->osm->subn;
 
 	notice_failure(b);
-	if (b->calling)
+	if (b->shared.calling)
 		return "waiting";
-	if (b->phase == ROUTING)
+	if (b->shared.phase == ROUTING)
 		return computed(b) ? "sending" : "building";
-	if (!b->routed)
+	if (!b->shared.routed)
 		return "starting";
-	if (state_is_master(b) && (b->phase == SWEEPING || b->asked > b->building ||
+	if (state_is_master(b) && (b->shared.phase == SWEEPING || b->shared.asked > b->shared.building ||
 				   subn->force_reroute || subn->force_heavy_sweep))
 		return "asked";
 	return "built";
@@ -72,12 +72,12 @@ const char *state_name(struct bridge *b)
 /* Requested loads will not happen: another SM is responsible for the tables now. */
 void state_lost_master(struct bridge *b)
 {
-	routes_drop(b->load_routes);
-	b->load_routes = NULL;
-	b->phase = IDLE;
-	b->building = b->built = b->asked;
-	b->take_file = true;
-	pthread_cond_broadcast(&b->changed);
+	routes_drop(b->shared.load_routes);
+	b->shared.load_routes = NULL;
+	b->shared.phase = IDLE;
+	b->shared.building = b->shared.built = b->shared.asked;
+	b->shared.take_file = true;
+	pthread_cond_broadcast(&b->shared.changed);
 }
 
 void state_wait(struct bridge *b, long milliseconds)
@@ -88,7 +88,7 @@ void state_wait(struct bridge *b, long milliseconds)
 	until.tv_nsec += milliseconds % 1000 * 1000000;
 	until.tv_sec += milliseconds / 1000 + until.tv_nsec / 1000000000;
 	until.tv_nsec %= 1000000000;
-	pthread_cond_timedwait(&b->changed, &b->mutex, &until);
+	pthread_cond_timedwait(&b->shared.changed, &b->shared.lock, &until);
 }
 
 void state_request_routing(struct bridge *b)

@@ -54,22 +54,22 @@ static bool was_reset(const osm_switch_t *sw)
 /* `sent`: `new_lft` holds what was sent last. */
 static void look_at(struct bridge *b, struct known_switch *known, const osm_switch_t *sw, bool sent)
 {
-	const uint32_t size = sw->lft && sw->lft_size < b->known.lids ? sw->lft_size : b->known.lids;
+	const uint32_t size = sw->lft && sw->lft_size < b->tables.known.lids ? sw->lft_size : b->tables.known.lids;
 
 	for (uint32_t at = 0; sw->lft && at + KNOWN_BLOCK <= size; at += KNOWN_BLOCK) {
 		const uint8_t *now = sw->lft + at, *new = sent && sw->new_lft ? sw->new_lft + at : NULL;
 
 		/* A block of 255 is freshly allocated or confirmed; the look after a routing can tell which. */
 		if (new && !memcmp(now, new, KNOWN_BLOCK)) {
-			known_confirmed(&b->known, known, at, now, KNOWN_BLOCK);
+			known_confirmed(&b->tables.known, known, at, now, KNOWN_BLOCK);
 			continue;
 		}
 		if (!all_are(now, 0) && !all_are(now, ENTRY_NO_ROUTE))
-			known_confirmed(&b->known, known, at, now, KNOWN_BLOCK);
-		b->known.begun = b->known.begun || new;
+			known_confirmed(&b->tables.known, known, at, now, KNOWN_BLOCK);
+		b->tables.known.begun = b->tables.known.begun || new;
 		if (new)
 			known_sent(known, at, new, KNOWN_BLOCK);
-		else if (!sent && !b->looked && all_are(now, 0))
+		else if (!sent && !b->tables.looked && all_are(now, 0))
 			known_lost(known, at, KNOWN_BLOCK); /* it is unknown what was sent */
 	}
 }
@@ -90,10 +90,10 @@ static bool make_room(struct bridge *b)
 	}
 	if (guids)
 		qsort(guids, count, sizeof(*guids), guid_order);
-	good = guids && known_resize(&b->known, guids, count, lids);
+	good = guids && known_resize(&b->tables.known, guids, count, lids);
 	if (!guids)
-		known_free(&b->known);
-	b->known.last = cl_ptr_vector_get_size(&subn->port_lid_tbl) ? (uint32_t)cl_ptr_vector_get_size(&subn->port_lid_tbl) - 1 : 0;
+		known_free(&b->tables.known);
+	b->tables.known.last = cl_ptr_vector_get_size(&subn->port_lid_tbl) ? (uint32_t)cl_ptr_vector_get_size(&subn->port_lid_tbl) - 1 : 0;
 	free(guids);
 	return good;
 }
@@ -101,7 +101,7 @@ static bool make_room(struct bridge *b)
 static struct known_switch *known_of(struct bridge *b, const osm_switch_t *sw)
 {
 	/* make_room() has added it */
-	return known_find(&b->known, cl_ntoh64(osm_node_get_node_guid(sw->p_node)));
+	return known_find(&b->tables.known, cl_ntoh64(osm_node_get_node_guid(sw->p_node)));
 }
 
 double tables_head_of_queue(const osm_subn_opt_t *o)
@@ -120,7 +120,7 @@ static double packet_life(const struct bridge *b)
 {
 	const double once = tables_head_of_queue(&b->osm->subn.opt);
 
-	return once < 0 ? HUGE_VAL : once * (2 + (b->longest ? b->longest : ASSUMED_HOPS));
+	return once < 0 ? HUGE_VAL : once * (2 + (b->tables.longest ? b->tables.longest : ASSUMED_HOPS));
 }
 
 void tables_look(struct bridge *b, enum look when)
@@ -131,35 +131,35 @@ void tables_look(struct bridge *b, enum look when)
 	const bool sent = when != LOOK_ROUTING && used;
 	bool ages;
 
-	b->tables_routings += when == LOOK_DONE && b->looked;
+	b->tables.routings += when == LOOK_DONE && b->tables.looked;
 	if (!make_room(b))
 		return;
-	if (b->known.ages && clock_seconds() >= b->older_gone_at)
-		known_forget_older(&b->known);
-	ages = b->known.ages;
-	b->known.ages = false;
+	if (b->tables.known.ages && clock_seconds() >= b->tables.older_gone_at)
+		known_forget_older(&b->tables.known);
+	ages = b->tables.known.ages;
+	b->tables.known.ages = false;
 	EACH_SWITCH(sw, subn) {
 		struct known_switch *known = known_of(b, sw);
 
 		if (when == LOOK_DISCOVERED && was_reset(sw)) {
-			known_lost(known, 0, b->known.lids);
-			known->reset_before = b->tables_routings + 1;
+			known_lost(known, 0, b->tables.known.lids);
+			known->reset_before = b->tables.routings + 1;
 		}
-		if (b->tables_routings >= known->reset_before || (b->expected && when == LOOK_ROUTING))
+		if (b->tables.routings >= known->reset_before || (b->tables.expected && when == LOOK_ROUTING))
 			look_at(b, known, sw, sent);
 	}
-	if (b->known.ages) /* entries were replaced since the last look */
-		b->older_gone_at = clock_seconds() + packet_life(b);
-	b->known.ages = b->known.ages || ages;
+	if (b->tables.known.ages) /* entries were replaced since the last look */
+		b->tables.older_gone_at = clock_seconds() + packet_life(b);
+	b->tables.known.ages = b->tables.known.ages || ages;
 	if (when == LOOK_ROUTING) {
-		b->tables_routings++;
-		b->looked = b->expected = false;
+		b->tables.routings++;
+		b->tables.looked = b->tables.expected = false;
 	} else if (sent) {
-		const bool ours = used->name && !strcmp(used->name, SAR_ENGINE) && b->in_force;
+		const bool ours = used->name && !strcmp(used->name, SAR_ENGINE) && b->routing.in_force;
 
-		snprintf(b->known_engine, sizeof(b->known_engine), "%s", used->name ? used->name : "none");
-		b->known_generation = ours ? b->in_force->tables.routes->generation : 0;
-		b->looked = true;
+		snprintf(b->tables.known_engine, sizeof(b->tables.known_engine), "%s", used->name ? used->name : "none");
+		b->tables.known_generation = ours ? b->routing.in_force->tables.routes->generation : 0;
+		b->tables.looked = true;
 	}
 }
 
@@ -170,42 +170,42 @@ void tables_look(struct bridge *b, enum look when)
  */
 void tables_forget(struct bridge *b)
 {
-	struct known *k = &b->known;
+	struct known *k = &b->tables.known;
 
 	for (uint32_t s = 0; s < k->switches; s++) {
 		known_lost(&k->sw[s], 0, k->lids);
-		k->sw[s].reset_before = b->tables_routings + 1;
+		k->sw[s].reset_before = b->tables.routings + 1;
 	}
 	if (k->end)
 		memset(k->end, 0, k->lids * sizeof(*k->end));
-	k->begun = k->ages = b->looked = false;
+	k->begun = k->ages = b->tables.looked = false;
 }
 
 void tables_expect(struct bridge *b)
 {
-	b->expected = true;
-	snprintf(b->known_engine, sizeof(b->known_engine), "unknown");
-	b->known_generation = 0;
+	b->tables.expected = true;
+	snprintf(b->tables.known_engine, sizeof(b->tables.known_engine), "unknown");
+	b->tables.known_generation = 0;
 }
 
 /* A hash of what else is in force: the engine, the generation, and the lanes of the plugin's own routes. */
 static uint64_t seed(struct bridge *b)
 {
-	uint64_t hash = b->known_generation;
+	uint64_t hash = b->tables.known_generation;
 
-	for (const char *c = b->known_engine; *c; c++)
+	for (const char *c = b->tables.known_engine; *c; c++)
 		hash = hash_mix(hash, (uint8_t)*c);
-	return b->known_generation ? lanes_digest(b, hash) : hash;
+	return b->tables.known_generation ? lanes_digest(b, hash) : hash;
 }
 
 uint64_t tables_digest(struct bridge *b, const struct live *live)
 {
-	return known_digest(&b->known, live, seed(b));
+	return known_digest(&b->tables.known, live, seed(b));
 }
 
 const struct known *tables_known(struct bridge *b, const struct live *live)
 {
-	const struct known *k = &b->known;
+	const struct known *k = &b->tables.known;
 
 	if (!k->begun)
 		return NULL;
@@ -217,10 +217,10 @@ const struct known *tables_known(struct bridge *b, const struct live *live)
 
 void tables_note_ends(struct bridge *b, const struct install *i)
 {
-	struct known *k = &b->known;
+	struct known *k = &b->tables.known;
 
-	if (i->tables.fit.longest > b->longest)
-		b->longest = i->tables.fit.longest;
+	if (i->tables.fit.longest > b->tables.longest)
+		b->tables.longest = i->tables.fit.longest;
 	for (uint32_t lid = 0; lid < k->lids && lid < i->tables.lids; lid++)
 		k->end[lid] = i->tables.put_off[lid] ? k->end[lid] : 0;
 	for (uint32_t d = 0; d < live_destinations(&i->live); d++) {

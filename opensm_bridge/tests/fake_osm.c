@@ -71,10 +71,10 @@ int __wrap_pthread_cond_timedwait(pthread_cond_t *changed, pthread_mutex_t *mute
 
 	(void)changed, (void)mutex, (void)until;
 	fake_sleep(0.2);
-	if (registering->answer && !b->load_routes) {
-		b->load_routes = routes_read(registering->answer, &why);
-		snprintf(b->proved_from, sizeof(b->proved_from), "any");
-		b->asked++;
+	if (registering->answer && !b->shared.load_routes) {
+		b->shared.load_routes = routes_read(registering->answer, &why);
+		snprintf(b->shared.proved_from, sizeof(b->shared.proved_from), "any");
+		b->shared.asked++;
 		registering->answer = NULL;
 	}
 	if (registering->copied && rename(registering->copied, b->options.routes_path))
@@ -104,11 +104,11 @@ struct fake_osm *fake_begin(const char *routes_path)
 	cl_qmap_init(&f->osm.subn.port_guid_tbl);
 	f->other.name = "other";
 	f->bridge.osm = &f->osm;
-	f->bridge.take_file = true;
+	f->bridge.shared.take_file = true;
 	snprintf(f->bridge.options.routes_path, sizeof(f->bridge.options.routes_path), "%s", routes_path);
-	pthread_mutex_init(&f->bridge.mutex, NULL);
-	pthread_mutex_init(&f->bridge.tables, NULL);
-	pthread_cond_init(&f->bridge.changed, NULL);
+	pthread_mutex_init(&f->bridge.shared.lock, NULL);
+	pthread_mutex_init(&f->bridge.tables.lock, NULL);
+	pthread_cond_init(&f->bridge.shared.changed, NULL);
 	registering = f;
 	if (!engine_register(&f->bridge, &why))
 		abort();
@@ -128,11 +128,11 @@ void fake_end(struct fake_osm *f)
 {
 	for (uint32_t s = 0; s < f->switches; s++)
 		free_switch(f->sw[s]);
-	install_free(f->bridge.next);
-	install_free(f->bridge.in_force);
-	known_free(&f->bridge.known);
-	routes_drop(f->bridge.load_routes);
-	routes_drop(f->bridge.last_good);
+	install_free(f->bridge.routing.next);
+	install_free(f->bridge.routing.in_force);
+	known_free(&f->bridge.tables.known);
+	routes_drop(f->bridge.shared.load_routes);
+	routes_drop(f->bridge.shared.last_good);
 	free(f);
 }
 
@@ -238,7 +238,7 @@ static void send_tables(struct fake_osm *f, osm_routing_engine_t *used)
 bool fake_route(struct fake_osm *f)
 {
 	begin_routing(f);
-	f->bridge.listening = f->bridge.options.repair_wait = f->answer || f->copied;
+	f->bridge.shared.listening = f->bridge.options.repair_wait = f->answer || f->copied;
 	if (f->engine.build_lid_matrices(f->engine.context) || f->engine.ucast_build_fwd_tables(f->engine.context))
 		return false;
 	send_tables(f, &f->engine);

@@ -96,7 +96,7 @@ static void check_answer(const char *json, ssize_t length)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static osm_opensm_t osm = {.osm_version = "stand-in"};
-	static struct bridge b = {.osm = &osm, .mutex = PTHREAD_MUTEX_INITIALIZER, .routed = true};
+	static struct bridge b = {.osm = &osm, .shared = {.lock = PTHREAD_MUTEX_INITIALIZER, .routed = true}};
 	const uint8_t *nul = memchr(data, 0, size);
 	const size_t length = nul ? (size_t)(nul - data) : size, rest = nul ? size - length - 1 : 0;
 	struct server server = {.bridge = &b, .stop = -1};
@@ -106,7 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(description, 0, sizeof(description));
 	if (rest)
 		memcpy(description, nul + 1, rest < sizeof(description) ? rest : sizeof(description) - 1);
-	snprintf(b.last_error.text, sizeof(b.last_error.text), "%s", description);
+	snprintf(b.shared.last_error.text, sizeof(b.shared.last_error.text), "%s", description);
 	snprintf(b.options.dump_path, sizeof(b.options.dump_path), "%s", description);
 	snprintf(b.options.fabric_path, sizeof(b.options.fabric_path), "%s", description);
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) || send(ends[0], data, length, 0) != (ssize_t)length ||

@@ -1,5 +1,5 @@
 /*
- * A routes file, and what happens to its fabric: reading, certificate, repair, extension, fit and verification, sweep after sweep.
+ * A routes file, and what happens to its fabric: reading, certificate, repair, fit and verification, sweep after sweep.
  * The first byte is the number of events, three bytes each (enum event); the rest is the file, whose checksums are set here.
  *
  * What is put in force is walked here again: no packet of a host circles, and none is dropped unless the plugin says so.

@@ -148,20 +148,20 @@ static void discover(bool answered)
 
 static void age(void)
 {
-	if (osm->bridge.known.ages && osm->bridge.older_gone_at > clock_seconds())
-		fake_sleep(osm->bridge.older_gone_at - clock_seconds());
+	if (osm->bridge.tables.known.ages && osm->bridge.tables.older_gone_at > clock_seconds())
+		fake_sleep(osm->bridge.tables.older_gone_at - clock_seconds());
 }
 
 static void tell(unsigned repairs)
 {
-	const struct tables *t = &osm->bridge.in_force->tables;
+	const struct tables *t = &osm->bridge.routing.in_force->tables;
 
 	if (t->routes->amended && t->routes->amended->repairs != repairs)
-		printf("repaired %u %u", osm->bridge.amended_entries, osm->bridge.amendments);
+		printf("repaired %u %u", osm->bridge.shared.amended_entries, osm->bridge.shared.amendments);
 	else
-		printf("kept 0 %u", osm->bridge.amendments);
-	printf(" %d %u %ju\nerror %s\n", osm->bridge.repair_drops, t->put_off_count,
-	       (uintmax_t)osm->bridge.generation_in_force, osm->bridge.last_error.text);
+		printf("kept 0 %u", osm->bridge.shared.amendments);
+	printf(" %d %u %ju\nerror %s\n", osm->bridge.shared.repair_drops, t->put_off_count,
+	       (uintmax_t)osm->bridge.shared.generation_in_force, osm->bridge.shared.last_error.text);
 	for (uint32_t s = 0; s < osm->switches; s++) {
 		printf("table %" PRIx64, sweep.sw[s].guid);
 		for (unsigned lid = 1; lid < LIDS; lid++)
@@ -173,7 +173,7 @@ static void tell(unsigned repairs)
 
 static void go(unsigned lmc)
 {
-	const struct amendment *before = osm->bridge.last_good ? osm->bridge.last_good->amended : NULL;
+	const struct amendment *before = osm->bridge.shared.last_good ? osm->bridge.shared.last_good->amended : NULL;
 	const unsigned repairs = before ? before->repairs : 0;
 
 	lids_per_port = 1u << lmc;
@@ -186,7 +186,7 @@ static void go(unsigned lmc)
 	if (fake_route(osm))
 		tell(repairs);
 	else
-		printf("refused\nerror %s\n", osm->bridge.last_error.text);
+		printf("refused\nerror %s\n", osm->bridge.shared.last_error.text);
 	printf(".\n");
 	last = sweep;
 	memset(&sweep, 0, sizeof(sweep));
@@ -198,7 +198,7 @@ static void follow(void)
 {
 	const double begun = clock_seconds();
 
-	for (int waited = 0; !fake_is_asked(osm) && osm->bridge.follow_at && waited < LONGEST; waited++) {
+	for (int waited = 0; !fake_is_asked(osm) && osm->bridge.shared.follow_at && waited < LONGEST; waited++) {
 		events_follow(&osm->bridge);
 		if (!fake_is_asked(osm))
 			fake_sleep(1);

@@ -5,12 +5,18 @@ each switch. Its path in any mixture is a path in the graph in which each switch
 its entries. Without a circle the packet visits no switch twice, so for each path of the graph there
 is a mixture that takes it: one walk of the graph covers all K^S mixtures. One table is K = 1.
 
-The walk removes switches in Kahn's order: those to which no switch forwards first, and each further
-one once all that forward to it are removed. What is left is on a circle, or behind one. The same
-order carries marks along: which traffic passes a switch, in which lanes. A packet at a marked
-switch holds a channel and waits for the next one: a *dependency* (switch, port, port of the next
-switch). No path is followed, so the time does not depend on the length of paths, and hardly a
-branch is mispredicted.
+The way of one packet through it (`walk`, for each destination): `_lay_out` reads where the entries
+of all tables lead from each switch. The packet leaves its host's switch by one of the entries
+there, in the lanes that its service levels give it: `_begin` marks each entry of that switch with
+these lanes. `_remove` takes it from switch to switch, in Kahn's order: switches to which no switch
+forwards are removed first, and each further one once all that forward to it are removed. So when a
+switch is removed, all packets that can come there have come, and its marks are complete. There
+`_pass_on` lets the packet wait: it holds the channel by which it came, and asks for that of each
+table's entry at the next switch. That is a *dependency* (switch, port, port of the next switch),
+which `_count` adds to the plane of its lane; and the entries there get its marks, in the lane in
+which it goes on. No path is followed, so the time does not depend on the length of paths, and
+hardly a branch is mispredicted. What is not removed is on a circle, or behind one:
+`_cut_unreached` takes out what no packet can reach, and the walk tries once more.
 
 Two things can go wrong for one destination:
 
@@ -35,7 +41,7 @@ compiler knows, so one table takes no longer than if there were no others.
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +78,25 @@ def read_only(array: A) -> A:
     return view  # type: ignore[return-value]
 
 
+class _Graph(NamedTuple):
+    """Where the entries for one destination lead, and how far the walk has come. Two more nodes
+    are nowhere: S, to which an entry without a live cable leads, and S + 1, behind a switch that is
+    down or that no packet reaches."""
+
+    row: U8
+    """uint8[K, S]: the port of each table's entry."""
+    following: U16
+    """uint16[K, S]: the node to which it leads."""
+    degree: U32
+    """uint32[S + 2]: entries of switches that are not removed yet which lead to each node."""
+    depth: U32
+    """uint32[S + 2]: hops of the longest path to each node, of what was removed."""
+    mark: U32
+    """uint32[K, S]: the traffic and lanes that leave by the entry, as in `Wiring.sends`."""
+    queue: U32
+    """uint32[S + 1]: switches in the order in which they are removed."""
+
+
 @kernel
 def walk(
     wiring: Wiring,
@@ -82,108 +107,151 @@ def walk(
     everywhere: bool,
     planes: Planes,
 ) -> tuple[U8, np.uint32]:  # pragma: no cover
-    """uint8[D]: FINE, CIRCLE or DROP for each destination in `selected` (bool[D]) of one LID
-    offset; adds their dependencies to `planes`. Also the hops between switches of the longest path
-    from any switch.
+    """uint8[D]: FINE, CIRCLE or DROP for each destination in `selected` (bool[D]) of one offset;
+    adds their dependencies to `planes`. Also the hops of the longest path from any switch.
 
     `levels` are those of `rows`, each uint8[D, S], or uint8[D, 0] where they determine no lane; all
     but the new rows may be broken. `handed` uint16[D, S] (or uint16[D, 0]) are bit sets of levels
     that connections still use. With `everywhere`, packets may begin at every live switch, and any
     entry there that leads nowhere is a `DROP`. A tree with a circle has not all of its
     dependencies in `planes`."""
-    switches, ports, lanes = np.uint32(wiring.sends.shape[1]), wiring.ports, wiring.lanes
-    one, tables, by_hop = np.uint32(1), len(rows), len(wiring.hop_lane) > 0
-    low = (one << lanes) - one
-    row = np.empty((tables, switches), np.uint8)
-    following = np.empty((tables, switches), wiring.next.dtype)
-    degree = np.empty(switches + 2, np.uint32)
-    depth = np.empty_like(degree)
-    longest = np.uint32(0)
-    queue = np.empty(switches + 1, np.uint32)
-    mark = np.zeros((tables, switches), np.uint32)
-    sends = np.ones(switches, np.uint32)
+    switches, graph = wiring.sends.shape[1], _room(wiring, rows)
+    sends, longest = np.ones(switches, np.uint32), np.uint32(0)
     outcome = np.zeros(len(selected), np.uint8)
     for d in range(len(selected)):
         if not (selected[d] and wiring.destination_kind[d]):
             continue
-        kind, root, last = wiring.destination_kind[d] - one, wiring.root[d], wiring.last[d]
-        degree[:] = 0
-        depth[:] = 0
-        wrong_ends = 0
-        for k in range(tables):
-            at, entries = np.uint32(0), rows[k][d]
-            for s in range(switches):
-                port = np.uint32(entries[s])
-                w = wiring.next[at + (port if port < ports else ports)]
-                at += ports + one
-                row[k, s] = port
-                following[k, s] = w
-                degree[w] += one
-            wrong_ends += entries[root] != last
-        # The root's own entry leads to no switch; each other one should.
-        dead_ends = wrong_ends > 0 or degree[switches] != tables
+        dead_ends = _lay_out(wiring, rows, d, graph)
         if everywhere and dead_ends:
             outcome[d] = DROP
             continue
         if levels[0].shape[1]:
-            _find_lanes(lanes, levels, handed, d, sends)
-        for s in range(switches):
-            own = wiring.sends[kind, s] * sends[s]  # in all lanes instead of lane 0
-            for k in range(tables):
-                if by_hop:
-                    own = wiring.begin[kind, s, row[k, s]] if row[k, s] < ports else np.uint32(0)
-                mark[k, s] = own
-        cut = False
-        while True:
-            degree[switches] += one  # these two are never removed
-            degree[switches + one] += one
-            taken, i = np.uint32(0), np.uint32(0)
-            for s in range(switches):
-                queue[taken] = s
-                taken += np.uint32(degree[s] == 0)
-            while i < taken:
-                v = queue[i]
-                i += one
-                for k in range(tables):
-                    w = np.uint32(following[k, v])
-                    left = degree[w] - one
-                    degree[w] = left
-                    depth[w] = max(depth[w], depth[v] + one)
-                    queue[taken] = w
-                    taken += np.uint32(left == 0)
-                    passing, port = mark[k, v], np.uint32(row[k, v])
-                    if not passing or w >= switches:
-                        continue
-                    for then in range(tables):
-                        asked = np.uint32(row[then, w])
-                        if asked >= ports:
-                            continue
-                        held = passing
-                        if by_hop:
-                            lane = np.uint32(wiring.hop_lane[w, wiring.entry[v, port], asked])
-                            held = (one << lane if passing & low else np.uint32(0)) | (
-                                one << (lanes + lane) if passing >> lanes else np.uint32(0)
-                            )
-                        mark[then, w] |= held
-                        dependency = (v * ports + port) * ports + asked
-                        held, plane = passing, np.uint32(0)
-                        while held:
-                            if held & one:
-                                count = planes[plane, dependency]
-                                planes[plane, dependency] = count + (count < 65535)
-                            held >>= one
-                            plane += one
-            if taken == switches or everywhere or cut:
-                break
-            # There is a circle; it matters only where packets can come.
-            cut = True
-            _cut_unreached(wiring.sends[kind], following, degree, queue)
-        longest = max(longest, depth[root])
-        if taken < switches:
+            _find_lanes(wiring.lanes, levels, handed, d, sends)
+        _begin(wiring, rows, d, sends, graph)
+        removed = _remove(wiring, rows, graph, planes)
+        if removed < switches and not everywhere:  # a circle matters only where packets can come
+            _cut_unreached(wiring.sends[wiring.destination_kind[d] - np.uint32(1)], graph)
+            removed = _remove(wiring, rows, graph, planes)
+        longest = max(longest, graph.depth[wiring.root[d]])
+        if removed < switches:
             outcome[d] = CIRCLE
-        elif dead_ends and tables > 1 and _drops(wiring, d, row, following, queue, degree):
+        elif dead_ends and len(rows) > 1 and _drops(wiring, d, graph):
             outcome[d] = DROP
     return outcome, longest
+
+
+@kernel_part
+def _room(wiring: Wiring, rows: Rows) -> _Graph:  # pragma: no cover
+    """Room for one destination at a time."""
+    tables, switches = len(rows), wiring.sends.shape[1]
+    return _Graph(
+        np.empty((tables, switches), np.uint8),
+        np.empty((tables, switches), wiring.next.dtype),
+        np.empty(switches + 2, np.uint32),
+        np.empty(switches + 2, np.uint32),
+        np.zeros((tables, switches), np.uint32),
+        np.empty(switches + 1, np.uint32),
+    )
+
+
+@kernel_part
+def _lay_out(wiring: Wiring, rows: Rows, d: int, graph: _Graph) -> bool:  # pragma: no cover
+    """Reads the entries for destination `d`. Whether any but those of its last switch, which end at
+    the destination, lead nowhere."""
+    ports, one = wiring.ports, np.uint32(1)
+    switches, tables = np.uint32(wiring.sends.shape[1]), len(rows)
+    row, following, degree, root = graph.row, graph.following, graph.degree, wiring.root[d]
+    degree[:] = 0
+    graph.depth[:] = 0
+    wrong_ends = 0
+    for k in range(tables):
+        at, entries = np.uint32(0), rows[k][d]
+        for s in range(switches):
+            port = np.uint32(entries[s])
+            w = wiring.next[at + (port if port < ports else ports)]
+            at += ports + one
+            row[k, s] = port
+            following[k, s] = w
+            degree[w] += one
+        wrong_ends += entries[root] != wiring.last[d]
+    return wrong_ends > 0 or degree[switches] != tables
+
+
+@kernel_part
+def _begin(
+    wiring: Wiring, rows: Rows, d: int, sends: U32, graph: _Graph
+) -> None:  # pragma: no cover
+    """Marks the entries by which packets to `d` leave the switches of their hosts; `sends`
+    uint32[S] are the lanes in which they begin, unless lanes are chosen hop by hop."""
+    kind, by_hop = wiring.destination_kind[d] - np.uint32(1), len(wiring.hop_lane) > 0
+    for s in range(len(sends)):
+        own = wiring.sends[kind, s] * sends[s]  # in all these lanes instead of lane 0
+        for k in range(len(rows)):
+            if by_hop:
+                port = graph.row[k, s]
+                own = wiring.begin[kind, s, port] if port < wiring.ports else np.uint32(0)
+            graph.mark[k, s] = own
+
+
+@kernel_part
+def _remove(
+    wiring: Wiring, rows: Rows, graph: _Graph, planes: Planes
+) -> np.uint32:  # pragma: no cover
+    """Removes switches in Kahn's order, and takes their packets on; returns how many."""
+    switches, one = np.uint32(wiring.sends.shape[1]), np.uint32(1)
+    following, degree, depth, queue = graph.following, graph.degree, graph.depth, graph.queue
+    degree[switches] += one  # these two are never removed
+    degree[switches + one] += one
+    taken, i = np.uint32(0), np.uint32(0)
+    for s in range(switches):
+        queue[taken] = s
+        taken += np.uint32(degree[s] == 0)
+    while i < taken:
+        v = queue[i]
+        i += one
+        for k in range(len(rows)):
+            w = np.uint32(following[k, v])
+            left = degree[w] - one
+            degree[w] = left
+            depth[w] = max(depth[w], depth[v] + one)
+            queue[taken] = w
+            taken += np.uint32(left == 0)
+            if graph.mark[k, v] and w < switches:
+                _pass_on(wiring, rows, graph, planes, k, v, w)
+    return taken
+
+
+@kernel_part
+def _pass_on(
+    wiring: Wiring, rows: Rows, graph: _Graph, planes: Planes, k: int, v: np.uint32, w: np.uint32
+) -> None:  # pragma: no cover
+    """Packets come from switch `v` by the entry of table `k` to switch `w`, and wait there for the
+    channel of each table's entry."""
+    one, lanes, ports = np.uint32(1), wiring.lanes, wiring.ports
+    passing, port = graph.mark[k, v], np.uint32(graph.row[k, v])
+    for then in range(len(rows)):
+        asked = np.uint32(graph.row[then, w])
+        if asked >= ports:
+            continue
+        on = passing
+        if len(wiring.hop_lane) > 0:  # all packets of a kind go on in one lane
+            lane = np.uint32(wiring.hop_lane[w, wiring.entry[v, port], asked])
+            on = one << lane if passing & ((one << lanes) - one) else np.uint32(0)
+            on |= one << (lanes + lane) if passing >> lanes else np.uint32(0)
+        graph.mark[then, w] |= on
+        _count(planes, (v * ports + port) * ports + asked, passing)
+
+
+@kernel_part
+def _count(planes: Planes, dependency: np.uint32, held: np.uint32) -> None:  # pragma: no cover
+    """Counts a dependency of the traffic and lanes `held` in their planes."""
+    one, plane = np.uint32(1), np.uint32(0)
+    while held:
+        if held & one:
+            count = planes[plane, dependency]
+            planes[plane, dependency] = count + (count < 65535)
+        held >>= one
+        plane += one
 
 
 @kernel_part
@@ -207,11 +275,10 @@ def _find_lanes(
 
 
 @kernel_part
-def _cut_unreached(
-    senders: U32, following: U16, degree: U32, queue: U32
-) -> None:  # pragma: no cover
+def _cut_unreached(senders: U32, graph: _Graph) -> None:  # pragma: no cover
     """Takes out the entries of switches that no packet of `senders` reaches, and counts `degree`
     again."""
+    following, degree, queue = graph.following, graph.degree, graph.queue
     tables, switches = following.shape
     reached, depth = np.zeros(switches, np.bool_), 0
     for s in range(switches):
@@ -237,14 +304,13 @@ def _cut_unreached(
 
 
 @kernel_part
-def _drops(
-    wiring: Wiring, d: int, row: U8, following: U16, order: U32, come: U32
-) -> bool:  # pragma: no cover
+def _drops(wiring: Wiring, d: int, graph: _Graph) -> bool:  # pragma: no cover
     """Whether a packet whose old path may be complete can come to an old entry that leads nowhere;
-    `order` are all switches, each after those that forward to it.
+    all switches were removed. Uses `degree` for other marks.
 
     Old entries are those of tables 0 and 2; no switch has the entries of earlier tables any more.
     """
+    row, following, order, come = graph.row, graph.following, graph.queue, graph.degree
     tables, switches = following.shape
     root, last, olds = wiring.root[d], wiring.last[d], min(tables, 3)
     good = np.zeros(switches + 2, np.bool_)  # whether an old path from here is complete

@@ -124,7 +124,8 @@ def _manager_now(settings: Config) -> str:
         return f"no answer now: {error}"
     said = f"answers, engine {status.engine or 'unknown'} is in force"
     lanes, most = status.details.get("lanes", 1), settings.agent.max_lanes
-    if status.ours and lanes > most:
+    # With an LMC above 0, LID offset 1 may have a lane of its own.
+    if status.ours and lanes > (max(2, most) if status.lmc else most):
         said += (
             f"; its routes use {lanes} virtual lanes, and agent.max_lanes is {most}: set max_lanes "
             f"= {lanes} and, if lanes are chosen by path, hosts_use_path_records = true, or new "

@@ -3,8 +3,8 @@
 Then the plan in force still serves what is left. It is not replaced by one without these switches:
 when they come back, nothing has to change.
 
-No list of dead switches is kept: the plugin can add a switch to any plan
-(`opensm_bridge/extend.c`), so nothing has to be remembered for its return.
+No list of dead switches is kept: where a plan was made without one that comes back, OpenSM's plugin
+asks the agent.
 """
 
 from __future__ import annotations

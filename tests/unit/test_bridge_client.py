@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -46,6 +47,21 @@ def plugin(tmp_path: Path) -> Iterator[StandIn]:
     stand_in = StandIn(tmp_path / "bridge.sock")
     yield stand_in
     stand_in.close()
+
+
+def test_the_plugin_answers_the_names_that_the_agent_reads() -> None:
+    """The table in opensm_bridge/status.c, and `PluginStatus`."""
+    table = (Path(__file__).parents[2] / "opensm_bridge/status.c").read_text()
+    fields = dict(re.findall(r"\tFIELD\((\w+), (\w+), ", table))
+    types = {"number": int, "real": float, "truth": bool, "text": str}
+    said = {name: types[kind] for name, kind in fields.items()}
+    read = PluginStatus.model_fields
+    assert said.keys() == read.keys()
+    # `protocol` and `state` are literals.
+    plain = {name for name, field in read.items() if field.annotation in types.values()}
+    assert read.keys() - plain == {"protocol", "state"}
+    assert {said[name] for name in plain} == set(types.values())
+    assert all(said[name] is read[name].annotation for name in plain)
 
 
 def test_status_is_asked_again_after_a_cut_answer(plugin: StandIn) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,44 @@ def test_keys_that_went_are_said_with_the_way_out(
         assert why in said and said.endswith("; remove the key")
     with pytest.raises(ConfigError, match="no such key"):
         parse_config(text.replace(f"[{section}]", f"[{section}]\nmisspelt = 1"))
+
+
+@pytest.mark.parametrize(
+    ("offsets", "lanes", "hop", "settings", "said"),
+    [
+        (1, 1, 1, "", ""),
+        (1, 3, 1, "", "use 3 virtual lanes, chosen hop by hop"),
+        (1, 3, 0, "", "max_lanes = 3 and hosts_use_path_records = true in [agent]"),
+        (1, 3, 1, "max_lanes = 8", ""),
+        (1, 3, 1, "  max_lanes=2 # of 4", "use 3 virtual lanes"),
+        (2, 2, 0, "", ""),
+        (2, 3, 0, "", "use 3 virtual lanes"),
+    ],
+)
+def test_the_package_warns_before_the_upgrade_where_several_lanes_are_in_force(
+    release: Path, offsets: int, lanes: int, hop: int, settings: str, said: str
+) -> None:
+    """With an LMC above 0, LID offset 1 may have a lane of its own."""
+    file, run = release / "sar-agent.toml", release / "run"
+    file.write_text(f'[agent]\nrun_dir = "{run}"\n{settings}\n')
+    run.mkdir()
+    routes = bytearray((release / "state/generations/4.sar").read_bytes())
+    routes[40], routes[41], routes[44] = offsets, lanes, hop
+    (run / "routes.sar").write_bytes(routes)
+    script = (Path(__file__).parents[2] / "deploy/packages/deb-preinst").read_text()
+    script = script.replace("/etc/sar-agent/sar-agent.toml", str(file))
+
+    def warned(step: str) -> str:
+        words = ["sh", "-c", script, "preinst", step]
+        done = subprocess.run(words, capture_output=True, text=True, check=True)
+        assert done.stdout == ""
+        return " ".join(done.stderr.replace("sar-agent: ", "").split())
+
+    answer = warned("upgrade")
+    assert said in answer and bool(answer) == bool(said)
+    assert warned("install") == ""
+    (run / "routes.sar").unlink()
+    assert warned("upgrade") == ""
 
 
 def test_state_and_kept_generations_are_read_and_gone_on_from(release: Path) -> None:
