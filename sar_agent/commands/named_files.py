@@ -111,7 +111,7 @@ def _tables(name: str, fabric: Fabric | None) -> str:
 def _queue(name: str) -> str:
     from sar_agent.slurm.job_files import read_jobs_file
 
-    return f"a list of {len(read_jobs_file(name))} running jobs"
+    return f"a list of {plural(len(read_jobs_file(name)), 'running job')}"
 
 
 def _partitions(name: str, fabric: Fabric | None) -> str:

@@ -46,7 +46,7 @@ GONE = {
 
 def gone_keys(path: Path) -> tuple[str, ...]:
     """A sentence for each such key in a file of settings that can be read."""
-    return take_gone_keys(tomllib.loads(path.read_text(encoding="utf-8")))
+    return take_gone_keys(tomllib.loads(path.read_text(encoding="utf-8-sig")))
 
 
 def take_gone_keys(document: dict[str, Any]) -> tuple[str, ...]:

@@ -278,7 +278,7 @@ def load_config(path: str | Path = DEFAULT_PATH) -> Config:
     """Reads the settings in `path`. Raises `ConfigError`."""
     path = Path(path)
     try:
-        return parse_config(path.read_text(encoding="utf-8"), path)
+        return parse_config(path.read_text(encoding="utf-8-sig"), path)
     except OSError as error:
         raise ConfigError(
             path, [f"cannot be read ({error.strerror}); name the file with --config"]

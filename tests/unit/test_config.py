@@ -10,6 +10,7 @@ import pytest
 
 from docs.reference_tools.config_entries import example_config
 from sar_agent.config.engine import EngineSettings, Options
+from sar_agent.config.gone_keys import gone_keys
 from sar_agent.config.model import (
     AgentConfig,
     Config,
@@ -91,6 +92,13 @@ def test_addresses(value: str, expected: tuple[str, int] | None) -> None:
 @pytest.mark.parametrize("value", ["9777", ":9777", "host:0", "host:70000", "a b:1", "::1:80"])
 def test_bad_addresses(value: str) -> None:
     assert "write HOST:PORT" in problems(f'[agent]\nmetrics_address = "{value}"')[0]
+
+
+def test_a_byte_order_mark_is_no_setting(tmp_path: Path) -> None:
+    file = tmp_path / "sar-agent.toml"
+    file.write_text('[agent]\nmode = "install"\n', encoding="utf-8-sig")
+    assert load_config(file).agent.mode == "install"
+    assert not gone_keys(file)
 
 
 def test_no_toml_no_file_no_utf8(tmp_path: Path) -> None:
