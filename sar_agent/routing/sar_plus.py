@@ -11,8 +11,8 @@ forces, no load above what is needed, and a price for each exception.
 | `LOSS` 3 for a collective that takes longer | no collective pays for another one |
 | `PRICE` .01 of an exception, over jobs | few entries |
 
-On trees that are not full, where rings apart would cost another collective, rings are one
-collective among the others.
+On trees that are not full, where keeping rings apart would make another collective slower than on
+the template, rings are one collective among the others.
 
 The tables are those of the template (`template.py`) but for few entries. `exceptions.py` and
 `cool_channels.py` move paths that would load a channel too much: a load of 1 slows nobody, so no

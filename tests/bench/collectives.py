@@ -267,7 +267,7 @@ def _meets(each: Measured) -> float:
 
 
 def _row(name: str, mix_name: str, earlier: EarlierEngine) -> list[Row]:
-    """None where all jobs are on one switch."""
+    """Empty where all jobs are on one switch."""
     spec, fabric, down = _row_fabric(name)
     mix = _mix(fabric, mix_name)
     if not mix.jobs:

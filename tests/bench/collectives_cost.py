@@ -31,15 +31,10 @@ PRICES = (1.0, 0.1, 0.01, 0.001)
 
 
 def tables(full: bool) -> Iterator[Table]:
-    """Starts, seconds, curve; the two larger fabrics with `--full`. The environment variable
-    `ONLY` takes one of them."""
-    only = os.environ.get("ONLY", "")
-    if only in "starts":
-        yield _starts()
-    if only in "seconds":
-        yield _seconds((MIDDLE, LARGEST, HUGE) if full else (MIDDLE,))
-    if only in "curve":
-        yield _curve()
+    """Starts, seconds, and the curve; the two larger fabrics with `--full`."""
+    yield _starts()
+    yield _seconds((MIDDLE, LARGEST, HUGE) if full else (MIDDLE,))
+    yield _curve()
 
 
 def _curve() -> Table:
@@ -53,7 +48,7 @@ def _curve() -> Table:
         for price in PRICES:
             with mock.patch.object(serve, "PRICE", price):
                 egress = SarPlus().route(fabric, mix, Options()).egress[0]
-            ratios = collectives._times(egress) / collectives.usual
+            ratios = collectives.times(egress) / collectives.usual
             off = int(np.count_nonzero(nearest_template(fabric, egress).egress != egress))
             usual = " (default)" if price == serve.PRICE else ""
             cells = (f"{ratio:.3f}" for ratio in ratios)
@@ -107,13 +102,12 @@ def _seconds(fabrics: tuple[str, ...]) -> Table:
     columns = ("hosts", "jobs", "scratch: CPU s", "wall", "a job starts: CPU s", "wall", "load")
     note = "After a first run that compiled the kernels and made the template; one run each."
     table = Table("Seconds", columns, note)
-    load_mix = "mix:1"
     small = load_fabric("xgft:2;4,4;1,4")
     _timed(small, mix_of_spec("mix:1", small))
     for spec in fabrics:
         fabric = load_fabric(spec)
         templates_of(fabric)
-        mix = mix_of_spec(load_mix, fabric)
+        mix = mix_of_spec("mix:1", fabric)
         scratch, change = _timed(fabric, mix)
         table.add(f"{fabric.terminals:,}", str(len(mix.jobs)), *scratch, *change,
                   f"{os.getloadavg()[0]:.1f}")  # fmt: skip

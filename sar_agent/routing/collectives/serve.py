@@ -54,7 +54,7 @@ class Collectives:
     def of(cls, fabric: Fabric, mix: JobMix) -> Collectives:
         demand = phase_demand(fabric, mix)
         made = cls(fabric, demand, np.empty(0), mix.whole_of[demand.order])
-        each = [made._times(egress) for egress in tables_without_jobs(fabric)]
+        each = [made.times(egress) for egress in tables_without_jobs(fabric)]
         return replace(made, usual=np.min(each, axis=0))
 
     @cached_property
@@ -87,7 +87,7 @@ class Collectives:
     def worth(self, egress: U8) -> tuple[bool, float]:
         """Less is better: tables on which a collective takes longer than on the best tables without
         jobs are worse than all others."""
-        times = self._times(egress)
+        times = self.times(egress)
         return bool((times > EQUAL * self.usual).any()), relative_time(times, self.usual)
 
     def serve(
@@ -102,8 +102,8 @@ class Collectives:
         collectives little. No load rises above `ceiling`, or `highest` where a collective would
         take longer than on the best tables without jobs. `free` bool[I]: items whose entries alone
         may change, but for those of rings that must make way; None: all are. Where the tree is not
-        full, and that rings meet no more than they must costs another collective, they are one
-        collective among the others."""
+        full, and keeping rings apart makes another collective slower than on the best tables
+        without jobs, rings are one collective among the others."""
         if free is None:
             free = np.ones(len(self.demand.leaf), np.bool_)
         first = egress.copy()
@@ -118,9 +118,9 @@ class Collectives:
 
     @property
     def always_apart(self) -> bool:
-        """Whether rings are apart whatever that costs: on full trees with a job on each host. In
-        tapered trees some rings have such routes, too, but these may cost each other collective
-        more than the template does (`tests/property/test_rings.py` has the least such tree)."""
+        """Whether rings are kept apart whatever that costs other collectives: on full trees where
+        no host is in two jobs. In a tapered tree the routes that keep rings apart may make all
+        other collectives slower than on the template (`tests/property/test_rings.py` has one)."""
         if not self.demand.ring.any():
             return True
         view = self.view
@@ -139,7 +139,7 @@ class Collectives:
             if (worth := self.worth(egress)) < best:
                 best = worth
                 kept[:] = egress
-            slower = self._times(egress) > EQUAL * self.usual
+            slower = self.times(egress) > EQUAL * self.usual
             if not slower.any():
                 break
             weight[slower] *= AGAIN
@@ -180,7 +180,8 @@ class Collectives:
     def _exception(self) -> float:
         return PRICE / (self.demand.jobs + FEW)
 
-    def _times(self, egress: U8) -> F64:
+    def times(self, egress: U8) -> F64:
+        """float64[P]: the mean time of each collective over jobs, on the tables `egress`."""
         return times_of(contention_of(self.fabric, self.width, self.demand, egress), self.whole)
 
     def _prices(self, weight: F64) -> F64:

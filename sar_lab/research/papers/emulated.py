@@ -27,7 +27,7 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.lanes import routed
-from sar_lab.emulate import WHAT_IT_IS_NOT as WHAT_IT_IS_NOT
+from sar_lab.emulate import WHAT_IT_IS_NOT as WHAT_IT_IS_NOT  # rows.toml names it
 from sar_lab.emulate.emulation import Emulated, Emulation
 from sar_lab.emulate.idle import counts
 from sar_lab.emulate.namespaces import EmulatedFabric, require_emulation
@@ -117,7 +117,7 @@ def _outcome(draws: Sequence[EmulatedDraw], claim: Claim) -> Outcome:
 
 
 def machine() -> str:
-    """What measured."""
+    """The machine that measures, in words."""
     return f"{len(sched_getaffinity(0))} processors, Linux {platform.release()}"
 
 

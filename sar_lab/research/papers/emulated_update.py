@@ -26,7 +26,7 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.routing.routes import Routes
-from sar_lab.emulate import WHAT_IT_IS_NOT as WHAT_IT_IS_NOT
+from sar_lab.emulate import WHAT_IT_IS_NOT as WHAT_IT_IS_NOT  # rows.toml names it
 from sar_lab.emulate.emulation import Emulated
 from sar_lab.emulate.idle import counts
 from sar_lab.emulate.live.losses import losses_of
