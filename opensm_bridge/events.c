@@ -12,6 +12,7 @@
 #include "bridge.h"
 #include "clock.h"
 
+#define LEAST_PAUSE_SECONDS 3	  /* seconds: the thread that notes each second may be kept by a slow client */
 #define FOLLOW_INTERVAL_SECONDS 2 /* seconds: a sweep that was under way may have ignored the request */
 
 static uint32_t count_hca_ports(const osm_subn_t *subn)
@@ -51,9 +52,26 @@ static void follow_repair(struct bridge *b, const struct install *in_force)
 	pthread_mutex_unlock(&b->tables.lock);
 }
 
+/*
+ * Called every second, and when a discovery is over; the caller holds `shared.lock`. A process that was stopped (a paused machine) goes
+ * on as the master and is told of nothing, though the others may have elected another one: what the switches have is read back.
+ * **Weak spot:** a sweep that the pause interrupts goes on with the tables that it began with.
+ */
+static void note_running(struct bridge *b)
+{
+	const osm_subn_opt_t *o = &b->osm->subn.opt;
+	const double election = 1e-3 * (double)o->sminfo_polling_timeout * (double)o->polling_retry_number;
+	const double now = clock_seconds();
+
+	if (b->shared.ran_at && now - b->shared.ran_at > (election > LEAST_PAUSE_SECONDS ? election : LEAST_PAUSE_SECONDS))
+		b->shared.take_file = true;
+	b->shared.ran_at = now;
+}
+
 void events_follow(struct bridge *b)
 {
 	pthread_mutex_lock(&b->shared.lock);
+	note_running(b);
 	if (b->shared.follow_at && clock_seconds() >= b->shared.follow_at && !b->shared.stopping && state_is_master(b)) {
 		b->shared.follow_at = clock_seconds() + FOLLOW_INTERVAL_SECONDS;
 		state_request_routing(b);
@@ -156,6 +174,22 @@ static void lost_master(struct bridge *b)
 	pthread_mutex_unlock(&b->shared.lock);
 }
 
+/*
+ * A master whose sweep finds one of higher priority hands over to it and reports no change of its state. When it discovers the fabric
+ * again, to take over, another one has been master.
+ */
+static void notice_another_master(struct bridge *b)
+{
+	bool before;
+
+	pthread_mutex_lock(&b->shared.lock);
+	note_running(b);
+	before = b->shared.highest;
+	pthread_mutex_unlock(&b->shared.lock);
+	if (before && !state_is_master(b))
+		lost_master(b);
+}
+
 void events_report(void *context, osm_epi_event_id_t event, void *data)
 {
 	struct bridge *b = context;
@@ -170,6 +204,7 @@ void events_report(void *context, osm_epi_event_id_t event, void *data)
 		break;
 	case OSM_EVENT_ID_HEAVY_SWEEP_DONE:
 		b->heavy_sweeps++;
+		notice_another_master(b);
 		look(b, LOOK_DISCOVERED);
 		read_back(b);
 		break;

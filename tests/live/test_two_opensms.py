@@ -99,7 +99,7 @@ def watch(
         f"\n{what}: {seconds:.1f} s, {readings} readings of all tables, {entries} entries changed, "
         f"both agents could install in {both} of them"
     )
-    assert entries == 0 or changes
+    assert entries == 0 or changes, f"{site.one.sm.log()[-3000:]}\n---\n{site.two.sm.log()[-6000:]}"
     assert both == 0 or masters > 1
     assert readings > 1
 
