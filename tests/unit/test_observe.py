@@ -12,6 +12,7 @@ from sar_agent.agent.build import build_agent
 from sar_agent.agent.history import History
 from sar_agent.agent.loop import Agent
 from sar_agent.agent.outcome import Result
+from sar_agent.agent.source_ages import read_ages
 from sar_agent.config.model import parse_config
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.live_page.answers import state_answer
@@ -100,8 +101,10 @@ def test_files_of_last_month_are_said_to_be_so(folder):
     wrong = [one["sentence"] for one in page["wrong"]]
     for words in ("the jobs are of", "the fabric is of", "the tables are of", "no such file"):
         assert any(words in sentence for sentence in wrong), (words, wrong)
+    ages = read_ages(folder / "run")
     for source in ("jobs", "fabric", "tables", "counters"):
         assert value(agent, "source_stale", source=source) == 1, source
+        assert ages[source].stale, source
 
 
 def test_without_tables_the_jobs_on_hosts_of_bad_cables_are_still_named(folder):

@@ -11,7 +11,7 @@ import time
 import numpy as np
 
 from sar_agent.agent.current import Current
-from sar_agent.agent.history import Row
+from sar_agent.agent.history import CABLE, Row
 from sar_agent.agent.observe_site import Observation
 from sar_agent.agent.outcome import Report
 from sar_agent.agent.parts import Parts
@@ -132,6 +132,7 @@ def _row(event: CableEvent, site: Observation) -> Row:
         jobs=len(site.mix.whole_jobs),
         seconds=0.0 if event.bad else time.time() - cable.since,
         entries_changed=None,
+        kind=CABLE,
     )
 
 
