@@ -12,7 +12,7 @@ from tests.data import data_path
 from tests.worlds.observed_day import DAY, ObservedDay
 
 CAPTURES = ("small-2014", "dgx-ndr", "selene-storage", "director-notabs", "psmn-x5")
-FEW = 6
+FEW = 4
 """Windows in `make test`; the day is in `make test-long`."""
 
 

@@ -93,17 +93,21 @@ class ObservedDay:
 
     def step(self, symbols: dict[int, int] | None = None) -> None:
         """One window without faults, but for `symbols` errors by index of `ends`; then a pass."""
-        draw, ends = self.draw, len(self.ends)
+        draw, fabric, ends = self.draw, self.fabric, len(self.ends)
         if self.windows == DAY // 2:
             self.totals[:] = 0
-        rate = int(2e9 * WINDOW)  # words of 4 bytes: 8 Gbyte/s
-        self.totals[:, SENT] += draw.integers(0, rate, ends)
-        self.totals[:, RECEIVED] += draw.integers(0, rate, ends)
+        # Words of 4 bytes; both ends of a cable count the same.
+        words = np.concatenate([fabric.channel_rate, fabric.terminal_rate]) * 1e9 / 32 * WINDOW
+        sent = (draw.uniform(0, 0.6, ends) * words).astype(np.int64)
+        received = (draw.uniform(0, 0.6, ends) * words).astype(np.int64)
+        received[: fabric.channels] = sent[fabric.channel_reverse]
+        self.totals[:, SENT] += sent
+        self.totals[:, RECEIVED] += received
         self.totals[:, WAITS] += draw.integers(0, int(1e8 * WINDOW), ends)
         self.totals[draw.integers(0, ends, 4), SYMBOLS] += draw.integers(1, 4, 4)
         self.totals[draw.integers(0, ends, 4), DISCARDS] += 5000
         if self.windows % 24 == 0:
-            self.totals[draw.integers(self.fabric.channels, ends), DOWNED] += 2
+            self.totals[draw.integers(fabric.channels, ends), DOWNED] += 2
         for end, count in (symbols or {}).items():
             self.totals[end, SYMBOLS] += count
         self.now += WINDOW
