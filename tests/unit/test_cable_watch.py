@@ -145,9 +145,18 @@ def test_the_box_names_cables_jobs_and_what_links_lose():
     lost[c] = TREE.channel_rate[c] / 4
     box = cable_box(watch.bad, dumps, lost, "http://p:9090", 1e9)
     assert "99 symbol errors" in box.wrong and ", under job" in box.wrong
-    assert box.head == "Cables: 1 bad" and [row[1] for row in box.rows] == ["errors", "waits"]
+    kinds = [row[1] for row in box.rows]
+    over = {job.job for job in dumps.jobs_over(c)}
+    assert box.head == "Cables: 1 bad" and kinds == ["errors", *["waits"] * (1 + len(over))]
+    of_jobs = box.rows[2:]
+    assert {row[3] for row in of_jobs} == over
+    gbits = f"{TREE.channel_rate[c] / 4:.1f} Gbit/s"
+    assert all(row[0].startswith("all links of job") and gbits in row[0] for row in of_jobs)
     assert all("7" in row[3] or "8" in row[3] for row in box.rows)
     assert "by waiting" in box.rows[1][0] and box.note.startswith("Counters until 2001-09-09")
+    others = {**watch.bad, ("errors", "x"): replace(next(iter(watch.bad.values())))}
+    twice = cable_box(others, dumps, lost, "", 0.0).wrong
+    assert twice.endswith("; 1 more cable with errors, too")
     assert "No counters are read" in cable_box({}, dumps, None, "", 0.0).note
 
 

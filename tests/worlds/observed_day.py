@@ -18,6 +18,7 @@ import pytest
 from sar_agent.agent.build import build_agent
 from sar_agent.agent.history import CABLE, History, Row
 from sar_agent.agent.loop import Agent
+from sar_agent.agent.observe_site import SETTLED_SECONDS
 from sar_agent.config.model import parse_config
 from sar_agent.demand.endpoints import mix_of_records
 from sar_agent.fabric.model import I64
@@ -114,7 +115,8 @@ class ObservedDay:
         self.windows += 1
         self._write("ibdiagnet2.pm", self._counters())
         self._write("jobs", self.jobs_text)
-        os.utime(self.folder / "fabric", (self.now, self.now))
+        at = self.now - 2 * SETTLED_SECONDS  # a file that may be written still is not read
+        os.utime(self.folder / "fabric", (at, at))
         self.agent.observers["cables"].reader._due = 0.0  # its clock is the real one
         assert self.agent.pass_once().ok
 

@@ -17,7 +17,7 @@ from sar_agent.agent.outcome import Report
 from sar_agent.agent.parts import Parts
 from sar_agent.agent.source_ages import SourceAge
 from sar_agent.cable_watch.growth import Growth, GrowthReader
-from sar_agent.cable_watch.page_box import cable_box
+from sar_agent.cable_watch.page_box import cable_box, lost_by_job
 from sar_agent.cable_watch.watch import CableEvent, CableWatch
 from sar_agent.counters.lost_bandwidth import lost_of
 from sar_agent.counters.window import CounterWindow
@@ -101,9 +101,8 @@ class CableObserver:
         metrics.link_lost_bits_per_second_max.set(1e9 * known.max(initial=0.0))
         share = np.divide(known, rate, out=np.zeros_like(known), where=rate > 0)
         metrics.link_lost_ratio_max.set(share.max(initial=0.0))
-        of_jobs = [known[dumps.traffic.links_of(dumps.mix.parts_of(job.id))].sum()
-                   for job in dumps.mix.whole_jobs] if lost is not None else []  # fmt: skip
-        metrics.job_lost_bits_per_second_max.set(1e9 * max(of_jobs, default=0.0))
+        of_jobs = lost_by_job(dumps, lost) if lost is not None else {}
+        metrics.job_lost_bits_per_second_max.set(1e9 * max(of_jobs.values(), default=0.0))
         live, window = max(1, int(dumps.fabric.channel_up.sum())), dumps.window
         metrics.counters_read_ratio.set(window.known.sum() / live if window else 0.0)
 
