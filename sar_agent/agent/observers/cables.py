@@ -37,6 +37,7 @@ class CableObserver:
 
     def __init__(self, parts: Parts) -> None:
         self.parts, self.metrics, watch = parts, parts.metrics, parts.config.watch
+        self._problems = parts.problems[0]
         self.watch = CableWatch()
         self.reader = GrowthReader(watch.counters, watch.window_seconds)
 
@@ -47,7 +48,9 @@ class CableObserver:
         parts = self.parts
         # A daemon's pass does not wait for a server; the next pass has what it said.
         self.reader.read(site.fabric, wait=not parts.pacing.patient)
-        growth = None if self.reader.stale else self.reader.last
+        stale = self.reader.stale
+        self._problems.problem("counters", stale, "counters of the cables are read again")
+        growth = None if stale else self.reader.last
         if growth and growth.window and len(growth.window.sent) != site.fabric.channels:
             growth = Growth(growth.errors, None, growth.notes)
         dumps = self._dumps(current, site, growth.window if growth else None)
@@ -58,8 +61,8 @@ class CableObserver:
             lost = lost_of(site.fabric, dumps.window, parts.config.watch.wait_bytes)
         self._show(dumps, lost)
         if self.reader.source:
-            parts.ages["counters"] = SourceAge(self.reader.at, self.reader.stale)
-            self.metrics.show_age("counters", self.reader.at, bool(self.reader.stale))
+            parts.ages["counters"] = SourceAge(self.reader.at, stale)
+            self.metrics.show_age("counters", self.reader.at, bool(stale))
         notes = growth.notes if growth else ()
         parts.boxes["cables"] = cable_box(
             self.watch.bad, dumps, lost, self.reader.source, self.reader.at, notes
