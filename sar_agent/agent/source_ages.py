@@ -21,6 +21,8 @@ from sar_agent.util.text_files import read_text, write_text
 Source = Literal["jobs", "fabric", "tables", "counters"]
 OLD_SECONDS: dict[Source, float] = {"jobs": 900.0, "fabric": 86400.0}
 """From this age on, a file is stale: jobs start within minutes, cables fail within days."""
+AHEAD_SECONDS = 60.0
+"""A file that was written so much later than now was written by another clock."""
 _MEANS = {
     "jobs": "jobs that have started since are not seen",
     "fabric": "cables that have failed since are not seen",
@@ -56,7 +58,11 @@ def read_ages(folder: Path) -> dict[str, SourceAge]:
 
 def age_of_file(source: Source, file: str, written_at: float) -> SourceAge:
     """Of what was read from a file that was written then."""
-    if time.time() - written_at <= OLD_SECONDS[source]:
+    age = time.time() - written_at
+    if age < -AHEAD_SECONDS:
+        why = f"{file} was written {-age:.0f} s from now: the clocks of two machines differ, so "
+        return SourceAge(written_at, f"{why}the age of the {source} is not known")
+    if age <= OLD_SECONDS[source]:
         return SourceAge(written_at)
     why = f"{file}: the {source} {'are' if source == 'jobs' else 'is'} {of_date(written_at)}, and "
     return SourceAge(written_at, f"{why}{_MEANS[source]}; write it again, by cron or a timer")

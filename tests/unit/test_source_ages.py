@@ -29,6 +29,9 @@ def test_what_is_stale_is_a_sentence_with_the_file_and_the_date():
     old = age_of_file("jobs", "/x/jobs", now - 30 * DAY).stale
     assert old.startswith("/x/jobs: the jobs are of ") and "30 days ago, and jobs that" in old
     assert not age_of_file("fabric", "/x/f", now - 0.9 * DAY).stale
+    assert not age_of_file("jobs", "/x/jobs", now + 30).stale
+    ahead = age_of_file("jobs", "/x/jobs", now + DAY).stale
+    assert "the clocks of two machines differ, so the age of the jobs is not known" in ahead
     assert "the fabric is of" in age_of_file("fabric", "/x/f", now - 2 * DAY).stale
 
 
