@@ -49,4 +49,5 @@ def _labels_of(family: str) -> tuple[str, ...]:
     """Labels of the families that are collected at each scrape."""
     if family == "sar_agent_build":
         return "version", "mode", "engine"
-    return ("routes",) if family.startswith("sar_agent_job_") else ()
+    of_scrape = family.startswith("sar_agent_job_") and "_lost_" not in family
+    return ("routes",) if of_scrape else ()

@@ -1,4 +1,5 @@
-"""What was decided, when and why, and what came of it: one row for each reroute, in SQLite.
+"""What was decided, when and why, and what came of it: one row for each reroute, in SQLite; and one
+for each cable that went bad or is well again.
 
 A file that is damaged is moved aside by the next decision, or when the agent starts, and a new one
 begins: the history explains, and nothing is decided from it.
@@ -32,9 +33,13 @@ _SHOWN = (
 )  # fmt: skip
 
 
+DECISION, CABLE = "decision", "cable"
+"""What a row is of."""
+
+
 @dataclass(frozen=True)
 class Row:
-    """One decision."""
+    """One decision, or one event of a cable."""
 
     at: float
     """Unix seconds."""
@@ -73,6 +78,8 @@ class Row:
     ring_entries_moved: int | None = None
     """Entries among `entries_changed` over which rings of jobs sent that the tables before were
     made for and that still run; None where that is not known."""
+    kind: str = DECISION
+    """`decision` or `cable`; rows of older releases are decisions."""
 
 
 def summary(measures: Measures | None) -> dict[str, Any] | None:
@@ -99,8 +106,12 @@ class History(SqliteTable[Row]):
 
         self.write(insert)
 
-    def last(self, count: int) -> list[Row]:
-        """The newest `count` rows, newest first; empty where nothing was ever decided."""
+    def last(self, count: int, kind: str = "") -> list[Row]:
+        """The newest `count` rows, newest first, of one kind or of all; empty where nothing was
+        ever decided."""
+        if kind:
+            rest = "WHERE coalesce(kind, ?) = ? ORDER BY id DESC LIMIT ?"
+            return self.select(rest, DECISION, kind, count)
         return self.select("ORDER BY id DESC LIMIT ?", count)
 
     def after(self, at: float, count: int) -> list[Row]:

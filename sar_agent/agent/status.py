@@ -7,11 +7,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sar_agent.agent.ask_ages import ages_of_running
 from sar_agent.agent.history import History
 from sar_agent.agent.peer import PeerRecord, PeerStore
 from sar_agent.agent.quiet import PASSIVE
-from sar_agent.agent.source_ages import SourceAge
+from sar_agent.agent.source_ages import SourceAge, read_ages
 from sar_agent.agent.state import State, StateStore
 from sar_agent.config.model import Config
 from sar_agent.errors import SarError
@@ -60,7 +59,7 @@ class AgentStatus:
     history_damage: str = ""
     """What of the last decisions cannot be read."""
     sources: dict[str, SourceAge] = field(default_factory=dict)
-    """How old the running agent's sources are; empty where none answers."""
+    """How old the running agent's sources are; empty where none runs."""
     peer: PeerRecord | None = None
     """What the other machine answered last; None where there is none."""
 
@@ -69,7 +68,8 @@ class AgentStatus:
         """Which of them are stale, in a sentence; empty where none is."""
         old = [source for source, age in self.sources.items() if age.stale]
         which = f"{', '.join(old)} {'is' if len(old) == 1 else 'are'}"
-        return f"{which} stale: the page and the log say why" if old else ""
+        why = f"{which} stale: {self.sources[old[0]].stale}" if old else ""
+        return f"{why}, and {len(old) - 1} more" if len(old) > 1 else why
 
     @property
     def ours(self) -> bool:
@@ -191,6 +191,7 @@ def read_agent_status(config: Config, manager: SubnetManager | None = None) -> A
     the configured one."""
     folder = config.agent.state_dir
     manager = manager or load_subnet_manager(config)
+    running = holder(folder, "agent.lock")
     status, problem, wanted, unread = None, "", None, ""
     observes = config.agent.mode == "observe"
     try:
@@ -208,7 +209,7 @@ def read_agent_status(config: Config, manager: SubnetManager | None = None) -> A
     old = outdated(dump, at, ours=bool(status and status.ours)) if dump and at else ""
     return AgentStatus(
         config.agent.mode,
-        holder(folder, "agent.lock"),
+        running,
         wanted,
         status,
         problem,
@@ -223,7 +224,7 @@ def read_agent_status(config: Config, manager: SubnetManager | None = None) -> A
         old,
         files_set_aside(folder),
         _history_damage(folder),
-        ages_of_running(config.agent.metrics_address),
+        read_ages(config.agent.run_dir) if running else {},
         (PeerStore(folder).load() or PeerRecord()) if config.agent.peer else None,
     )
 

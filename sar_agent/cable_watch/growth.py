@@ -20,9 +20,11 @@ from sar_agent.counters.prometheus_errors import (
 )
 from sar_agent.counters.readings import PortReadings, PortTotals, WindowLeftOut, difference
 from sar_agent.counters.window import CounterWindow, align
-from sar_agent.errors import SarError
+from sar_agent.errors import SarError, Unavailable
 from sar_agent.fabric import Fabric
 
+AHEAD_SECONDS = 60.0
+"""Counters that were read so much later than now come from a machine with another clock."""
 OLD_WINDOWS = 3.0
 """Counters that are older than so many windows, and a minute, say nothing about now."""
 
@@ -102,6 +104,11 @@ class GrowthReader:
 
     def _of_dump(self, fabric: Fabric) -> Growth | None:
         errors = read_port_errors(self.source).of(fabric)
+        if (ahead := errors.time - time.time()) > AHEAD_SECONDS:
+            raise Unavailable(
+                f"{self.source} is of {ahead:.0f} s from now: the clock of the machine that wrote "
+                "it, or its time zone, differs from this one's; let both ask the same NTP server"
+            )
         try:
             totals: PortTotals | None = read_counter_file(self.source)
         except SarError:  # only errors were counted

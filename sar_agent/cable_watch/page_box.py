@@ -12,8 +12,9 @@ from sar_agent.live_page.snapshot import PageBox
 from sar_agent.quality.worst_links import jobs_over
 from sar_agent.reports.site_dumps import SiteDumps
 from sar_agent.reports.wording import moment, some
+from sar_agent.util.plural import plural
 
-SHOWN, SHOWN_UNLIKE, SHOWN_LOST, SHOWN_JOBS = 30, 5, 5, 5
+SHOWN, SHOWN_UNLIKE, SHOWN_LOST, SHOWN_JOBS, SHOWN_LOSERS = 30, 5, 5, 5, 3
 LEAST_LOST = 0.01
 """Share of a link's speed below which what it lost is not listed."""
 _ORDER: tuple[Kind, ...] = ("missing", "flapping", "errors", "degraded", "unlike")
@@ -39,7 +40,7 @@ def cable_box(
     if len(ordered) > len(shown):
         rows.append((f"and {len(ordered) - len(shown)} more: sar-agent cables", "", "", ""))
     if lost is not None:
-        rows += _lost_rows(dumps, lost)
+        rows += _lost_rows(dumps, lost) + _job_rows(dumps, lost)
     if not source:
         counted = "No counters are read (watch.counters), so errors and waits are not seen."
     elif not read_at:
@@ -52,7 +53,7 @@ def cable_box(
     hurt = [cable for cable in ordered if cable.jobs and cable.kind in ("errors", "flapping")]
     wrong = ""
     if hurt:
-        others = f", and {len(hurt) - 1} more cables" if len(hurt) > 1 else ""
+        others = f"; {plural(len(hurt) - 1, 'more cable')} with errors, too" if hurt[1:] else ""
         jobs = some(hurt[0].jobs, SHOWN_JOBS)
         wrong = f"{hurt[0].sentence}, under job{'s' * (len(hurt[0].jobs) > 1)} {jobs}{others}"
     columns = ("cable", "kind", "since", "jobs over it now")
@@ -71,6 +72,24 @@ def _lost_rows(dumps: SiteDumps, lost: F64) -> list[tuple[str, ...]]:
         )
         for c in worst
         if lost[c] >= LEAST_LOST * rate[c] > 0
+    ]
+
+
+def lost_by_job(dumps: SiteDumps, lost: F64) -> dict[str, float]:
+    """Gbit/s that the links of each job lost together; a link of several jobs counts for each."""
+    known = np.nan_to_num(lost)
+    return {
+        job.id: float(known[dumps.traffic.links_of(dumps.mix.parts_of(job.id))].sum())
+        for job in dumps.mix.whole_jobs
+    }
+
+
+def _job_rows(dumps: SiteDumps, lost: F64) -> list[tuple[str, ...]]:
+    worst = sorted(lost_by_job(dumps, lost).items(), key=lambda one: -one[1])[:SHOWN_LOSERS]
+    return [
+        (f"all links of job {job} together lose {gbits:.1f} Gbit/s by waiting", "waits", "", job)
+        for job, gbits in worst
+        if gbits >= 0.1
     ]
 
 

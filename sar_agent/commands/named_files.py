@@ -58,7 +58,19 @@ def read_named_files(settings: Config) -> tuple[list[str], list[str]]:
     read("slurm.topology_conf", conf, lambda: _topology(conf), without)
     if fabric is not None:
         wrong += _match_nothing(settings, fabric)
+        said += _counters(settings, fabric)
     return said, wrong
+
+
+def _counters(settings: Config, fabric: Fabric) -> list[str]:
+    """A server that is away now is no problem of the file, nor is a dump that is yet to come."""
+    if source := settings.watch.counters:
+        from sar_agent.cable_watch.growth import GrowthReader
+
+        reader = GrowthReader(source, settings.watch.window_seconds)
+        reader.read(fabric, wait=True)
+        return [f"watch.counters: {reader.problem or f'{source} has counters of {fabric.name}'}"]
+    return []
 
 
 def _match_nothing(settings: Config, fabric: Fabric) -> list[str]:

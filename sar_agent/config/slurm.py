@@ -22,7 +22,8 @@ class SlurmConfig(Section, frozen=True):
     jobs_file: str = Field(
         default="",
         description="source file: what squeue printed (docs/file-formats.md), written again and "
-        "again by somebody else. Older than 15 minutes it is said to be stale",
+        "again by somebody else. A file older than 15 minutes is stale: status, the page and an "
+        "alert say so",
     )
     rest_url: str = Field(
         default="", description="source slurmrestd: its address, such as http://slurmctld:6820"

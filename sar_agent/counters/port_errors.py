@@ -11,7 +11,7 @@ A reading holds totals since somebody cleared the counters. Two readings give wh
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -92,13 +92,19 @@ def read_port_errors(path: str | Path) -> PortErrors:
 
 
 def added(before: PortErrors, after: PortErrors) -> PortErrors:
-    """What was added between two readings. A counter that is lower was cleared: it counts whole.
-    Raises `InputError` where `before` is the later one."""
+    """What was added between two readings. A counter that is lower was cleared: it counts whole,
+    and a note says so. Raises `InputError` where `before` is the later one."""
     if before.time > after.time:
         raise InputError(
             f"{before.source} is later than {after.source}", remedy="give the earlier one first"
         )
     counts: dict[Place, dict[str, int]] = {}
+    back = [
+        f"{name.replace('_', ' ')} of {port_words(place)}"
+        for place, then in before.counts.items()
+        for name, count in then.items()
+        if after.counts.get(place, {}).get(name, 0) < count
+    ]
     for place, now in after.counts.items():
         then = before.counts.get(place, {})
         more = {
@@ -106,8 +112,22 @@ def added(before: PortErrors, after: PortErrors) -> PortErrors:
             for name, count in now.items()
         }
         counts[place] = {name: count for name, count in more.items() if count}
-    notes = tuple(dict.fromkeys(before.notes + after.notes))
+    notes = tuple(dict.fromkeys((*before.notes, *after.notes, *went_back(after.source, back))))
     return PortErrors(after.source, counts, notes, after.time)
+
+
+def went_back(source: str, which: Sequence[str]) -> tuple[str, ...]:
+    """The note on counters that are lower than before; none where there are none."""
+    if not which:
+        return ()
+    more = f" and {len(which) - 1} more" * (len(which) > 1)
+    return (f"{source}: {which[0]}{more} went back; what they say now counts from 0",)
+
+
+def port_words(place: Place) -> str:
+    """`port 3 of 0x…`, or of a LID."""
+    guid, lid, port = place
+    return f"port {port} of " + (f"0x{guid:016x}" if guid else f"LID {lid}")
 
 
 def words(errors: Mapping[str, int]) -> str:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qs
 
 from sar_agent.counters.counter_files import Place
-from sar_agent.counters.port_errors import PortErrors
+from sar_agent.counters.port_errors import PortErrors, port_words, went_back
 from sar_agent.counters.prometheus import SERIES, PrometheusCounters, PrometheusServer
 from sar_agent.counters.readings import PortReadings, WindowLeftOut
 from sar_agent.errors import InputError, Unavailable
@@ -110,8 +110,9 @@ def prometheus_grown(place: PrometheusTime, seconds: float, fabric: Fabric) -> P
     )
     if not now:
         raise InputError(
-            f"{place.url} has no error counters of InfiniBand ports",
-            remedy="it must scrape infiniband_exporter, UFM Telemetry or node_exporter",
+            f"{place.url} has no error counters of InfiniBand ports now",
+            remedy="it must scrape infiniband_exporter, UFM Telemetry or node_exporter, and its "
+            "clock must be this machine's",
         )
     if not now.keys() & then.keys():
         raise Unavailable(
@@ -122,9 +123,14 @@ def prometheus_grown(place: PrometheusTime, seconds: float, fabric: Fabric) -> P
         for labels, value in now.items()
         if labels in then
     ]
+    back = [
+        ", ".join(f"{name} {text}" for name, text in sorted(labels))
+        for labels, value in now.items()
+        if value < then.get(labels, value)
+    ]
     strange, unlike = list[str](), list[str]()
     counts = _by_port(grown, fabric, strange, unlike)
-    notes = list(_strange_note(place.url, strange))
+    notes = [*_strange_note(place.url, strange), *went_back(place.url, back)]
     if unlike:
         notes.append(f"{place.url}: exporters disagree on {len(unlike)} counters: {unlike[0]}")
     return PortErrors(place.url, counts, tuple(notes), place.at).of(fabric)
@@ -148,7 +154,7 @@ def _by_port(
         value = int(count) if 1 <= count < 2**64 else 0
         before = of.get(name, value)  # a port that two jobs scrape counts once
         if unlike is not None and before != value:
-            where = f"port {port[2]} of 0x{port[0]:016x}"
+            where = port_words(port)
             unlike.append(f"{name.replace('_', ' ')} of {where}: {before} and {value}")
         of[name] = max(before, value)
     return {

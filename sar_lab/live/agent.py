@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 
-from sar_agent.agent.history import History, Row
+from sar_agent.agent.history import DECISION, History, Row
 from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import Daemon
 from sar_lab.live.slurm import SlurmCluster
@@ -97,6 +97,6 @@ class AgentProcess:
         ended."""
         if self._daemon:
             self._daemon.check()
-        rows = self._history.last(1000)[::-1]
+        rows = self._history.last(1000, DECISION)[::-1]
         fresh, self._reported = rows[self._reported :], len(rows)
         return fresh

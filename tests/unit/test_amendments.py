@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sar_agent.agent.decide import Reason
-from sar_agent.agent.history import History, Row
+from sar_agent.agent.history import DECISION, History, Row
 from sar_agent.agent.outcome import Result
 from sar_agent.agent.status import read_agent_status
 from sar_agent.check import check_routes
@@ -36,7 +36,7 @@ def world(tmp_path: Path) -> Repaired:
 
 def decisions(world: Repaired) -> list[Row]:
     """The newest first, without what was seen of cables."""
-    return [row for row in History(world.folder / "state").last(9) if row.reason != "cable"]
+    return History(world.folder / "state").last(9, DECISION)
 
 
 def test_the_agent_goes_on_from_what_the_plugin_repaired(world: Repaired) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import time
 from collections.abc import Callable
@@ -145,9 +146,18 @@ def test_the_box_names_cables_jobs_and_what_links_lose():
     lost[c] = TREE.channel_rate[c] / 4
     box = cable_box(watch.bad, dumps, lost, "http://p:9090", 1e9)
     assert "99 symbol errors" in box.wrong and ", under job" in box.wrong
-    assert box.head == "Cables: 1 bad" and [row[1] for row in box.rows] == ["errors", "waits"]
+    kinds = [row[1] for row in box.rows]
+    over = {job.job for job in dumps.jobs_over(c)}
+    assert box.head == "Cables: 1 bad" and kinds == ["errors", *["waits"] * (1 + len(over))]
+    of_jobs = box.rows[2:]
+    assert {row[3] for row in of_jobs} == over
+    gbits = f"{TREE.channel_rate[c] / 4:.1f} Gbit/s"
+    assert all(row[0].startswith("all links of job") and gbits in row[0] for row in of_jobs)
     assert all("7" in row[3] or "8" in row[3] for row in box.rows)
     assert "by waiting" in box.rows[1][0] and box.note.startswith("Counters until 2001-09-09")
+    others = {**watch.bad, ("errors", "x"): replace(next(iter(watch.bad.values())))}
+    twice = cable_box(others, dumps, lost, "", 0.0).wrong
+    assert twice.endswith("; 1 more cable with errors, too")
     assert "No counters are read" in cable_box({}, dumps, None, "", 0.0).note
 
 
@@ -191,6 +201,8 @@ def test_a_server_s_window_is_by_series_and_counters_that_go_back_count_whole():
         reader.read(TREE, wait=True)
     assert reader.problem == "" and reader.last is not None and not reader.stale
     assert sorted(of["symbol_errors"] for of in reader.last.errors.counts.values()) == [3, 25]
+    (note,) = [note for note in reader.last.notes if "went back" in note]
+    assert f"port {TREE.channel_port[1]}" in note and "counts from 0" in note
 
 
 def test_two_exporters_that_disagree_are_one_note_and_the_larger_counts():
@@ -249,10 +261,26 @@ def test_a_dump_that_is_written_again_is_a_window(tmp_path):
     reader.read(TREE, wait=True)
     assert reader.problem == "" and reader.last is not None
     assert [of["symbol_errors"] for of in reader.last.errors.counts.values()] == [40]
+    time.sleep(0.01)
+    file.write_text(QUERYERRORS.format(*port, 6))
+    reader._due = 0.0
+    reader.read(TREE, wait=True)
+    assert [of["symbol_errors"] for of in reader.last.errors.counts.values()] == [6]
+    assert any("symbol errors of port 1 of 0x" in n for n in reader.last.notes)
     file.write_text("no counters\n")
     reader._due = 0.0
     reader.read(TREE, wait=True)
     assert "names no port" in reader.problem and reader.last is not None
+
+
+def test_a_dump_of_a_machine_whose_clock_is_ahead_is_one_sentence(tmp_path):
+    file = tmp_path / "errors.txt"
+    file.write_text(QUERYERRORS.format(int(TREE.switch_guid[0]), 1, 100))
+    later = time.time() + 3600
+    os.utime(file, (later, later))
+    reader = GrowthReader(str(file), 180.0)
+    reader.read(TREE, wait=True)
+    assert reader.last is None and "the clock of the machine that wrote it" in reader.stale
 
 
 CAPTURES = ("small-2014", "dgx-ndr", "selene-storage", "director-notabs", "psmn-x5")

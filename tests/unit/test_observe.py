@@ -12,11 +12,14 @@ from sar_agent.agent.build import build_agent
 from sar_agent.agent.history import History
 from sar_agent.agent.loop import Agent
 from sar_agent.agent.outcome import Result
+from sar_agent.agent.source_ages import read_ages
+from sar_agent.commands.named_files import read_named_files
 from sar_agent.config.model import parse_config
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.live_page.answers import state_answer
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+FABRIC = EXAMPLES / "cluster.ibnetdiscover"
 ERRORS = "   GUID 0x{:016x} port {}: [SymbolErrorCounter == {}]\n"
 
 
@@ -90,6 +93,18 @@ def test_a_cable_that_begins_to_count_errors_is_a_metric_a_box_and_a_row_with_it
     assert row.result == "well" and row.why.startswith("no longer: ")
 
 
+def test_counters_that_cannot_be_read_are_said_once_in_the_log_and_by_config_check(folder, caplog):
+    agent = agent_of(folder, "none.txt")
+    for _ in range(2):
+        assert agent.pass_once().ok
+        agent.observers["cables"].reader._due = 0.0
+    assert caplog.text.count("none.txt: no such file") == 1
+    said, wrong = read_named_files(agent.config)
+    assert not wrong and "none.txt: no such file" in said[-1]
+    (folder / "none.txt").write_text(ERRORS.format(load_fabric(FABRIC).switch_guid[0], 1, 5))
+    assert "has counters of" in read_named_files(agent.config)[0][-1]
+
+
 def test_files_of_last_month_are_said_to_be_so(folder):
     agent = agent_of(folder, "none.txt")
     old = time.time() - 30 * 86400
@@ -100,8 +115,10 @@ def test_files_of_last_month_are_said_to_be_so(folder):
     wrong = [one["sentence"] for one in page["wrong"]]
     for words in ("the jobs are of", "the fabric is of", "the tables are of", "no such file"):
         assert any(words in sentence for sentence in wrong), (words, wrong)
+    ages = read_ages(folder / "run")
     for source in ("jobs", "fabric", "tables", "counters"):
         assert value(agent, "source_stale", source=source) == 1, source
+        assert ages[source].stale, source
 
 
 def test_without_tables_the_jobs_on_hosts_of_bad_cables_are_still_named(folder):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import random
 import socket
 import time
 from collections.abc import Callable
@@ -139,39 +138,6 @@ def test_a_bad_answer_is_one_sentence(answer, why):
     with rude_server(answer) as server, pytest.raises(Unavailable, match=why) as found:
         source(server.url, deadline=0.5).poll()
     assert "\n" not in str(found.value)
-
-
-def test_a_thousand_bad_answers_and_then_a_good_one():
-    """Each is `Unavailable`, whatever is in it, and the source goes on."""
-    draw = random.Random(7)
-    good = json.dumps({"jobs": [OLD, NEW, WAITS], "errors": []}).encode()
-    bad = list[bytes]()
-    for number in range(1000):
-        body = bytearray(good)
-        kind = number % 4
-        if kind == 0:
-            body = body[: draw.randrange(len(body))]
-        elif kind == 1:
-            body = bytearray(draw.randbytes(draw.randrange(300)))
-        elif kind == 2:
-            body = bytearray(
-                json.dumps({"jobs": [draw.choice([None, 1, [], "x", {}])] * 3}), "ascii"
-            )
-        else:
-            body = bytearray(
-                json.dumps(draw.choice([None, 1, [], "x", {}, {"jobs": None}])), "ascii"
-            )
-        bad.append(bytes(body))
-    turn = iter(bad)
-    now = [b""]
-    with rude_server(lambda text, peer: says("200 OK", now[0])(text, peer)) as server:
-        rest = source(server.url, deadline=0.05)
-        for body in turn:
-            now[0] = body
-            with pytest.raises(Unavailable):
-                rest.poll()
-        now[0], rest.deadline = good, 20.0
-        assert len(rest.poll().records) == 2
 
 
 def test_nodes_that_have_a_job():

@@ -9,17 +9,14 @@ from dataclasses import replace
 import pytest
 
 from sar_agent.agent import observe_site
-from sar_agent.agent.ask_ages import ages_of_running
 from sar_agent.agent.build import build_site
-from sar_agent.agent.source_ages import SourceAge, age_of_file
+from sar_agent.agent.source_ages import FILE, SourceAge, age_of_file, read_ages, write_ages
 from sar_agent.agent.status import AgentStatus
 from sar_agent.commands.status_check import MonitoringCode, judge_status
 from sar_agent.config.model import parse_config
 from sar_agent.errors import Unavailable
 from sar_agent.slurm.jobs_file import JobsFileSource
-from sar_agent.telemetry.metrics import Metrics
 from sar_agent.util.file_versions import version_of
-from sar_lab.live.process import free_port
 from tests.worlds.fabric_texts import SMALL
 
 DAY = 86400.0
@@ -32,6 +29,9 @@ def test_what_is_stale_is_a_sentence_with_the_file_and_the_date():
     old = age_of_file("jobs", "/x/jobs", now - 30 * DAY).stale
     assert old.startswith("/x/jobs: the jobs are of ") and "30 days ago, and jobs that" in old
     assert not age_of_file("fabric", "/x/f", now - 0.9 * DAY).stale
+    assert not age_of_file("jobs", "/x/jobs", now + 30).stale
+    ahead = age_of_file("jobs", "/x/jobs", now + DAY).stale
+    assert "the clocks of two machines differ, so the age of the jobs is not known" in ahead
     assert "the fabric is of" in age_of_file("fabric", "/x/f", now - 2 * DAY).stale
 
 
@@ -60,20 +60,21 @@ def test_versions_of_files_and_folders(tmp_path):
     assert second is not None and second != first and second.written_at > 50.0
 
 
-def test_status_asks_the_running_agent_and_check_warns_of_what_is_stale():
-    metrics = Metrics("0", "observe", "sar-plus")
-    metrics.show_age("jobs", 1e9, True)
-    metrics.show_age("fabric", time.time() - 5, False)
-    port = free_port(1)
-    assert ages_of_running(f"127.0.0.1:{port}") == {} == ages_of_running("")
-    metrics.serve("127.0.0.1", port)
-    ages = ages_of_running(f"0.0.0.0:{port}")
-    assert ages["jobs"].stale and ages["jobs"].at == 1e9 and not ages["fabric"].stale
+def test_status_reads_what_the_agent_wrote_and_check_says_which_source_is_stale_and_why(tmp_path):
+    assert read_ages(tmp_path) == {}
+    said = {"jobs": age_of_file("jobs", "/x/jobs", 1e9), "fabric": SourceAge(time.time() - 5)}
+    write_ages(tmp_path, said)
+    ages = read_ages(tmp_path)
+    assert ages == said
     status = replace(STATUS, sources=ages)
     assert "days ago (stale), fabric" in status.words()
     code, sentence = judge_status(status)
-    assert code is MonitoringCode.WARNING and sentence.startswith("jobs is stale")
+    assert code is MonitoringCode.WARNING
+    assert sentence.startswith("jobs is stale: /x/jobs: the jobs are of 2001-09-0")
     assert judge_status(STATUS)[0] is MonitoringCode.OK
+    for other in ("", "no JSON", "[]", '{"jobs": {"at": "soon"}}'):
+        (tmp_path / FILE).write_text(other)
+        assert read_ages(tmp_path) == {}
 
 
 def test_a_file_of_the_fabric_is_read_when_it_was_written_and_not_while_it_is(

@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from sar_agent.agent.history import History
+from sar_agent.agent.history import CABLE, DECISION, History
 from sar_agent.agent.job_days import JobDay, JobDays, Tables
 from sar_agent.agent.state import StateStore
 from sar_agent.agent.status import read_agent_status
@@ -59,6 +59,20 @@ def test_newest_first(tmp_path: Path) -> None:
         History(tmp_path).add(row)
     assert History(tmp_path).last(3) == rows[:1:-1]
     assert History(tmp_path).last(99) == rows[::-1]
+
+
+def test_rows_of_cables_are_another_kind_and_old_rows_are_decisions(tmp_path: Path) -> None:
+    cable, history = replace(ROW, at=5.0, kind=CABLE), History(tmp_path)
+    history.add(ROW, cable)
+    assert history.last(9) == [cable, ROW]
+    assert (history.last(9, DECISION), history.last(9, CABLE)) == ([ROW], [cable])
+    with sqlite3.connect(history.path) as base:
+        base.execute("DELETE FROM decisions WHERE kind = 'cable'")
+        base.execute("ALTER TABLE decisions DROP COLUMN kind")
+        base.execute("UPDATE decisions SET checksum = NULL")
+    assert History(tmp_path).last(9, DECISION) == [ROW] and History(tmp_path).last(9, CABLE) == []
+    history.add(cable)
+    assert history.last(9, DECISION) == [ROW] and history.last(9, CABLE) == [cable]
 
 
 def test_a_broken_file_is_one_sentence(tmp_path: Path) -> None:

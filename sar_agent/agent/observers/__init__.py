@@ -19,6 +19,7 @@ OBSERVERS = (
     "cables",
     "job_days",
     "page",
+    "ages",
 )
 """Called in this order; the names are also labels of a metric."""
 

@@ -11,13 +11,13 @@ import time
 import numpy as np
 
 from sar_agent.agent.current import Current
-from sar_agent.agent.history import Row
+from sar_agent.agent.history import CABLE, Row
 from sar_agent.agent.observe_site import Observation
 from sar_agent.agent.outcome import Report
 from sar_agent.agent.parts import Parts
 from sar_agent.agent.source_ages import SourceAge
 from sar_agent.cable_watch.growth import Growth, GrowthReader
-from sar_agent.cable_watch.page_box import cable_box
+from sar_agent.cable_watch.page_box import cable_box, lost_by_job
 from sar_agent.cable_watch.watch import CableEvent, CableWatch
 from sar_agent.counters.lost_bandwidth import lost_of
 from sar_agent.counters.window import CounterWindow
@@ -37,6 +37,7 @@ class CableObserver:
 
     def __init__(self, parts: Parts) -> None:
         self.parts, self.metrics, watch = parts, parts.metrics, parts.config.watch
+        self._problems = parts.problems[0]
         self.watch = CableWatch()
         self.reader = GrowthReader(watch.counters, watch.window_seconds)
 
@@ -47,7 +48,9 @@ class CableObserver:
         parts = self.parts
         # A daemon's pass does not wait for a server; the next pass has what it said.
         self.reader.read(site.fabric, wait=not parts.pacing.patient)
-        growth = None if self.reader.stale else self.reader.last
+        stale = self.reader.stale
+        self._problems.problem("counters", stale, "counters of the cables are read again")
+        growth = None if stale else self.reader.last
         if growth and growth.window and len(growth.window.sent) != site.fabric.channels:
             growth = Growth(growth.errors, None, growth.notes)
         dumps = self._dumps(current, site, growth.window if growth else None)
@@ -58,8 +61,8 @@ class CableObserver:
             lost = lost_of(site.fabric, dumps.window, parts.config.watch.wait_bytes)
         self._show(dumps, lost)
         if self.reader.source:
-            parts.ages["counters"] = SourceAge(self.reader.at, self.reader.stale)
-            self.metrics.show_age("counters", self.reader.at, bool(self.reader.stale))
+            parts.ages["counters"] = SourceAge(self.reader.at, stale)
+            self.metrics.show_age("counters", self.reader.at, bool(stale))
         notes = growth.notes if growth else ()
         parts.boxes["cables"] = cable_box(
             self.watch.bad, dumps, lost, self.reader.source, self.reader.at, notes
@@ -101,9 +104,8 @@ class CableObserver:
         metrics.link_lost_bits_per_second_max.set(1e9 * known.max(initial=0.0))
         share = np.divide(known, rate, out=np.zeros_like(known), where=rate > 0)
         metrics.link_lost_ratio_max.set(share.max(initial=0.0))
-        of_jobs = [known[dumps.traffic.links_of(dumps.mix.parts_of(job.id))].sum()
-                   for job in dumps.mix.whole_jobs] if lost is not None else []  # fmt: skip
-        metrics.job_lost_bits_per_second_max.set(1e9 * max(of_jobs, default=0.0))
+        of_jobs = lost_by_job(dumps, lost) if lost is not None else {}
+        metrics.job_lost_bits_per_second_max.set(1e9 * max(of_jobs.values(), default=0.0))
         live, window = max(1, int(dumps.fabric.channel_up.sum())), dumps.window
         metrics.counters_read_ratio.set(window.known.sum() / live if window else 0.0)
 
@@ -132,6 +134,7 @@ def _row(event: CableEvent, site: Observation) -> Row:
         jobs=len(site.mix.whole_jobs),
         seconds=0.0 if event.bad else time.time() - cable.since,
         entries_changed=None,
+        kind=CABLE,
     )
 
 

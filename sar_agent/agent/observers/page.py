@@ -14,7 +14,7 @@ from typing import Any
 
 from sar_agent import __version__
 from sar_agent.agent.current import Current
-from sar_agent.agent.history import History
+from sar_agent.agent.history import DECISION, History
 from sar_agent.agent.job_days import JobDays
 from sar_agent.agent.observe_site import Observation
 from sar_agent.agent.outcome import Report, Result
@@ -180,7 +180,7 @@ class PageFeed:
             return self._decisions
         if written != self._written:
             try:
-                rows = self._history.last(SHOWN_DECISIONS)
+                rows = self._history.last(SHOWN_DECISIONS, DECISION)
             except SarError as error:
                 self._unread = f"{error}; the last decisions are not shown"
                 return self._decisions

@@ -124,7 +124,11 @@ function showBoxes() {
     head.append(...box.columns.map((name) => { const cell = element("th", name, "words"); cell.scope = "col"; return cell; }));
     for (const row of box.rows) {
       const line = element("tr");
-      line.append(...row.map((text) => element("td", plain(text), "words")));
+      line.append(...row.map((text, i) => {
+        const cell = element("td", plain(text), "words");
+        cell.dataset.column = box.columns[i];
+        return cell;
+      }));
       body.append(line);
     }
     const top = element("thead");
