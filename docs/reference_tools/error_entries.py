@@ -38,7 +38,8 @@ def error_entries() -> Iterator[ErrorEntry]:
     root = Path(str(files("sar_agent")))
     seen = set()
     for file in sorted(root.rglob("*.py")):
-        room = file.relative_to(root).parts[0].removesuffix(".py")
+        parts = file.relative_to(root).parts
+        room = parts[parts[0] == "services"].removesuffix(".py")
         for entry in _in_file(room, file.read_text(encoding="utf-8")):
             if entry not in seen:
                 seen.add(entry)

@@ -32,9 +32,9 @@ from sar_agent.install.levels import AssignedLevels
 from sar_agent.install.subnet_manager import SubnetManager, load_subnet_manager
 from sar_agent.install.transit import Transit
 from sar_agent.jobs.source import JobSource, job_source
-from sar_agent.keys.pool import KeyPool
-from sar_agent.keys.requests import KeyRequests
 from sar_agent.routing import load_engine
+from sar_agent.services.keys.pool import KeyPool
+from sar_agent.services.keys.requests import KeyRequests
 from sar_agent.telemetry.metrics import Metrics
 from sar_agent.util.pace import Backoff
 from sar_agent.util.problem_log import ProblemLog

@@ -16,8 +16,6 @@ from sar_agent.fabric import Fabric
 from sar_agent.install.transit import transition_to
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.find_job import find_job
-from sar_agent.keys.description import KeyDescription, keys_of
-from sar_agent.keys.leases import Leases
 from sar_agent.quality.channel_traffic import traffic_of
 from sar_agent.quality.ring_messages import meeting_of, message_words, ring_messages
 from sar_agent.quality.worst_links import jobs_over, worst_channels
@@ -26,6 +24,8 @@ from sar_agent.routing.collectives.reasons import exceptions_of
 from sar_agent.routing.routes import Routes
 from sar_agent.routing.sar_plus import SarPlus
 from sar_agent.routing.template import nearest_template
+from sar_agent.services.keys.description import KeyDescription, keys_of
+from sar_agent.services.keys.leases import Leases
 from sar_agent.util.plural import plural
 
 RING_SHOWN = 4

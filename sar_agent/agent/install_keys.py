@@ -35,12 +35,12 @@ from sar_agent.install.plan import Plan
 from sar_agent.install.subnet_manager import InForce, NotYet, SmRefused, SmStatus
 from sar_agent.install.transit import NotSafe
 from sar_agent.jobs.record import JobRecord
-from sar_agent.keys.make_key import warm
-from sar_agent.keys.pool import KeyDraft
-from sar_agent.keys.requests import none
-from sar_agent.keys.tickets import Ticket
 from sar_agent.quality.channel_traffic import load_besides
 from sar_agent.routing.lid_offsets import FIRST_KEY
+from sar_agent.services.keys.make_key import warm
+from sar_agent.services.keys.pool import KeyDraft
+from sar_agent.services.keys.requests import none
+from sar_agent.services.keys.tickets import Ticket
 from sar_agent.util.lock_file import Lock
 from sar_agent.util.pace import Backoff, Pace
 from sar_agent.util.plural import plural

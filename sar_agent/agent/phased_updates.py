@@ -19,16 +19,16 @@ from sar_agent.agent.updates import Updates
 from sar_agent.config.model import Config
 from sar_agent.errors import Unserved
 from sar_agent.events.authority import Authority
-from sar_agent.five_phase.coordinator import Coordinator
-from sar_agent.five_phase.driver import FivePhase, RunNotBegun
-from sar_agent.five_phase.messages import Phase
-from sar_agent.five_phase.protocol import LeaseRules
-from sar_agent.five_phase.shelter import moves, no_shelter, with_shelter_of
-from sar_agent.five_phase.storage import CoordinatorStorage
-from sar_agent.five_phase.subscribers import Subscribers
 from sar_agent.install.plan import Plan
 from sar_agent.install.subnet_manager import InForce, SubnetManager
 from sar_agent.jobs.record import JobRecord
+from sar_agent.services.five_phase.coordinator import Coordinator
+from sar_agent.services.five_phase.driver import FivePhase, RunNotBegun
+from sar_agent.services.five_phase.messages import Phase
+from sar_agent.services.five_phase.protocol import LeaseRules
+from sar_agent.services.five_phase.shelter import moves, no_shelter, with_shelter_of
+from sar_agent.services.five_phase.storage import CoordinatorStorage
+from sar_agent.services.five_phase.subscribers import Subscribers
 from sar_agent.telemetry.metrics import Metrics
 
 log = logging.getLogger(__name__)

@@ -18,12 +18,12 @@ from sar_agent.fabric.components import require_connected
 from sar_agent.install.plan import Plan, make_plan
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.partition_policy import read_partitions
-from sar_agent.keys.pool import KeyPool
 from sar_agent.routing import Engine, Options, PreviousRoutes, Rerouting, Routes, load_engine
 from sar_agent.routing.lanes import with_lanes, with_levels_of
 from sar_agent.routing.lid_offsets import SHELTER, KeyRows, base_of, stack
 from sar_agent.routing.minimise_changes import keep_unchanged_rows
 from sar_agent.routing.updn import Updn
+from sar_agent.services.keys.pool import KeyPool
 from sar_agent.util.stages import stage
 
 log = logging.getLogger(__name__)

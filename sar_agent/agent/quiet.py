@@ -26,8 +26,8 @@ from sar_agent.config.model import Config
 from sar_agent.errors import SarError
 from sar_agent.install.subnet_manager import SmStatus, SubnetManager, load_subnet_manager
 from sar_agent.jobs.source import job_source
-from sar_agent.live_page import LivePages, PageSnapshot, Trouble
-from sar_agent.live_page.web_app import WebApp
+from sar_agent.services.live_page import LivePages, PageSnapshot, Trouble
+from sar_agent.services.live_page.web_app import WebApp
 from sar_agent.telemetry.metrics import Metrics
 from sar_agent.util.problem_log import ProblemLog
 from sar_agent.util.unexpected_errors import UnexpectedErrors

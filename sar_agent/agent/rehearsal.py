@@ -27,10 +27,10 @@ from sar_agent.install.plan import Plan
 from sar_agent.install.recent import longest_way
 from sar_agent.install.transit import transition_to
 from sar_agent.jobs import JobMix
-from sar_agent.keys.make_key import warm
 from sar_agent.quality import Measures
 from sar_agent.routing import Routes, load_engine
 from sar_agent.routing.lanes.hop_tables import other_tables
+from sar_agent.services.keys.make_key import warm
 from sar_agent.util.kernels import compile_listeners
 
 log = logging.getLogger(__name__)

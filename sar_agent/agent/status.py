@@ -18,8 +18,8 @@ from sar_agent.events.ask_counters import read_counters
 from sar_agent.fabric.lmc import LmcPlan, lmc_plan_of
 from sar_agent.install.generations import Generations
 from sar_agent.install.subnet_manager import SmStatus, SubnetManager, load_subnet_manager
-from sar_agent.keys.leases import Lease, Leases, words_of
 from sar_agent.opensm.dump_age import of_date, outdated, written_at
+from sar_agent.services.keys.leases import Lease, Leases, words_of
 from sar_agent.util.lock_file import holder
 from sar_agent.util.plural import plural
 from sar_agent.util.set_aside import files_set_aside

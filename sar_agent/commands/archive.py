@@ -42,12 +42,12 @@ def send_state(
     settings = for_writing(config, "send-state")
     _require_peer(settings, config)
     if every is None:
-        from sar_agent.archive.exchange import send
+        from sar_agent.services.archive.exchange import send
 
         sentence = send(settings)
         print_answer({"sentence": sentence}, sentence, as_json=as_json)
         return
-    from sar_agent.archive.sender import Sender
+    from sar_agent.services.archive.sender import Sender
 
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -61,7 +61,7 @@ def serve_state(config: ConfigOption = CONFIG_PATH) -> None:
     It is the forced command of a key in authorized_keys (docs/ha.md).
     """
     settings = for_writing(config, "serve-state")
-    from sar_agent.archive.exchange import SERVE_SECONDS, serve
+    from sar_agent.services.archive.exchange import SERVE_SECONDS, serve
 
     signal.alarm(SERVE_SECONDS)  # whoever connects and sends nothing does not stay
     serve(settings, sys.stdin.buffer, sys.stdout.buffer)

@@ -97,7 +97,7 @@ def request(
     """
     from dataclasses import asdict
 
-    from sar_agent.keys import client
+    from sar_agent.services.keys import client
 
     answer = client.request(
         phase,
@@ -130,7 +130,7 @@ def done(
     as_json: JsonOption = False,
 ) -> None:
     """Report that a phase has ended, so that its LID offset becomes free."""
-    from sar_agent.keys import client
+    from sar_agent.services.keys import client
 
     phases = client.done(phase, job=job, wait=wait, agent=agent)
     words = f"done: {', '.join(phases) or 'no key was in force yet'}"
@@ -145,7 +145,7 @@ def list_keys(
     as_json: JsonOption = False,
 ) -> None:
     """List the routing keys of a job that are in force."""
-    from sar_agent.keys import client
+    from sar_agent.services.keys import client
 
     keys = client.keys(job=job, wait=wait, agent=agent)
     lines = [f"{k['phase']}: {_flows(k['offset'], k['own'], k['total'])}" for k in keys]

@@ -141,8 +141,8 @@ def fetch_state(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False)
     from sar_agent.agent.restore import restore_routes
 
     if settings.agent.peer:
-        from sar_agent.archive.exchange import fetch
         from sar_agent.errors import SarError
+        from sar_agent.services.archive.exchange import fetch
 
         try:
             said = fetch(settings)

@@ -18,9 +18,9 @@ from prometheus_client import Gauge, Info, ProcessCollector, disable_created_met
 from sar_agent.demand.collectives import COLLECTIVES
 from sar_agent.errors import Unavailable
 from sar_agent.events.message import RefusalReason
-from sar_agent.five_phase.messages import Phase
 from sar_agent.opensm.plugin_install import OUR_ENGINE
 from sar_agent.quality.measures import CollectiveMeasure, Measures
+from sar_agent.services.five_phase.messages import Phase
 from sar_agent.telemetry.declare import JobDistribution, MetricGroup, counter, gauge, seconds
 from sar_agent.telemetry.http_server import serve_http
 from sar_agent.telemetry.watch_metrics import WatchMetrics

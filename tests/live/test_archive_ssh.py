@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from sar_agent.archive.exchange import fetch
-from sar_agent.archive.own import archive_path, make_archive
 from sar_agent.config.model import Config
 from sar_agent.errors import SarError
+from sar_agent.services.archive.exchange import fetch
+from sar_agent.services.archive.own import archive_path, make_archive
 from sar_lab.live.process import free_port, wait_until
 from tests.worlds.archive_sides import Side
 from tests.worlds.live.agent_process import CLI, write_config

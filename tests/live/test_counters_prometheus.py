@@ -14,8 +14,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sar_agent.cable_watch.growth import GrowthReader
-from sar_agent.cable_watch.watch import CableWatch
 from sar_agent.commands.dump_inputs import read_dumps
 from sar_agent.counters import CounterWindow, WindowLeftOut, align, compare
 from sar_agent.counters.lost_bandwidth import lost_of
@@ -27,6 +25,8 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import make_job
 from sar_agent.reports.site_dumps import SiteDumps
 from sar_agent.routing import Options, load_engine
+from sar_agent.services.cable_watch.growth import GrowthReader
+from sar_agent.services.cable_watch.watch import CableWatch
 from sar_lab.live.process import PATIENCE, free_port, wait_until
 from sar_lab.live.prometheus import Prometheus
 from tests.worlds.doc_blocks import run

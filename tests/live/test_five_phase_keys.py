@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sar_agent.keys import client as key
+from sar_agent.services.keys import client as key
 from sar_lab.live.process import wait_until
 from tests.worlds.live.phased import Phased, phased
 

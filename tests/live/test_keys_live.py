@@ -20,7 +20,7 @@ from sar_agent.fabric.cabling import MAX_LID
 from sar_agent.fabric.ibsim_net import net_ids
 from sar_agent.fabric.lmc import lmc_plan
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.keys import client as key
+from sar_agent.services.keys import client as key
 from sar_lab.live.generated import ibsim_for
 from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import free_port, wait_until

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sar_agent.keys import client as key
+from sar_agent.services.keys import client as key
 from sar_lab.live.munge_daemon import MungeDaemon
 from sar_lab.live.process import wait_until
 from tests.worlds.live.built import built

@@ -16,10 +16,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from sar_agent.archive.own import archive_path
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.opensm_file import read_opensm_fabric
 from sar_agent.formats.routes_file import read_routes_file
+from sar_agent.services.archive.own import archive_path
 from sar_lab.live.process import wait_until
 from tests.worlds.live import readback
 from tests.worlds.live.pair import Machine, Pair, pair

@@ -34,10 +34,6 @@ from sar_agent.fabric.ibsim_net import read_ibsim_net, write_ibsim_net
 from sar_agent.fabric.port_list import read_port_list
 from sar_agent.fabric.spec import load_fabric, parse_fabric
 from sar_agent.fabric.subnet_lst import read_subnet_lst
-from sar_agent.five_phase.coordinator import Coordinator
-from sar_agent.five_phase.protocol import LeaseRules
-from sar_agent.five_phase.storage import CoordinatorStorage
-from sar_agent.five_phase.subscribers import Subscribers
 from sar_agent.formats.adaptive_dumps import read_adaptive_dump
 from sar_agent.formats.conversion import routes_to_file
 from sar_agent.formats.export import export_routes
@@ -47,12 +43,16 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.jobmap import parse_jobmap
 from sar_agent.jobs.partition_policy import read_partitions
 from sar_agent.jobs.traffic import is_traffic
-from sar_agent.keys.leases import Leases
-from sar_agent.keys.requests import KeyRequests
 from sar_agent.opensm.plugin_client import PluginClient
 from sar_agent.quality.channel_traffic import traffic_of
 from sar_agent.reports.adaptive import adaptive_report
 from sar_agent.routing import Options, Routes, load_engine
+from sar_agent.services.five_phase.coordinator import Coordinator
+from sar_agent.services.five_phase.protocol import LeaseRules
+from sar_agent.services.five_phase.storage import CoordinatorStorage
+from sar_agent.services.five_phase.subscribers import Subscribers
+from sar_agent.services.keys.leases import Leases
+from sar_agent.services.keys.requests import KeyRequests
 from sar_agent.slurm.hostlist import expand
 from sar_agent.slurm.sinfo import parse_sinfo
 from sar_agent.slurm.squeue import parse_poll

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sar_agent.agent.hints import Hint
 from sar_agent.agent.state import SavedHold, State
-from sar_agent.keys.leases import Lease
+from sar_agent.services.keys.leases import Lease
 from sar_agent.slurm.squeue_text import HEADER
 from tests.worlds.fabric_texts import HAND_WRITTEN
 from tests.worlds.job_texts import SACCT

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sar_agent.five_phase.messages import (
+from sar_agent.services.five_phase.messages import (
     Acknowledge,
     BeginUpdate,
     InstallTables,
@@ -13,7 +13,7 @@ from sar_agent.five_phase.messages import (
     Subscribe,
     Tick,
 )
-from sar_agent.five_phase.protocol import CoordinatorState, LeaseRules, step
+from sar_agent.services.five_phase.protocol import CoordinatorState, LeaseRules, step
 from tests.examples import examples
 from tests.worlds.five_phase_world import Subscriber, World
 

@@ -16,13 +16,21 @@ import pytest
 
 from sar_agent.agent.peer import PeerStore, peer_generation
 from sar_agent.agent.quiet import PASSES
-from sar_agent.archive.exchange import FETCH, fetch, send
-from sar_agent.archive.files import StateFolders
-from sar_agent.archive.format import LARGEST, MAGIC, Header, digest_of, pack, read_header, unpack
-from sar_agent.archive.own import archive_path, kept_header, make_archive
-from sar_agent.archive.sender import Sender
 from sar_agent.errors import SarError
 from sar_agent.formats.routes_file import read_generation
+from sar_agent.services.archive.exchange import FETCH, fetch, send
+from sar_agent.services.archive.files import StateFolders
+from sar_agent.services.archive.format import (
+    LARGEST,
+    MAGIC,
+    Header,
+    digest_of,
+    pack,
+    read_header,
+    unpack,
+)
+from sar_agent.services.archive.own import archive_path, kept_header, make_archive
+from sar_agent.services.archive.sender import Sender
 from sar_agent.util.lock_file import Lock
 from tests.worlds.archive_sides import Side, row, two_sides
 
@@ -172,7 +180,7 @@ def test_nothing_is_taken_while_passes_are_made(
 ) -> None:
     """An agent that has lost its OpenSM, but whose pass has not ended; a person's rollback."""
     a, b = led
-    monkeypatch.setattr("sar_agent.archive.take.LOCK_SECONDS", 0.1)
+    monkeypatch.setattr("sar_agent.services.archive.take.LOCK_SECONDS", 0.1)
     a.put(5)
     with Lock(b.state, lock), pytest.raises(SarError, match="held by process"):
         send(a.config)
@@ -340,7 +348,7 @@ def test_the_sender_sends_what_changed_and_tries_again(
 ) -> None:
     a, b = led
     now = [0.0]
-    monkeypatch.setattr("sar_agent.archive.sender.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("sar_agent.services.archive.sender.time.monotonic", lambda: now[0])
     sender = Sender(a.config)
     assert sender.turn() and not sender.turn()
     a.put(5)

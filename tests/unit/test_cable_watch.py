@@ -13,10 +13,6 @@ from urllib.parse import parse_qs
 import numpy as np
 import pytest
 
-from sar_agent.cable_watch import growth as growth_module
-from sar_agent.cable_watch.growth import Growth, GrowthReader
-from sar_agent.cable_watch.page_box import cable_box
-from sar_agent.cable_watch.watch import CableEvent, CableWatch
 from sar_agent.counters.lost_bandwidth import lost_gbits
 from sar_agent.counters.port_errors import PortErrors
 from sar_agent.demand.endpoints import mix_of_records
@@ -26,6 +22,10 @@ from sar_agent.fabric.spec import load_fabric
 from sar_agent.jobs.record import JobRecord
 from sar_agent.reports.site_dumps import SiteDumps
 from sar_agent.routing import Options, load_engine
+from sar_agent.services.cable_watch import growth as growth_module
+from sar_agent.services.cable_watch.growth import Growth, GrowthReader
+from sar_agent.services.cable_watch.page_box import cable_box
+from sar_agent.services.cable_watch.watch import CableEvent, CableWatch
 from tests.data import data_path
 from tests.worlds.rude_server import rude_server, says
 

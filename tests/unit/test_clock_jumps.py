@@ -14,7 +14,7 @@ import pytest
 from sar_agent.agent.hints import SECONDS_UNSEEN, Hints
 from sar_agent.events.inbox import JobReport
 from sar_agent.formats.conversion import routes_to_file
-from sar_agent.keys.pool import LONGEST_LEASE, KeyPool
+from sar_agent.services.keys.pool import LONGEST_LEASE, KeyPool
 from tests.worlds.fake_opensm import job
 from tests.worlds.key_site import ALICE, Site
 from tests.worlds.level_tables import FABRIC, T0, T1, T2

@@ -8,11 +8,11 @@ import numpy as np
 
 from sar_agent.demand.collectives import RING
 from sar_agent.jobs import JobMix
-from sar_agent.live_page.collisions import collisions_box, times_of
 from sar_agent.quality import measure
 from sar_agent.quality.channel_traffic import traffic_of
 from sar_agent.quality.ring_messages import ring_messages
 from sar_agent.routing import Options, load_engine
+from sar_agent.services.live_page.collisions import collisions_box, times_of
 from tests.worlds.page_snapshot import snapshot_of
 
 PAGE = snapshot_of("xgft:2;6,8;1,6", 5)

@@ -15,10 +15,10 @@ from sar_agent.agent.status import read_agent_status
 from sar_agent.commands.status_check import MonitoringCode, judge_status
 from sar_agent.formats.export import export_routes
 from sar_agent.jobs import JobMix
-from sar_agent.live_page.web_app import WebApp
 from sar_agent.opensm import dump_age
 from sar_agent.opensm.dump_age import opensm_started, outdated
 from sar_agent.routing import Options, load_engine
+from sar_agent.services.live_page.web_app import WebApp
 from tests.worlds.agent_world import World
 from tests.worlds.live_page import ask
 

@@ -22,7 +22,7 @@ from sar_agent.events.inbox import Inbox
 from sar_agent.events.message import Event, MessageRefused
 from sar_agent.events.rate import TokenBuckets
 from sar_agent.events.server import MessageServer, listen_tcp, listen_unix
-from sar_agent.keys.requests import KeyRequest, KeyRequests
+from sar_agent.services.keys.requests import KeyRequest, KeyRequests
 from sar_agent.util.quota import Bound, Quota
 from sar_lab.live.process import free_port, wait_until
 from tests.worlds.event_clients import ALICE, BOB, ROOT, Ear, decode, dial, message, signed

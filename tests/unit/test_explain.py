@@ -20,7 +20,7 @@ from sar_agent.agent.loop import Agent
 from sar_agent.agent.user_page import user_page
 from sar_agent.config.model import Config, parse_config
 from sar_agent.errors import InputError
-from sar_agent.live_page.web_app import WebApp
+from sar_agent.services.live_page.web_app import WebApp
 from tests.worlds.command_line import said, sar_agent
 from tests.worlds.fake_squeue import fake_squeue
 from tests.worlds.live_page import ask

@@ -13,7 +13,7 @@ from sar_agent.agent.outcome import Result
 from sar_agent.agent.rollback import rollback
 from sar_agent.errors import SarError, Unserved
 from sar_agent.fabric.ibsim_net import write_ibsim_net
-from sar_agent.five_phase.messages import (
+from sar_agent.services.five_phase.messages import (
     Phase,
 )
 from tests.worlds.fake_opensm import job

@@ -10,16 +10,16 @@ import pytest
 from sar_agent.agent.status import read_agent_status
 from sar_agent.config.model import Config
 from sar_agent.errors import SarError
-from sar_agent.five_phase.coordinator import Coordinator
-from sar_agent.five_phase.messages import (
+from sar_agent.services.five_phase.coordinator import Coordinator
+from sar_agent.services.five_phase.messages import (
     BeginUpdate,
     Phase,
     Subscribe,
     Tick,
     Unsubscribe,
 )
-from sar_agent.five_phase.protocol import LeaseRules
-from sar_agent.five_phase.storage import _read
+from sar_agent.services.five_phase.protocol import LeaseRules
+from sar_agent.services.five_phase.storage import _read
 from sar_agent.util import store
 
 NAME, GOOD = "00000000000000aa", "a" * 16

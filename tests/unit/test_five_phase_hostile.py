@@ -11,16 +11,16 @@ import pytest
 
 from sar_agent.events.authority import Authority, KnownJob
 from sar_agent.events.message import MessageRefused, parse
-from sar_agent.five_phase.coordinator import Coordinator
-from sar_agent.five_phase.messages import (
+from sar_agent.services.five_phase.coordinator import Coordinator
+from sar_agent.services.five_phase.messages import (
     BeginUpdate,
     Phase,
     RunningJobs,
     Subscribe,
     Tick,
 )
-from sar_agent.five_phase.protocol import LeaseRules
-from sar_agent.five_phase.subscribers import MODELS, Subscribers
+from sar_agent.services.five_phase.protocol import LeaseRules
+from sar_agent.services.five_phase.subscribers import MODELS, Subscribers
 
 HONEST, BAD = 1001, 1666
 QUEUE: dict[str, int | None] = {"1": HONEST, "2": BAD}

@@ -13,10 +13,10 @@ import pytest
 from sar_agent.agent.outcome import Result
 from sar_agent.errors import InputError, SarError
 from sar_agent.fabric.ibsim_net import write_ibsim_net
-from sar_agent.five_phase.coordinator import UncoveredSubscriber
-from sar_agent.five_phase.messages import BeginUpdate, GiveUp, Phase, Subscribe, Tick
 from sar_agent.formats.routes_file import read_generation, write_routes_file
 from sar_agent.opensm.plugin_client import PluginStatus
+from sar_agent.services.five_phase.coordinator import UncoveredSubscriber
+from sar_agent.services.five_phase.messages import BeginUpdate, GiveUp, Phase, Subscribe, Tick
 from sar_agent.util import store
 from sar_lab.live.process import wait_until
 from tests.worlds.fake_opensm import job

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from sar_agent.agent.outcome import Result
-from sar_agent.keys import turns
-from sar_agent.keys.turns import Turns
+from sar_agent.services.keys import turns
+from sar_agent.services.keys.turns import Turns
 from tests.worlds.key_site import ALICE, BOB, ROOT, Site
 
 

@@ -18,8 +18,8 @@ from sar_agent.config.model import Config
 from sar_agent.errors import CheckFailed, Unserved
 from sar_agent.events.message import MessageRefused
 from sar_agent.formats.routes_file import read_routes_file
-from sar_agent.keys import leases
-from sar_agent.keys import pool as manager
+from sar_agent.services.keys import leases
+from sar_agent.services.keys import pool as manager
 from tests.worlds.fake_opensm import job
 from tests.worlds.key_site import ALICE, BOB, JOBS, ROOT, TORUS_HOSTS, Site
 
@@ -159,7 +159,7 @@ def test_a_fabric_that_cannot_hold_a_key_takes_it_and_no_job(
     site.ask(traffic="shift:2")
     with monkeypatch.context() as patched:
         patched.setattr(
-            "sar_agent.keys.pool.make",
+            "sar_agent.services.keys.pool.make",
             lambda *_: (_ for _ in ()).throw(Unserved("no tree (test)")),
         )
         site.cut()

@@ -15,12 +15,12 @@ from sar_agent.agent.outcome import Result
 from sar_agent.errors import TooMany, Unserved
 from sar_agent.events.authority import Authority, KnownJob
 from sar_agent.events.message import MessageRefused, RefusalReason, parse
-from sar_agent.keys import flows, tickets
-from sar_agent.keys import pool as manager
-from sar_agent.keys.flows import phases_of_wish, rank_hosts
-from sar_agent.keys.leases import Lease
-from sar_agent.keys.requests import KeyRequests
-from sar_agent.keys.tickets import TrafficWish
+from sar_agent.services.keys import flows, tickets
+from sar_agent.services.keys import pool as manager
+from sar_agent.services.keys.flows import phases_of_wish, rank_hosts
+from sar_agent.services.keys.leases import Lease
+from sar_agent.services.keys.requests import KeyRequests
+from sar_agent.services.keys.tickets import TrafficWish
 from sar_agent.util import store
 from tests.worlds.key_site import ALICE, BOB, ROOT, Site
 

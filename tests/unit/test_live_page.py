@@ -16,10 +16,10 @@ import pytest
 
 from sar_agent.agent.loop import Agent
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.live_page import LivePages, PageSnapshot, web_app
-from sar_agent.live_page.lost_links import LostLinks
-from sar_agent.live_page.pages import STATIC
-from sar_agent.live_page.web_app import Access, WebApp
+from sar_agent.services.live_page import LivePages, PageSnapshot, web_app
+from sar_agent.services.live_page.lost_links import LostLinks
+from sar_agent.services.live_page.pages import STATIC
+from sar_agent.services.live_page.web_app import Access, WebApp
 from sar_agent.telemetry import http_server
 from sar_lab.live.process import free_port, wait_until
 from tests.worlds.agent_world import JOBS, World
@@ -29,7 +29,7 @@ from tests.worlds.live_page import ask
 from tests.worlds.page_snapshot import snapshot_of
 
 SPEC = "xgft:2;4,4;1,2"
-STATIC_FOLDER = Path(__file__).parents[2] / "sar_agent/live_page/static"
+STATIC_FOLDER = Path(__file__).parents[2] / "sar_agent/services/live_page/static"
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from sar_agent.agent.source_ages import read_ages
 from sar_agent.commands.named_files import read_named_files
 from sar_agent.config.model import parse_config
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.live_page.answers import state_answer
+from sar_agent.services.live_page.answers import state_answer
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 FABRIC = EXAMPLES / "cluster.ibnetdiscover"

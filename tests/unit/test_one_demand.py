@@ -24,7 +24,7 @@ from sar_agent.demand.collectives import COLLECTIVES
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.builder import FabricBuilder
 from sar_agent.fabric.xgft import xgft_fabric
-from sar_agent.live_page.web_app import WebApp
+from sar_agent.services.live_page.web_app import WebApp
 from tests.worlds.command_line import lab_said, said, sar_agent
 from tests.worlds.fabric_texts import ibnetdiscover_text
 from tests.worlds.fake_squeue import fake_squeue

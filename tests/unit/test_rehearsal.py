@@ -16,13 +16,13 @@ SIGNATURES = """
 import json, sys
 from dataclasses import replace
 from sar_agent.util.kernels import Kernel
-from sar_agent.keys.make_key import make
+from sar_agent.services.keys.make_key import make
 from sar_agent.agent.planner import Planner
 from sar_agent.agent.rehearsal import rehearse
 from sar_agent.check import senders_proved
 from sar_agent.check.transition import examine
 from sar_agent.config.model import AgentConfig, Config
-from sar_agent.keys.tickets import TrafficWish
+from sar_agent.services.keys.tickets import TrafficWish
 from sar_agent.fabric.spec import load_fabric
 from sar_agent.install.recent import longest_way
 from sar_agent.install.transit import transition_to

@@ -19,7 +19,7 @@ from sar_agent.commands import service
 from sar_agent.commands.status_check import judge_status
 from sar_agent.errors import InputError, SarError
 from sar_agent.install import generations
-from sar_agent.live_page.web_app import WebApp
+from sar_agent.services.live_page.web_app import WebApp
 from sar_agent.util import store as store_module
 from tests.worlds.agent_world import JOBS, World
 from tests.worlds.fake_opensm import job
@@ -245,8 +245,8 @@ def test_a_reboot_restores_them_where_there_is_no_other_machine(
 ) -> None:
     """`fetch-state` after the folder of the archive was deleted."""
     monkeypatch.setattr(service, "for_writing", lambda *_: world.agent.config)
-    monkeypatch.setitem(sys.modules, "sar_agent.archive", None)
-    monkeypatch.delitem(sys.modules, "sar_agent.archive.exchange", raising=False)
+    monkeypatch.setitem(sys.modules, "sar_agent.services.archive", None)
+    monkeypatch.delitem(sys.modules, "sar_agent.services.archive.exchange", raising=False)
     service.fetch_state()
     assert "begins with generation 2" in capsys.readouterr().out
 

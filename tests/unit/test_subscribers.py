@@ -12,11 +12,11 @@ import pytest
 from sar_agent.errors import InputError
 from sar_agent.events.authority import KnownJob
 from sar_agent.events.dispatch import Dispatcher
-from sar_agent.five_phase import storage as saved
-from sar_agent.five_phase.coordinator import Coordinator
-from sar_agent.five_phase.messages import BeginUpdate, Phase, Tick
-from sar_agent.five_phase.protocol import LeaseRules
-from sar_agent.five_phase.subscribers import Subscribers
+from sar_agent.services.five_phase import storage as saved
+from sar_agent.services.five_phase.coordinator import Coordinator
+from sar_agent.services.five_phase.messages import BeginUpdate, Phase, Tick
+from sar_agent.services.five_phase.protocol import LeaseRules
+from sar_agent.services.five_phase.subscribers import Subscribers
 from tests.worlds.event_clients import ALICE, BOB, ROOT, Ear, decode
 
 NAME = "00000000000000aa"

@@ -16,8 +16,8 @@ from sar_agent.agent.waiting import DaemonSignals, wait
 from sar_agent.config.model import Config
 from sar_agent.events.authority import Authority
 from sar_agent.install.subnet_manager import SmStatus
-from sar_agent.keys.requests import KeyRequests
 from sar_agent.opensm.plugin_client import LoadAnswer
+from sar_agent.services.keys.requests import KeyRequests
 from tests.worlds.agent_world import JOBS, World
 from tests.worlds.fake_opensm import FakeBridge
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from sar_agent.agent.history import History, Row
-from sar_agent.archive.exchange import serve
 from sar_agent.config.model import Config
 from sar_agent.errors import Unavailable
 from sar_agent.formats.routes_file import encode
+from sar_agent.services.archive.exchange import serve
 from tests.worlds.routes_vectors import small_routes
 
 
@@ -103,6 +103,6 @@ def two_sides(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Side, Side
         return other.answer(stdin.read())
 
     for room in ("take", "exchange", "sender"):
-        monkeypatch.setattr(f"sar_agent.archive.{room}.role_of", role_of)
-    monkeypatch.setattr("sar_agent.archive.exchange.run_program_bytes", run)
+        monkeypatch.setattr(f"sar_agent.services.archive.{room}.role_of", role_of)
+    monkeypatch.setattr("sar_agent.services.archive.exchange.run_program_bytes", run)
     return a, b

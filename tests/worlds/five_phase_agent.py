@@ -14,13 +14,13 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.ibsim_net import read_ibsim_net, write_ibsim_net
 from sar_agent.fabric.lids import assign_lids
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.five_phase.coordinator import Coordinator
-from sar_agent.five_phase.messages import (
+from sar_agent.formats.routes_file import RoutesFile
+from sar_agent.services.five_phase.coordinator import Coordinator
+from sar_agent.services.five_phase.messages import (
     Acknowledge,
     Phase,
     Subscribe,
 )
-from sar_agent.formats.routes_file import RoutesFile
 from tests.worlds.fake_opensm import FakeBridge, FakeSource, job
 
 JOBS = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sar_agent.five_phase.messages import (
+from sar_agent.services.five_phase.messages import (
     Acknowledge,
     Action,
     AskQueue,
@@ -26,7 +26,13 @@ from sar_agent.five_phase.messages import (
     Tick,
     Unsubscribe,
 )
-from sar_agent.five_phase.protocol import CoordinatorState, LeaseRules, Member, restarted, step
+from sar_agent.services.five_phase.protocol import (
+    CoordinatorState,
+    LeaseRules,
+    Member,
+    restarted,
+    step,
+)
 
 SHELTERED = frozenset({Phase.UNPATH, Phase.INSTALL})
 """Phases in which a subscriber belongs on offset 1."""

@@ -13,7 +13,7 @@ from sar_agent.events.authority import Authority, KnownJob
 from sar_agent.events.message import Event
 from sar_agent.fabric.ibsim_net import write_ibsim_net
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.keys.requests import KeyRequests
+from sar_agent.services.keys.requests import KeyRequests
 from tests.worlds.agent_world import World
 from tests.worlds.fake_opensm import job
 from tests.worlds.live.listening import with_lids

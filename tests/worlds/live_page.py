@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sar_agent.live_page.web_app import WebApp
+from sar_agent.services.live_page.web_app import WebApp
 
 
 def ask(app: WebApp, path: str, query: str = "", **more: str) -> tuple[str, dict[str, str], bytes]:

@@ -16,15 +16,15 @@ from sar_agent.agent.observe_site import Observation
 from sar_agent.agent.outcome import Report
 from sar_agent.agent.parts import Parts
 from sar_agent.agent.source_ages import SourceAge
-from sar_agent.cable_watch.growth import Growth, GrowthReader
-from sar_agent.cable_watch.page_box import cable_box, lost_by_job
-from sar_agent.cable_watch.watch import CableEvent, CableWatch
 from sar_agent.counters.lost_bandwidth import lost_of
 from sar_agent.counters.window import CounterWindow
 from sar_agent.fabric.model import F64
 from sar_agent.jobs import JobMix
 from sar_agent.reports.site_dumps import SiteDumps
 from sar_agent.routing.routes import NO_ROUTE, Routes
+from sar_agent.services.cable_watch.growth import Growth, GrowthReader
+from sar_agent.services.cable_watch.page_box import cable_box, lost_by_job
+from sar_agent.services.cable_watch.watch import CableEvent, CableWatch
 from sar_agent.telemetry.watch_metrics import CABLE_KINDS
 
 MOST_EVENTS = 100

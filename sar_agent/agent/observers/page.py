@@ -25,11 +25,11 @@ from sar_agent.errors import SarError
 from sar_agent.fabric import Fabric
 from sar_agent.install.subnet_manager import SmStatus
 from sar_agent.jobs import JobMix
-from sar_agent.live_page import LivePages, PageSnapshot, Trouble
-from sar_agent.live_page.lost_links import LostLinks
-from sar_agent.live_page.web_app import WebApp
 from sar_agent.quality import Measures
 from sar_agent.quality.channel_traffic import Traffic
+from sar_agent.services.live_page import LivePages, PageSnapshot, Trouble
+from sar_agent.services.live_page.lost_links import LostLinks
+from sar_agent.services.live_page.web_app import WebApp
 
 SHOWN_DECISIONS = 20
 """Decisions on the page."""
