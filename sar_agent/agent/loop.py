@@ -18,11 +18,11 @@ from sar_agent.agent.current import Current
 from sar_agent.agent.decide import Decision, ObservedState, Reason, decide, install_obstacle
 from sar_agent.agent.install_keys import KeyInstaller
 from sar_agent.agent.observe_site import Observation, owners
-from sar_agent.agent.observers import make_observers
 from sar_agent.agent.outcome import Report, Result
 from sar_agent.agent.parts import Parts
 from sar_agent.agent.peer import peer_generation
 from sar_agent.agent.reroute import reroute
+from sar_agent.agent.services import make_observers
 from sar_agent.demand.rails import rails_of
 from sar_agent.errors import SarError
 from sar_agent.install.subnet_manager import SmStatus
@@ -74,7 +74,7 @@ class Agent(Parts):
         log.log(level, "%s", report.sentence)
         for name, observer in self.observers.items():
             tell = partial(observer.after_pass, self.current, site, report)
-            self.unexpected.guard(name, tell, None, part=True)
+            self.unexpected.guard(name, tell, None, part=True, hook="after_pass")
         return report
 
     def serve_keys(self) -> None:

@@ -19,8 +19,8 @@ from sar_agent.events.intake import EventIntake
 from sar_agent.install.subnet_manager import SubnetManager
 from sar_agent.install.transit import Transit
 from sar_agent.quality import Measures
+from sar_agent.reports.page_box import PageBox
 from sar_agent.services.keys.pool import KeyPool
-from sar_agent.services.live_page.snapshot import PageBox
 from sar_agent.telemetry.metrics import Metrics
 from sar_agent.util.pace import Backoff
 from sar_agent.util.problem_log import ProblemLog

@@ -19,15 +19,15 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
+from typing import Protocol
 
-from sar_agent import __version__
 from sar_agent.agent.peer import PeerStore
 from sar_agent.config.model import Config
+from sar_agent.config.services import load_hook, services
 from sar_agent.errors import SarError
 from sar_agent.install.subnet_manager import SmStatus, SubnetManager, load_subnet_manager
 from sar_agent.jobs.source import job_source
-from sar_agent.services.live_page import LivePages, PageSnapshot, Trouble
-from sar_agent.services.live_page.web_app import WebApp
 from sar_agent.telemetry.metrics import Metrics
 from sar_agent.util.problem_log import ProblemLog
 from sar_agent.util.unexpected_errors import UnexpectedErrors
@@ -51,6 +51,13 @@ def role_of(config: Config) -> str:
     return "not running"
 
 
+class QuietObserver(Protocol):
+    """Something that is told why no passes are made, again and again."""
+
+    def show(self, words: str, status: SmStatus | None) -> None:
+        """`words` say it; `status` is what the subnet manager answered, None where it did not."""
+
+
 class Quiet:
     """When an agent is quiet, and what it shows meanwhile."""
 
@@ -59,8 +66,11 @@ class Quiet:
         self.manager: SubnetManager = load_subnet_manager(config)
         self._source, self._problems = job_source(config.slurm), ProblemLog(log)
         self._unexpected = UnexpectedErrors(metrics.unexpected_errors)
-        self._pages = LivePages()
-        self._page = WebApp(self._pages, config.agent.page)
+        self._observers: dict[str, QuietObserver] = {
+            name: load_hook(name, service.quiet)(config, metrics)
+            for name, service in services().items()
+            if service.quiet
+        }
         self._answered, self._polled, self._master_since = time.monotonic(), -math.inf, math.inf
         self._peer = PeerStore(config.agent.state_dir)
         metrics.standby_configured.set(bool(config.agent.peer))
@@ -122,9 +132,10 @@ class Quiet:
         words = f"{self.manager.name} {what}; this agent installs nothing"
         self._problems.problem("role", words)
         alive(words)
-        self._pages.show(self._snapshot(words, status))
+        for name, observer in self._observers.items():
+            show = partial(observer.show, words, status)
+            self._unexpected.guard(name, show, None, hook="show")
         metrics, now = self.metrics, time.time()
-        metrics.page = self._page
         if status:
             metrics.show_sm(status.engine, status.generation, status.unknown_terminals)
         else:
@@ -137,20 +148,6 @@ class Quiet:
         if time.monotonic() - self._polled >= self.config.agent.interval_seconds:
             self._polled = time.monotonic()
             self._unexpected.guard("look at Slurm", self._poll_slurm, None)
-
-    def _snapshot(self, words: str, status: SmStatus | None) -> PageSnapshot:
-        agent = self.config.agent
-        return PageSnapshot(
-            number=-1 - int(time.time()),  # passes count from 1, and may have come before
-            at=time.time(),
-            version=__version__,
-            mode="standby",
-            engine=agent.engine,
-            interval=agent.interval_seconds,
-            result="standby",
-            sentence=words,
-            troubles=() if status else (Trouble(words),),
-        )
 
     def _poll_slurm(self) -> None:
         """Whether the queue can be read: that is worth an alert before this agent needs it."""

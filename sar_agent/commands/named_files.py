@@ -58,19 +58,17 @@ def read_named_files(settings: Config) -> tuple[list[str], list[str]]:
     read("slurm.topology_conf", conf, lambda: _topology(conf), without)
     if fabric is not None:
         wrong += _match_nothing(settings, fabric)
-        said += _counters(settings, fabric)
+        said += _of_services(settings, fabric)
     return said, wrong
 
 
-def _counters(settings: Config, fabric: Fabric) -> list[str]:
-    """A server that is away now is no problem of the file, nor is a dump that is yet to come."""
-    if source := settings.watch.counters:
-        from sar_agent.cable_watch.growth import GrowthReader
+def _of_services(settings: Config, fabric: Fabric) -> list[str]:
+    from sar_agent.config.services import load_hook, services
 
-        reader = GrowthReader(source, settings.watch.window_seconds)
-        reader.read(fabric, wait=True)
-        return [f"watch.counters: {reader.problem or f'{source} has counters of {fabric.name}'}"]
-    return []
+    checks = {name: service.check for name, service in services().items() if service.check}
+    return [
+        line for name, hook in checks.items() for line in load_hook(name, hook)(settings, fabric)
+    ]
 
 
 def _match_nothing(settings: Config, fabric: Fabric) -> list[str]:

@@ -24,14 +24,15 @@ from sar_agent.services.five_phase.messages import Phase
 from sar_agent.telemetry.declare import JobDistribution, MetricGroup, counter, gauge, seconds
 from sar_agent.telemetry.http_server import serve_http
 from sar_agent.telemetry.watch_metrics import WatchMetrics
+from sar_agent.util.extensions import extension_names
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 Which = Literal["in_force", "planned", "baseline"]
 ERROR_PLACES = (
-    "pass", "keys", "status", "events", "waiting", "server", "peer", "page", "baseline",
-    "job_days", "cables",
+    "pass", "keys", "status", "events", "waiting", "server", "peer",
+    *extension_names("sar_agent.services"),
     "look at Slurm", "look at the fabric", "look at the topology",
 )  # fmt: skip
 """Parts of the agent that catch unexpected errors."""

@@ -42,20 +42,28 @@ class UnexpectedErrors:
         self._logged = defaultdict[str, set[object]](set)
         self._lock = threading.Lock()
 
-    def guard(self, where: str, act: Callable[[], _T], instead: _T, *, part: bool = False) -> _T:
+    def guard(
+        self,
+        where: str,
+        act: Callable[[], _T],
+        instead: _T,
+        *,
+        part: bool = False,
+        hook: str = "",
+    ) -> _T:
         """The result of `act()`, or `instead` where it raises any exception that does not end the
         process. Where `act` is only a `part` of the work at `where`, its success does not reset the
-        failures counted there."""
+        failures counted there. `hook`: of the service `where`."""
         try:
             result = act()
         except Exception as error:
-            self.caught(where, error)
+            self.caught(where, error, hook)
             return instead
         if not part:
             self.good(where)
         return result
 
-    def caught(self, where: str, error: Exception) -> str:
+    def caught(self, where: str, error: Exception, hook: str = "") -> str:
         """Count the error, and log its traceback where no such error was logged before. Returns a
         sentence about it."""
         key = _key(error)
@@ -66,7 +74,8 @@ class UnexpectedErrors:
             if new:
                 logged.add(key)
         self._count.labels(where).inc()
-        sentence = f"unexpected {type(error).__name__} in the {where} ({_brief(error)})"
+        place = f"{hook} of the service {where}" if hook else f"the {where}"
+        sentence = f"unexpected {type(error).__name__} in {place} ({_brief(error)})"
         if new:
             with suppress(Exception):  # no memory left even for this
                 log.error("%s; going on, this is an error of sar-agent", sentence, exc_info=error)

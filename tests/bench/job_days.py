@@ -12,8 +12,8 @@ import numpy as np
 
 from sar_agent.agent.explain_ended import ended_job
 from sar_agent.agent.job_days import KEPT_DAYS, MOST_LEAVES, MOST_SHARED, JobDay, JobDays
-from sar_agent.agent.observers.job_days import WRITE_SECONDS
 from sar_agent.config.model import parse_config
+from sar_agent.services.job_days.observer import WRITE_SECONDS
 from tests.bench.table import Table
 from tests.bench.timing import Times
 

@@ -13,7 +13,6 @@ import pytest
 
 from sar_agent.agent import job_days
 from sar_agent.agent.job_days import KEPT_DAYS, JobDay, JobDays
-from sar_agent.agent.observers import job_days as watch
 from sar_agent.agent.outcome import Result
 from sar_agent.demand.endpoints import mix_of_records
 from sar_agent.fabric.ibsim_net import write_ibsim_net
@@ -22,6 +21,7 @@ from sar_agent.jobs import JobMix
 from sar_agent.quality import measure
 from sar_agent.quality.channel_traffic import traffic_of
 from sar_agent.routing import Options, load_engine
+from sar_agent.services.job_days import observer as watch
 from tests.worlds.agent_world import JOBS, World
 from tests.worlds.fake_opensm import job
 

@@ -16,9 +16,10 @@ import pytest
 
 from sar_agent.agent.loop import Agent
 from sar_agent.fabric.spec import load_fabric
-from sar_agent.services.live_page import LivePages, PageSnapshot, web_app
-from sar_agent.services.live_page.lost_links import LostLinks
-from sar_agent.services.live_page.pages import STATIC
+from sar_agent.reports.lost_links import LostLinks
+from sar_agent.services.live_page import web_app
+from sar_agent.services.live_page.pages import STATIC, LivePages
+from sar_agent.services.live_page.snapshot import PageSnapshot
 from sar_agent.services.live_page.web_app import Access, WebApp
 from sar_agent.telemetry import http_server
 from sar_lab.live.process import free_port, wait_until

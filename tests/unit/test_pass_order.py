@@ -98,11 +98,14 @@ class Notebook:
         self.seen.append((current.identity, site is not None, report.result))
 
 
-def test_observers_are_told_of_every_pass_when_all_is_on_record(world: World) -> None:
+def test_observers_are_told_of_every_pass_when_all_is_on_record(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
     notes = Notebook()
     broken = SimpleNamespace(after_pass=lambda *_: 1 / 0)
     world.agent.observers = {"broken": broken, "notes": notes}
     assert world.once().ok
+    assert "unexpected ZeroDivisionError in after_pass of the service broken" in caplog.text
     (identity, saw, result), *_ = notes.seen
     assert (saw, result) == (True, Result.INSTALLED)
     assert identity == world.agent.manager.status().identity, "not that of the pass's beginning"

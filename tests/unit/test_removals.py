@@ -4,9 +4,9 @@ Each is deleted in a copy of the tree. `make test` looks part by part whether al
 be imported and has no undefined name, and runs tests without all of them at once; `make test-long`
 runs all tests that are near a part without it.
 
-They are the observers of the pass, research with the engines that only papers need, routing keys,
-five-phase updates, the archive, the watch of the cables, and one each of what there are several
-of: an engine, a job source, a command, a metric.
+They are services, research with the engines that only papers need, routing keys,
+five-phase updates, the archive, and one each of what there are several of: an engine, a job source,
+a command, a metric.
 """
 
 from __future__ import annotations
@@ -24,11 +24,17 @@ from pathlib import Path
 
 import pytest
 
-from sar_agent.agent.observers import OBSERVERS
 from tests.worlds.removable_parts import PARTS, Part
 
 ROOT = Path(__file__).parents[2]
-WHERE = "sar_agent/agent/observers"
+SERVICES = {
+    "ages": "ages",
+    "baseline": "baseline",
+    "cables": "cable_watch",
+    "job_days": "job_days",
+    "page": "live_page",
+}
+"""Their folders in `sar_agent/services/`; to remove one is to remove its folder."""
 OURS = ("sar_agent", "sar_lab")
 KEPT = ("sar_agent", "sar_lab", "tests", "docs", "deploy", "ARCHITECTURE.md", "pyproject.toml")
 RESEARCH_COMMANDS = ("simulate-trace", "make-trace", "packets", "count-congestion", '"lab"')
@@ -70,9 +76,8 @@ def replace_text(file: Path, text: str, other: str) -> None:
     file.write_text(file.read_text().replace(text, other))
 
 
-def without_observer(observer: str, tree: Path) -> None:
-    (tree / WHERE / f"{observer}.py").unlink()
-    remove_lines(tree / WHERE / "__init__.py", f'    "{observer}",\n')
+def without_service(service: str, tree: Path) -> None:
+    shutil.rmtree(tree / "sar_agent/services" / SERVICES[service])
 
 
 def without_research(tree: Path) -> None:
@@ -185,10 +190,8 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tree
 
 
-OF_PARTS = {gone for part in PARTS.values() for gone in part.gone}
-LONE_OBSERVERS = [name for name in OBSERVERS if f"{WHERE}/{name}.py" not in OF_PARTS]
 REMOVALS: dict[str, Callable[[Path], None]] = {
-    **{f"observer {name}": partial(without_observer, name) for name in LONE_OBSERVERS},
+    **{f"service {name}": partial(without_service, name) for name in SERVICES},
     "research": remove_research,
     **{name: partial(remove, part) for name, part in PARTS.items()},
 }
@@ -240,11 +243,12 @@ def test_all_else_works_without_all_of_them(tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("observer", OBSERVERS)
-def test_all_else_works_without_an_observer(observer: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("service", SERVICES)
+def test_all_else_works_without_a_service(service: str, tmp_path: Path) -> None:
     copy_to(tmp_path)
-    without_observer(observer, tmp_path)
-    own = (f"observers.{observer} ", f'observers["{observer}"]')
+    without_service(service, tmp_path)
+    install(tmp_path, "sar_agent")
+    own = (f"services.{SERVICES[service]}", f'observers["{service}"]')
     files = rest_of_tests(
         tmp_path, lambda text: "fake_opensm" in text or "agent_world import" in text, own
     )

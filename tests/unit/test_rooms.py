@@ -67,7 +67,7 @@ def files() -> dict[Path, str]:
     found = {}
     for file in [*(ROOT / "sar_agent").rglob("*.py"), *(ROOT / "sar_lab").rglob("*.py")]:
         path = name_of(str(file.relative_to(ROOT)))
-        if path not in {"__init__", "cli", "services/__init__"}:
+        if path not in {"__init__", "cli"}:
             found[file] = room_of(path) or f"no row: {path}"
     return found
 
@@ -77,7 +77,28 @@ FILES = files()
 
 def test_every_file_is_in_a_room_and_every_room_has_files() -> None:
     assert len(TABLE) > 15
-    assert set(FILES.values()) == set(TABLE)
+    assert set(FILES.values()) == {room for room in TABLE if not is_service(room) or is_there(room)}
+
+
+def is_service(room: str) -> bool:
+    return room.split("/")[0] == "services"
+
+
+def is_there(room: str) -> bool:
+    return (ROOT / "sar_agent" / room).exists()
+
+
+NOT_YET = {"services/keys", "services/five_phase", "services/archive"}
+"""Rooms that the core imports still."""
+
+
+def test_the_core_imports_no_service_and_no_service_another() -> None:
+    for file, room in FILES.items():
+        own = str(file.relative_to(ROOT / "sar_agent").parent) if is_service(room) else ""
+        for module in imported_modules(file.read_text()):
+            folder = "/".join(module.split(".")[1:3])
+            if module.startswith("sar_agent.services.") and folder not in NOT_YET:
+                assert room.startswith("sar_lab") or own.startswith(folder), f"{file}: {module}"
 
 
 @pytest.mark.parametrize("room", TABLE)
@@ -95,7 +116,7 @@ def test_a_room_imports_what_its_row_names(room: str) -> None:
             if unlisted := imports - set(listed):
                 wrong[str(file.relative_to(ROOT))] = sorted(unlisted)
     assert not wrong
-    if TABLE[room] is not None:
+    if TABLE[room] is not None and (not is_service(room) or is_there(room)):
         assert used == set(listed), f"the row should be: {', '.join(sorted(used)) or '–'}"
 
 

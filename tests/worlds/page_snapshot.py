@@ -12,8 +12,9 @@ from sar_agent.jobs.model import make_job
 from sar_agent.jobs.record import JobRecord
 from sar_agent.quality import measure
 from sar_agent.quality.channel_traffic import traffic_of
+from sar_agent.reports.page_box import Trouble
 from sar_agent.routing import Options, load_engine
-from sar_agent.services.live_page import PageSnapshot, Trouble
+from sar_agent.services.live_page.snapshot import PageSnapshot
 
 
 def snapshot_of(spec: str, jobs: int) -> PageSnapshot:

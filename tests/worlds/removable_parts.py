@@ -1,5 +1,5 @@
-"""Parts that can be deleted, beside observers and research: their files, and the lines that go with
-them. `tests/unit/test_removals.py` deletes each. A part may hold an observer."""
+"""Parts that can be deleted, beside services and research: their files, and the lines that go with
+them. `tests/unit/test_removals.py` deletes each."""
 
 from __future__ import annotations
 
@@ -127,16 +127,6 @@ PARTS = {
             ("sar_agent/cli.py", "archive.serve_state"),
         ),
         "config pass_order small_commands",
-    ),
-    "cable watch": Part(
-        ("sar_agent/cable_watch", "sar_agent/agent/observers/cables.py"),
-        (
-            ("ARCHITECTURE.md", "| `sar_agent/cable_watch/` |"),
-            ("sar_agent/agent/observers/__init__.py", '    "cables",\n'),
-        ),
-        "",
-        (),
-        ("cable_watch", 'observers["cables"]'),
     ),
     "engine": Part(
         ("sar_agent/routing/keys/engines.py",),

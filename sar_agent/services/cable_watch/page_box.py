@@ -8,10 +8,10 @@ import numpy as np
 
 from sar_agent.fabric.model import F64
 from sar_agent.quality.worst_links import jobs_over
+from sar_agent.reports.page_box import PageBox
 from sar_agent.reports.site_dumps import SiteDumps
 from sar_agent.reports.wording import moment, some
 from sar_agent.services.cable_watch.watch import BadCable, Kind
-from sar_agent.services.live_page.snapshot import PageBox
 from sar_agent.util.plural import plural
 
 SHOWN, SHOWN_UNLIKE, SHOWN_LOST, SHOWN_JOBS, SHOWN_LOSERS = 30, 5, 5, 5, 3

@@ -18,9 +18,9 @@ from sar_agent.counters.port_errors import PortErrors
 from sar_agent.fabric import Fabric
 from sar_agent.quality.worst_links import jobs_over
 from sar_agent.reports.cables import CableFinding, CableReport, cable_report
+from sar_agent.reports.lost_links import LostLinks
 from sar_agent.reports.site_dumps import SiteDumps
 from sar_agent.services.cable_watch.growth import Growth
-from sar_agent.services.live_page.lost_links import LostLinks
 
 Kind = Literal["errors", "flapping", "missing", "degraded", "unlike"]
 LIMITS = {"symbol_errors": 10, "receive_errors": 10, "link_recoveries": 10}

@@ -1,6 +1,9 @@
 """The page of `sar-agent run`: what is wrong, what is in force, and the traffic of the jobs."""
 
-from sar_agent.services.live_page.pages import LivePages
-from sar_agent.services.live_page.snapshot import PageSnapshot, Trouble
+from sar_agent.config.services import Service
 
-__all__ = ["LivePages", "PageSnapshot", "Trouble"]
+SERVICE = Service(
+    order=40,
+    observer="sar_agent.services.live_page.observer:PageFeed",
+    quiet="sar_agent.services.live_page.quiet_page:QuietPage",
+)

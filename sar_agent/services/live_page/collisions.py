@@ -10,8 +10,9 @@ from sar_agent.fabric.model import F64
 from sar_agent.quality.channel_traffic import Traffic
 from sar_agent.quality.measures import MEETS
 from sar_agent.quality.ring_messages import meeting_of, ring_messages
+from sar_agent.reports.page_box import PageBox
 from sar_agent.reports.wording import some
-from sar_agent.services.live_page.snapshot import PageBox, PageSnapshot
+from sar_agent.services.live_page.snapshot import PageSnapshot
 
 SHOWN, JOBS_SHOWN = 10, 4
 COLUMNS = ("job", "ring", "worst other pattern", "its ring waits on", "with jobs")

@@ -16,28 +16,8 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.record import JobRecord
 from sar_agent.quality import Measures
 from sar_agent.quality.channel_traffic import Traffic
+from sar_agent.reports.page_box import PageBox, Trouble
 from sar_agent.routing.routes import Routes
-
-
-@dataclass(frozen=True)
-class Trouble:
-    """One thing that is wrong, in a sentence; `since` in Unix seconds, 0 where not known."""
-
-    sentence: str
-    since: float = 0.0
-
-
-@dataclass(frozen=True)
-class PageBox:
-    """What an observer of passes has to say, below what is wrong: a heading and rows."""
-
-    head: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    note: str = ""
-    """A sentence under the heading."""
-    wrong: str = ""
-    """What of it is wrong, in a sentence; empty where nothing is."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -63,6 +63,3 @@ class Baseline:
             except SarError as error:
                 log.info("no baseline of %s: %s", engine, error)
         return None
-
-
-observer = Baseline

@@ -158,6 +158,3 @@ def _jobs_of(site: Observation, traffic: Traffic) -> dict[str, list[int]]:
         if job.key in index:
             found.setdefault(job.id, []).append(index[job.key])
     return found
-
-
-observer = JobDaysWatch

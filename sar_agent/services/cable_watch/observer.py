@@ -136,6 +136,3 @@ def _row(event: CableEvent, site: Observation) -> Row:
         entries_changed=None,
         kind=CABLE,
     )
-
-
-observer = CableObserver

@@ -1,27 +1,17 @@
 """What looks at each pass from outside: nothing in the pass asks them, and none of them fails it.
 
-An observer is a module of this folder and its line in `OBSERVERS`; without both, all else works.
-The module's `observer` makes it of an agent's parts.
+They are observers of services (`config/services.py`).
 """
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Protocol
 
 from sar_agent.agent.current import Current
 from sar_agent.agent.observe_site import Observation
 from sar_agent.agent.outcome import Report
 from sar_agent.agent.parts import Parts
-
-OBSERVERS = (
-    "baseline",
-    "cables",
-    "job_days",
-    "page",
-    "ages",
-)
-"""Called in this order; the names are also labels of a metric."""
+from sar_agent.config.services import load_hook, services
 
 
 class PassObserver(Protocol):
@@ -32,6 +22,9 @@ class PassObserver(Protocol):
 
 
 def make_observers(parts: Parts) -> dict[str, PassObserver]:
-    """All observers by name."""
-    modules = {name: import_module(f"{__name__}.{name}") for name in OBSERVERS}
-    return {name: module.observer(parts) for name, module in modules.items()}
+    """All observers by the names of their services, which are also labels of a metric."""
+    return {
+        name: load_hook(name, service.observer)(parts)
+        for name, service in services().items()
+        if service.observer
+    }

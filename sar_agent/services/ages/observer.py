@@ -26,6 +26,3 @@ class AgesObserver:
         except SarError as error:
             problem = f"{error}; status does not tell how old the sources are"
         self._problems.problem("ages", problem, "the ages of the sources can be written again")
-
-
-observer = AgesObserver

@@ -1,7 +1,7 @@
 """Hands each pass to the page as an immutable snapshot.
 
 A pass pays for references only. The one exception is a changed fabric, which is compared with the
-one before (`live_page/lost_links.py`).
+one before (`reports/lost_links.py`).
 """
 
 from __future__ import annotations
@@ -27,8 +27,10 @@ from sar_agent.install.subnet_manager import SmStatus
 from sar_agent.jobs import JobMix
 from sar_agent.quality import Measures
 from sar_agent.quality.channel_traffic import Traffic
-from sar_agent.services.live_page import LivePages, PageSnapshot, Trouble
-from sar_agent.services.live_page.lost_links import LostLinks
+from sar_agent.reports.lost_links import LostLinks
+from sar_agent.reports.page_box import Trouble
+from sar_agent.services.live_page.pages import LivePages
+from sar_agent.services.live_page.snapshot import PageSnapshot
 from sar_agent.services.live_page.web_app import WebApp
 
 SHOWN_DECISIONS = 20
@@ -198,6 +200,3 @@ def _without_numbers(sentence: str) -> str:
 def _planned(current: Current) -> tuple[Measures, Traffic] | None:
     measured = current.planned.measured if current.planned else None
     return (measured, measured.traffic) if measured else None
-
-
-observer = PageFeed

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sar_agent.counters.readings import place_key
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import U64, Bool
-from sar_agent.services.live_page.snapshot import Trouble
+from sar_agent.reports.page_box import Trouble
 
 MOST_LOST = 1000
 """Lost links that are remembered."""
