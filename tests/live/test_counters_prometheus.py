@@ -28,8 +28,8 @@ from sar_agent.jobs.model import make_job
 from sar_agent.reports.site_dumps import SiteDumps
 from sar_agent.routing import Options, load_engine
 from sar_lab.live.process import PATIENCE, free_port, wait_until
-from sar_lab.live.prometheus import Prometheus
 from tests.worlds.doc_blocks import run
+from tests.worlds.live.scraping import Prometheus
 
 pytestmark = pytest.mark.live
 
