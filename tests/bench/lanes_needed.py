@@ -1,5 +1,5 @@
 """Which trees need more than one virtual lane, and what keeps others in one: tables of
-docs/lanes.md.
+docs/lanes.md and of sar_lab/research/pages/lanes-measured.md.
 
 python -m tests.bench.lanes_needed [ENGINE]            which trees one lane serves, by kind
 python -m tests.bench.lanes_needed [ENGINE] --without  the same trees, each part left out in turn
