@@ -30,7 +30,7 @@ MAGIC, HEADER_SIZE = b"SARROUTE", 128
 VERSION = 4
 # Flags: lanes hop by hop; a dump with entries that switches may have instead; channel numbers.
 HOPS, HAD, NUMBERS = 1, 2, 4
-UNKNOWN, OWN_PORT, NO_SWITCH = 254, 0, 2**32 - 1
+UNKNOWN, NO_SWITCH = 254, 2**32 - 1
 DROPPED = 15  # the management lane: SL2VL's way to say that a level is dropped
 MAX_NODES, MAX_OFFSETS, MAX_LANES, MAX_LOAD = 65535, 128, 15, 65536
 

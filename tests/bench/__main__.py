@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator
 from datetime import date
-from functools import partial
 from pathlib import Path
 
 from tests.bench import (
@@ -16,7 +15,6 @@ from tests.bench import (
     collectives,
     collectives_cost,
     demand,
-    exceptions,
     failure_live,
     growth,
     job_days,
@@ -43,7 +41,6 @@ BENCHES: dict[str, Callable[[bool], Iterator[Table]]] = {
     "minhop": minhop_entries.tables,
 }
 KEPT: dict[str, Callable[[bool, StoredResults], Iterator[Table]]] = {
-    "exceptions": exceptions.tables,
     "performance": performance.tables,
     "growth": growth.tables,
 }
@@ -72,8 +69,6 @@ def main() -> None:
         metavar="DIR",
         help="store results in DIR, and continue from those there",
     )
-    parser.add_argument("--only", default="", metavar="TEXT", help=exceptions.ONLY)
-    parser.add_argument("--engine", default=exceptions.ENGINE, help="of the rows of `exceptions`")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write a document")
     given = parser.parse_args()
     if wrong := set(given.names) - set(BENCHES) - set(KEPT):
@@ -84,7 +79,6 @@ def main() -> None:
     document = HEAD.format(date=date.today())
     document += "".join(f"| {name} | {value} |\n" for name, value in facts.items())
     kept = StoredResults(given.out)
-    KEPT["exceptions"] = partial(exceptions.tables, only=given.only, engine=given.engine)
     for name in given.names or [*BENCHES, *KEPT]:
         command = f"python -m tests.bench {name}{' --full' if given.full else ''}"
         found = BENCHES[name](given.full) if name in BENCHES else KEPT[name](given.full, kept)

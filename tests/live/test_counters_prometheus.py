@@ -28,8 +28,8 @@ from sar_agent.routing import Options, load_engine
 from sar_agent.services.cable_watch.growth import GrowthReader
 from sar_agent.services.cable_watch.watch import CableWatch
 from sar_lab.live.process import PATIENCE, free_port, wait_until
-from sar_lab.live.prometheus import Prometheus
 from tests.worlds.doc_blocks import run
+from tests.worlds.live.scraping import Prometheus
 
 pytestmark = pytest.mark.live
 

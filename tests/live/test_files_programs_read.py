@@ -32,9 +32,9 @@ from sar_agent.telemetry.metrics import Metrics
 from sar_lab.live.ibsim import Ibsim
 from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import find_program
-from sar_lab.live.slurmctld_only import slurmctld_reads
 from tests.worlds.live import readback
 from tests.worlds.live.ibdmchk import ibdmchk
+from tests.worlds.live.slurmctld_only import slurmctld_reads
 from tests.worlds.named_fabrics import fabric_of
 
 pytestmark = pytest.mark.live

@@ -17,10 +17,10 @@ from sar_agent.install.changes import differences
 from sar_agent.routing.routes import NO_ROUTE, Routes
 from sar_lab.live.opensm import OpenSM
 from sar_lab.live.process import wait_until
-from sar_lab.live.prometheus import Prometheus
 from sar_lab.live.slurm import SlurmCluster
 from tests.worlds.live import readback
 from tests.worlds.live.loop import FABRIC, LoopSite, assert_no_credit_loop, loop_site
+from tests.worlds.live.scraping import Prometheus
 from tests.worlds.live.site import ROOT
 
 pytestmark = pytest.mark.live

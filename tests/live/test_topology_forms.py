@@ -15,7 +15,7 @@ import pytest
 from sar_agent.errors import InputError
 from sar_agent.slurm.topology_conf import read_topology_conf
 from sar_lab.live.process import find_program
-from sar_lab.live.slurmctld_only import slurmctld_reads
+from tests.worlds.live.slurmctld_only import slurmctld_reads
 
 pytestmark = pytest.mark.live
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from datetime import datetime
 
 import networkx as nx
 import numpy as np
@@ -11,7 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sar_agent.agent.update_strategy import UpdateContext, UpdateMethod, choose_update
 from sar_agent.check import check_and_prove, check_routes
+from sar_agent.check.transition import Way, examine
+from sar_agent.config.update import UpdateConfig
 from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.jobs import JobMix
@@ -20,6 +24,7 @@ from sar_agent.routing.lanes.hop import hop_lanes
 from tests.examples import examples
 from tests.worlds.grids import by_dimension, routes_by, torus
 from tests.worlds.networks import fabrics
+from tests.worlds.odd_trees import site
 from tests.worlds.oracles import has_credit_loop, path
 
 
@@ -151,3 +156,22 @@ def test_lanes_hop_by_hop_are_part_of_the_proof() -> None:
     assert check_and_prove(fabric, found).proved
     flat = replace(found, hop_lane=np.zeros_like(found.hop_lane))
     assert not check_routes(fabric, flat).passed and not check_routes(fabric, plain).passed
+
+
+@pytest.mark.parametrize(
+    "fabric", [torus((5,)), site(storage=0, bridges=2, seed=2)], ids=["ring", "odd tree"]
+)
+def test_from_lanes_that_are_needed_only_a_window_leads_to_one(fabric: Fabric) -> None:
+    """docs/upgrade.md: packets in the old and in the new lanes may block each other."""
+    laid = hop_lanes(fabric, load_engine("dfsssp").route(fabric, JobMix(()), Options()))
+    assert laid is not None and laid.virtual_lanes > 1
+    one = load_engine("updn").route(fabric, JobMix(()), Options())
+    found, now = examine(fabric, laid, one), datetime(2026, 11, 20, 12)
+    assert found.way is Way.UNSAFE
+
+    def choice(mode: str) -> UpdateMethod:
+        config = UpdateConfig.model_validate({"mode": mode, "windows": ["11:00-13:00"]})
+        return choose_update(config, found, UpdateContext(jobs=1), now).how
+
+    assert choice("fast") is UpdateMethod.REFUSE
+    assert choice("window") is UpdateMethod.DIRECT

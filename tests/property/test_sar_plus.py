@@ -28,7 +28,7 @@ from sar_agent.routing.excepted_tables import ExceptedTables
 from sar_agent.routing.job_loads import JobLoads, thin_subtrees
 from sar_agent.routing.sar_plus import WORTH, SarPlus
 from sar_agent.routing.template import Template, nearest_template, template_of
-from tests.bench.phase_times import phase_times
+from sar_lab.fluid import PATTERNS, job_times
 from tests.bench.queue import Queue
 from tests.examples import examples
 from tests.worlds.job_histories import job_history
@@ -271,10 +271,11 @@ def test_a_lone_scattered_job_has_no_contention_in_shifts(seed: int) -> None:
     fabric = xgft_fabric("xgft:2;12,24;1,12")
     hosts = np.random.default_rng(seed).permutation(fabric.terminals)[:30]
     mix = JobMix.of([make_job("1", hosts.tolist())])
-    usual = phase_times(fabric, mix, as_routes(template_of(fabric)))
+    shift = PATTERNS["shift"]
+    usual = job_times(fabric, mix, as_routes(template_of(fabric)), shift)
     routes = SarPlus().route(fabric, mix, Options())
-    assert usual.shift[0] > 1.05
-    assert phase_times(fabric, mix, routes).shift[0] == pytest.approx(1.0, abs=1e-6)
+    assert usual.time[0] > 1.05
+    assert job_times(fabric, mix, routes, shift).time[0] == pytest.approx(1.0, abs=1e-6)
     assert (routes.egress[0] != template_of(fabric).egress).sum() <= 30
 
 

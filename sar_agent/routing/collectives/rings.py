@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from sar_agent.errors import Unserved
 from sar_agent.fabric import Fabric
-from sar_agent.fabric.model import I32, I64, U8, Bool
+from sar_agent.fabric.model import I64, U8, Bool
 from sar_agent.fabric.xgft_view import XgftView, recognise_xgft
 from sar_agent.routing.collectives.colouring import proper_colours
 from sar_agent.routing.collectives.phase_demand import PhaseDemand
@@ -113,10 +113,3 @@ def _places(fabric: Fabric, view: XgftView) -> tuple[I64, U8]:
         place[here[:, None], port[here, :width]] = np.arange(width)
         plane[parent] = name
     return place, port
-
-
-def unserved_rings(demand: PhaseDemand) -> I32:
-    """int32[·]: items of rings to destinations that have several, of which one was served."""
-    left = demand.ring.copy()
-    left[ring_messages(demand)] = False
-    return np.flatnonzero(left).astype(np.int32)

@@ -329,20 +329,3 @@ def _usual_way(tables: Tables, d: Number, s: Number) -> bool:  # pragma: no cove
     for k in range(h, len(best)):
         best[k] = -1
     return True
-
-
-@kernel
-def clear_unused(tables: Tables, destinations: I32) -> None:  # pragma: no cover
-    """Entries to these destinations that no item uses become those of the template."""
-    demand, ways = tables.demand, tables.ways
-    used = np.zeros(tables.egress.shape[1], np.bool_)
-    for d in destinations:
-        used[:] = False
-        for k in range(demand.to[d], demand.to[d + 1]):
-            for c in tables.path[demand.to_item[k]]:
-                if c < 0:
-                    break
-                used[ways.source[c]] = True
-        for s in range(len(used)):
-            if not used[s]:
-                tables.egress[d, s] = tables.template[d, s]

@@ -9,8 +9,8 @@ the fat-tree", SC19. Every host port of a 2-D HyperX has four LIDs. Each of the 
 without the cables inside one half of the network: the lower or upper half of the first dimension,
 the lower or upper half of the second. Between two hosts of one half, the table that lacks its
 cables leads through the other half: longer paths, and other cables. Large messages take that LID,
-small ones a LID with a shortest path (`lid_offset`). Each table balances routes of the running jobs
-(`sar`), where the paper takes a profile of the programs' messages.
+small ones a LID with a shortest path. Each table balances routes of the running jobs (`sar`), where
+the paper takes a profile of the programs' messages.
 """
 
 from __future__ import annotations
@@ -99,15 +99,6 @@ def half_of(view: HyperXView) -> Bool:
     dimension."""
     lower = view.coordinate < (np.array(view.dims) + 1) // 2
     return np.stack([lower[:, 0], ~lower[:, 0], lower[:, 1], ~lower[:, 1]])
-
-
-def lid_offset(view: HyperXView, source: int, destination: int, *, large: bool) -> int:
-    """The LID offset, 0 … 3, for a message between two switches: for a large one, of a table that
-    leads around if there is one, else of a table with a shortest path; the lowest of these."""
-    half = half_of(view)
-    around = half[:, source] & half[:, destination]
-    fitting = around if large and around.any() else ~around
-    return int(np.argmax(fitting))
 
 
 def _cables(fabric: Fabric, view: HyperXView) -> tuple[U32, U8]:
