@@ -59,8 +59,8 @@ def run(config: Config) -> None:
 @contextmanager
 def only_agent(config: Config) -> Iterator[None]:
     """Until the end of the block no other agent has this state folder, or installs by this
-    `run_dir`: two with states of their own would replace each other's routes for ever. Raises `Unavailable`
-    where another one runs, `SarError` where a folder cannot be written."""
+    `run_dir`: two with states of their own would replace each other's routes for ever. Raises
+    `Unavailable` where another one runs, `SarError` where a folder cannot be written."""
     with ExitStack() as held:
         held.enter_context(Lock(config.agent.state_dir, "agent.lock", says=ANOTHER))
         if config.agent.mode == "install":

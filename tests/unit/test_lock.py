@@ -56,7 +56,7 @@ def test_two_agents_with_states_of_their_own_do_not_share_an_opensm(tmp_path: Pa
     with only_agent(config("one", "install")):
         with (
             pytest.raises(
-                Unavailable, match="another agent runs, stop one of them .*run/agent.lock"
+                Unavailable, match=r"another agent runs, stop one of them .*run/agent\.lock"
             ),
             only_agent(config("two", "install")),
         ):
