@@ -38,6 +38,7 @@ from sar_agent.services.keys.requests import KeyRequests
 from sar_agent.telemetry.metrics import Metrics
 from sar_agent.util.pace import Backoff
 from sar_agent.util.problem_log import ProblemLog
+from sar_agent.util.text_files import remove_leftovers
 from sar_agent.util.unexpected_errors import UnexpectedErrors
 
 log = logging.getLogger("sar_agent.agent.loop")
@@ -94,6 +95,8 @@ def build_agent(
     process, where it has had an agent before. Raises `InputError` for an engine, a manager or a
     source that does not exist."""
     folder = config.agent.state_dir
+    for each in (folder, folder / "generations", config.agent.run_dir):
+        remove_leftovers(each)
     metrics = metrics or Metrics(__version__, config.agent.mode, config.agent.engine)
     unexpected, problems = UnexpectedErrors(metrics.unexpected_errors), ProblemLog(log)
     engine = load_engine(config.agent.engine)

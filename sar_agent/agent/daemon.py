@@ -9,7 +9,8 @@ and so do events of Slurm's hooks (`events/`), as soon as the pacer allows.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
 
 from sar_agent import __version__
@@ -37,7 +38,7 @@ def run(config: Config) -> None:
     signals, notifier, folder = DaemonSignals(), Notifier(), config.agent.state_dir
     metrics = Metrics(__version__, config.agent.mode, config.agent.engine)
     load_engine(config.agent.engine)
-    with Lock(folder, "agent.lock", says=ANOTHER):
+    with only_agent(config):
         signals.listen()
         quiet = Quiet(config, metrics)
         if address := config.agent.metrics_host_port:
@@ -53,6 +54,18 @@ def run(config: Config) -> None:
         finally:
             notifier.stopping()
     log.info("stopped; the routes in force stay")
+
+
+@contextmanager
+def only_agent(config: Config) -> Iterator[None]:
+    """Until the end of the block no other agent has this state folder, or installs by this
+    `run_dir`: two with states of their own would replace each other's routes for ever. Raises
+    `Unavailable` where another one runs, `SarError` where a folder cannot be written."""
+    with ExitStack() as held:
+        held.enter_context(Lock(config.agent.state_dir, "agent.lock", says=ANOTHER))
+        if config.agent.mode == "install":
+            held.enter_context(Lock(config.agent.run_dir, "agent.lock", says=ANOTHER))
+        yield
 
 
 def run_passes(

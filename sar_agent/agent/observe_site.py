@@ -23,6 +23,7 @@ from sar_agent.demand.endpoints import mix_of_records, rail_note
 from sar_agent.errors import SarError, Unavailable
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.by_host import ByHost
+from sar_agent.fabric.stable_order import StableOrder
 from sar_agent.install.subnet_manager import InForce, SmStatus, SubnetManager
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.filter import multi_switch
@@ -127,8 +128,10 @@ class SiteObserver:
         self._logged_rails: tuple[str, ...] = ()
         self._mix: tuple[object, JobMix] = (None, JobMix(()))
         """The last mix, and the fabric and the records that it was made of."""
-        self._live: tuple[bytes, ByHost[bool]] = (b"", ByHost())
-        """Hosts with a live terminal, and the digest of the fabric they are in."""
+        self._live: tuple[Fabric | None, ByHost[bool]] = (None, ByHost())
+        """Hosts with a live terminal, and the fabric they are in: hosts get names while its digest
+        stays."""
+        self._order = StableOrder()
 
     @property
     def ages(self) -> dict[str, SourceAge]:
@@ -286,11 +289,14 @@ class SiteObserver:
 
     def _read_fabric(self) -> Fabric:
         if self.config.fabric_from_plugin:
-            return self.manager.fabric()
-        version = fabric_version(self.config.fabric)
-        fabric = read_fabric(self.config.fabric)
-        self._fabric_file = version
-        return fabric
+            found = self.manager.fabric()
+        else:
+            version = fabric_version(self.config.fabric)
+            found = read_fabric(self.config.fabric)
+            self._fabric_file = version
+        if not found.terminals:
+            raise Unavailable(f"{found.name}: the fabric has no hosts")
+        return self._order.of(found)
 
     def _poll(self) -> tuple[JobRecord, ...]:
         self.planned = ()
@@ -376,9 +382,9 @@ class SiteObserver:
         return edited
 
     def _live_hosts(self, fabric: Fabric) -> ByHost[bool]:
-        if self._live[0] != fabric.digest:
+        if self._live[0] is not fabric:
             hosts = zip(fabric.terminal_host, fabric.terminal_up.tolist(), strict=True)
-            self._live = fabric.digest, ByHost({host: up for host, up in hosts if up})
+            self._live = fabric, ByHost({host: up for host, up in hosts if up})
         return self._live[1]
 
 

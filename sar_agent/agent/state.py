@@ -25,7 +25,7 @@ class SavedHold(BaseModel):
     resume`. `until` is by the wall clock, for people and after a reboot. Until then `ends` counts,
     seconds since boot and which boot, so that no step of that clock ends a hold."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
     until: float | None = None
     ends: tuple[float, str] | None = None
@@ -55,9 +55,10 @@ class SavedHold(BaseModel):
 
 
 class State(BaseModel):
-    """The last successful install."""
+    """The last successful install. What a later release has added is passed over, so that a return
+    to this one forgets no hold."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
     generation: int
     engine: str

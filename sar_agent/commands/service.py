@@ -50,11 +50,11 @@ def once(
     log_to_stderr()
     settings = with_traffic(for_writing(config, "once"), traffic)
     from sar_agent.agent.build import build_agent
+    from sar_agent.agent.daemon import only_agent
     from sar_agent.agent.quiet import PASSES
     from sar_agent.util.lock_file import Lock
 
-    folder = settings.agent.state_dir
-    with Lock(folder, "agent.lock"), Lock(folder, PASSES):
+    with only_agent(settings), Lock(settings.agent.state_dir, PASSES):
         report = build_agent(settings).pass_once()
     if as_json:
         print_json(

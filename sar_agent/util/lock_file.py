@@ -62,8 +62,7 @@ class Lock:
             with suppress(OSError):
                 return self.path.open()
             raise SarError(
-                f"{self.path}: cannot be created ({error.strerror}); "
-                "is agent.state_dir writable for this user?"
+                f"{self.path}: cannot be created ({error.strerror}); may this user write there?"
             ) from error
 
     def __exit__(self, *error: object) -> None:

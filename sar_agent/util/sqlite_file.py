@@ -83,8 +83,8 @@ class SqliteFile:
             with closing(sqlite3.connect(where, timeout=5, uri=True)) as base, base:
                 base.text_factory = _text
                 yield base
-        # The latter: the name of a column is no text.
-        except (sqlite3.Error, UnicodeDecodeError) as error:
+        # The name of a column is no text; a number is larger than SQLite's.
+        except (sqlite3.Error, UnicodeDecodeError, OverflowError) as error:
             raise SarError(f"{self.path}: {error}") from error
 
     def _move_aside(self, damage: str) -> None:

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from sar_agent.errors import InputError
 from sar_agent.util.owned_files import PRIVATE, sync_folder
 from sar_agent.util.problem_log import ProblemLog
+from sar_agent.util.set_aside import set_aside
 from sar_agent.util.text_files import disk_errors, write_bytes
 
 log = logging.getLogger(__name__)
@@ -34,6 +35,8 @@ class JsonStore(Generic[T]):
         self._reserved = 0
         """Bytes of it; 0 where nothing is reserved."""
         self._unsaved: T | None = None
+        self._foreign = False
+        """Whether the file holds something else, which the next value must not overwrite."""
         self._problems = ProblemLog(log)
 
     def read(self) -> T | None:
@@ -62,13 +65,19 @@ class JsonStore(Generic[T]):
         try:
             return self.read()
         except InputError as error:
-            if required and not isinstance(error.__cause__, _BROKEN):
+            self._foreign = isinstance(error.__cause__, _BROKEN)
+            if required and not self._foreign:
                 raise
             self._problems.problem("", str(error))
             return None
 
     def write(self, value: T) -> None:
-        """Replace the file in one step. Raises `InputError` where the disk does not take it."""
+        """Replace the file in one step. One that `load` could not use is moved aside. Raises
+        `InputError` where the disk does not take it."""
+        if self._foreign:
+            with suppress(OSError):
+                log.warning("%s was moved to %s", self.path, set_aside(self.path))
+            self._foreign = False
         text = self._text(value)
         if len(text) <= self._reserved:
             self._write_reserved(text)

@@ -7,6 +7,7 @@ import io
 import os
 import re
 import secrets
+import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -20,10 +21,14 @@ from sar_agent.util.plural import plural
 _T = TypeVar("_T")
 LARGEST_FILE = 2**30
 """Bytes of a file, unpacked."""
+LEFT_SECONDS = 60.0
+"""Nobody writes a file for so long; a process of another container is not seen here."""
 READ_INSTEAD = "was read instead of"
 CHECK_DISK = "check the folder and its free space"
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_=>])")
 """Control sequences of terminals: colours, moves of the cursor, titles of windows."""
+_TEMPORARY = re.compile(r"\..+\.(\d+)\.[0-9a-f]{8}")
+"""Names of files that are being written, with the number of the process."""
 _JSON = re.compile(r"\s*(?:\{|\[\s*(?:[{\]]|$))")
 """The first line of JSON, as opposed to a terminal's prompt."""
 _MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
@@ -153,6 +158,17 @@ def _write_and_rename(path: Path, data: bytes, mode: int | None) -> None:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Deletes what writers of this folder have left that were killed before they could rename it:
+    files of processes that are gone, which nobody has written to for a while."""
+    for path in folder.glob(".*"):
+        writer = _TEMPORARY.fullmatch(path.name)
+        if writer and not Path("/proc", writer[1]).exists():
+            with suppress(OSError):
+                if time.time() - path.stat().st_mtime > LEFT_SECONDS:
+                    path.unlink()
 
 
 @contextmanager

@@ -6,6 +6,8 @@ import grp
 import os
 import pwd
 import stat
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,7 +31,7 @@ from sar_agent.jobs import JobMix
 from sar_agent.routing import Options, load_engine
 from sar_agent.util.lock_file import Lock
 from sar_agent.util.owned_files import make_folder
-from sar_agent.util.text_files import write_text
+from sar_agent.util.text_files import remove_leftovers, write_text
 from tests.worlds.agent_world import JOBS, ROW, STATE, World
 from tests.worlds.command_line import sar_agent
 
@@ -278,3 +280,21 @@ def test_a_name_is_on_the_disk_before_it_is_told(
     monkeypatch.setattr(Path, "replace", replace)
     write_text(tmp_path / "a", "text")
     assert order == ["file", "rename", "folder"]
+
+
+def test_what_a_killed_writer_left_is_removed(tmp_path: Path) -> None:
+    kill = "import os, sys; os.fsync = lambda _: os.kill(os.getpid(), 9)\n"
+    write = "from pathlib import Path; from sar_agent.util.text_files import write_text\n"
+    line = f"{kill}{write}write_text(Path(sys.argv[1]), 'half')"
+    subprocess.run([sys.executable, "-c", line, tmp_path / "state.json"])
+    [left] = tmp_path.iterdir()
+    remove_leftovers(tmp_path)
+    assert left.exists(), "somebody may be writing it"
+    os.utime(left, (0, 0))
+    others = [tmp_path / f".state.json.{os.getpid()}.01234567", tmp_path / ".profile"]
+    for path in others:
+        path.touch()
+        os.utime(path, (0, 0))
+    remove_leftovers(tmp_path)
+    assert sorted(tmp_path.iterdir()) == sorted(others)
+    remove_leftovers(tmp_path / "no such folder")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from contextlib import suppress
 from dataclasses import replace
@@ -12,7 +13,7 @@ import pytest
 
 from sar_agent.agent.history import CABLE, DECISION, History
 from sar_agent.agent.job_days import JobDay, JobDays, Tables
-from sar_agent.agent.state import StateStore
+from sar_agent.agent.state import SavedHold, StateStore
 from sar_agent.agent.status import read_agent_status
 from sar_agent.commands.ask import _line
 from sar_agent.config.model import Config
@@ -104,6 +105,37 @@ def test_a_damaged_file_is_moved_aside_and_said(
     assert caplog.text.count("is damaged") == 1 and aside.name in caplog.text
     damaged.check()
     assert damaged.last(9) == [ROW], "a sound one stays"
+
+
+def test_a_number_that_is_too_large_is_a_gap(tmp_path: Path) -> None:
+    with pytest.raises(SarError, match=r"history\.sqlite: .*too large"):
+        History(tmp_path).add(replace(ROW, generation=2**63))
+    History(tmp_path).add(ROW)
+    assert History(tmp_path).last(9) == [ROW]
+
+
+def test_the_state_of_a_later_release_keeps_its_hold(tmp_path: Path) -> None:
+    held = STATE.model_copy(update={"hold": SavedHold()})
+    store = StateStore(tmp_path)
+    store.save(held)
+    later = json.loads(store.path.read_text())
+    later["hold"]["of_a_later_release"] = later["of_a_later_release"] = 1
+    store.path.write_text(json.dumps(later))
+    assert StateStore(tmp_path).load() == held
+
+
+def test_a_state_that_cannot_be_used_is_moved_aside_and_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = StateStore(tmp_path)
+    store.path.write_text("[1, 2]")
+    assert store.load() is None and store.path.read_text() == "[1, 2]"
+    for _ in range(2):
+        store.save(STATE)
+        assert store.load() == STATE
+    [aside] = tmp_path.glob("state.json.broken-*")
+    assert aside.read_text() == "[1, 2]"
+    assert caplog.text.count(f"was moved to {aside.name}") == 1
 
 
 def test_damaged_measures_are_no_measures(tmp_path: Path) -> None:

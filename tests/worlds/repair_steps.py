@@ -11,7 +11,9 @@ import numpy as np
 from sar_agent.formats.routes_file import NO_SWITCH, RoutesFile
 from tests.worlds.judge import Fabric, Port, Table
 
-SHAPES = ("ring", "torus", "tree", "dragonfly", "random")
+ODD = ("torus with gaps", "odd tree", "two planes")
+"""Shapes that LMC 1 and 2 are common on."""
+SHAPES = ("ring", "torus", "tree", "dragonfly", "random", *ODD)
 
 
 @dataclass
@@ -92,19 +94,33 @@ class World:
 
 
 def build(dice: random.Random, shape: str) -> World:
-    world = World(dice, shape, lmc=dice.choice((0, 0, 0, 1)))
+    world = World(dice, shape, lmc=dice.choice((0, 1, 2) if shape in ODD else (0, 0, 0, 1)))
     joined: list[tuple[int, int]] = []
     if shape == "ring":
         count = dice.randint(3, 7)
         joined = [(i, (i + 1) % count) for i in range(count)]
-    elif shape == "torus":
+    elif shape in ("torus", "torus with gaps"):
         count = 9
         joined = [(i, i // 3 * 3 + (i + 1) % 3) for i in range(9)]
         joined += [(i, (i + 3) % 9) for i in range(9)]
-    elif shape == "tree":
+        if shape in ODD:  # a fifth of the cables was never plugged in; a part may stand alone
+            joined = [pair for pair in joined if dice.random() < 0.8]
+    elif shape == "two planes":  # trees whose spines one cable joins; hosts with a port in each
+        leaves, spines = dice.randint(2, 3), dice.randint(1, 2)
+        count = 2 * (leaves + spines)
+        joined = [
+            (half + i, half + leaves + k)
+            for half in (0, leaves + spines)
+            for i in range(leaves)
+            for k in range(spines)
+        ]
+        joined.append((leaves, leaves + spines + leaves))
+    elif shape in ("tree", "odd tree"):
         leaves, spines = dice.randint(2, 5), dice.randint(2, 3)
         count = leaves + spines
         joined = [(i, leaves + k) for i in range(leaves) for k in range(spines)]
+        if shape in ODD:  # leaves may lack a cable, or all hosts
+            joined = [pair for pair in joined if dice.random() < 0.9]
     elif shape == "dragonfly":  # groups whose switches are all joined, and a cable for each two
         groups, wide = dice.randint(2, 4), dice.randint(2, 3)
         count = groups * wide
@@ -125,6 +141,8 @@ def build(dice: random.Random, shape: str) -> World:
     for a, b in joined:
         world.connect(switches[a], switches[b])
     bearing = switches[: len(switches) - spines] if shape == "tree" else switches
+    if shape in ("odd tree", "two planes"):
+        bearing = [s for i, s in enumerate(switches) if i % (leaves + spines) < leaves]
     for s in bearing:
         for _ in range(dice.choice((0, 1, 1, 2)) if shape != "tree" else dice.randint(1, 2)):
             if port := world.free_port(s):
