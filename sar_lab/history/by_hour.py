@@ -62,7 +62,7 @@ def by_hour(placed: PlacedHistory, routes: Routes, pulled: Places | None) -> lis
     if not 0 < len(moments) <= MOST_MOMENTS:
         raise InputError(
             f"{placed.history.name} has {len(moments)} hours",
-            remedy=f"give a history of 1 to {MOST_MOMENTS} hours",
+            remedy=f"give 1 to {MOST_MOMENTS} hours with --from and --until",
         )
     after = None if pulled is None else without(placed.fabric, pulled)
     rows: dict[int, list[tuple[float, ...]]] = {}

@@ -31,7 +31,7 @@ COARSE = (
 
 def read_first_seen(path: Path) -> JobHistory:
     """Raises `InputError` where it cannot be read, or no job is in it."""
-    builder = HistoryBuilder(str(path), unix=True)
+    builder = HistoryBuilder(str(path))
     seen: list[tuple[float, str, tuple[str, ...]]] = []
     for id, time, text in _files(path, builder):
         hosts = tuple(dict.fromkeys(text.split()))
@@ -46,7 +46,7 @@ def read_first_seen(path: Path) -> JobHistory:
         if time == last:
             builder.leave_out("jobs first seen when the record ended (their length is unknown)", id)
             continue
-        builder.add(id, time, end, hosts)
+        builder.add(id, time, end, hosts, unix=True)
     builder.remark(REMARK)
     builder.remark(COARSE)
     return builder.build()
