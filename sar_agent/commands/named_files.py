@@ -7,12 +7,10 @@ first pass only, and a dump of tables that cannot be read is a warning in its lo
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sar_agent.errors import SarError
-from sar_agent.fabric.hostnames import hca_order
 from sar_agent.util.plural import plural
 
 if TYPE_CHECKING:
@@ -43,8 +41,7 @@ def read_named_files(settings: Config) -> tuple[list[str], list[str]]:
     def the_fabric() -> str:
         nonlocal fabric
         fabric = read_fabric(settings.fabric)
-        switches = plural(fabric.switches, "switch", "switches")
-        return f"a fabric of {plural(len(fabric.hosts), 'host')} and {switches}"
+        return fabric_words(fabric)
 
     read("fabric.file", settings.fabric.file, the_fabric)
     dump, partitions = settings.opensm.lfts_dump, settings.agent.ib_partitions_file
@@ -57,36 +54,25 @@ def read_named_files(settings: Config) -> tuple[list[str], list[str]]:
     without = "the leaf switches are those of the fabric"
     read("slurm.topology_conf", conf, lambda: _topology(conf), without)
     if fabric is not None:
-        wrong += _match_nothing(settings, fabric)
+        wrong += match_nothing(settings, fabric)
     return said, wrong
 
 
-def _match_nothing(settings: Config, fabric: Fabric) -> list[str]:
+def fabric_words(fabric: Fabric) -> str:
+    """`a fabric of 16 hosts and 6 switches`."""
+    switches = plural(fabric.switches, "switch", "switches")
+    return f"a fabric of {plural(len(fabric.hosts), 'host')} and {switches}"
+
+
+def match_nothing(settings: Config, fabric: Fabric) -> list[str]:
     """A sentence for each pattern of hosts, HCAs and places to which nothing of the fabric fits."""
-    from sar_agent.fabric.name_patterns import matches, matches_host
+    from sar_agent.fabric.unmatched import unmatched
     from sar_agent.reports.places import PlaceNames
 
-    given, names, wrong = settings.fabric, PlaceNames(fabric), list[str]()
-    first = next(iter(fabric.hosts), "")
-    for key, patterns in (
-        ("storage_hosts", given.storage_hosts),
-        ("other_hosts", given.other_hosts),
-    ):
-        wrong += [
-            f"fabric.{key} has {pattern!r}, and no host of {fabric.name} is called so; the first "
-            f"is {first}"
-            for pattern in patterns
-            if not any(matches_host(host, (pattern,)) for host in fabric.hosts)
-        ]
-    mapper = replace(given.mapper, job_hcas=())
-    hcas = {mapper(text).hca for text in fabric.terminal_description}
-    ports = {f"{hca}/{p}" for hca in hcas for p in set(fabric.terminal_port_number.tolist())}
-    named = ", ".join(sorted(filter(None, hcas), key=hca_order)[:4])
-    wrong += [
-        f"fabric.job_hcas has {pattern!r}, and no HCA of {fabric.name} is called so; there are "
-        f"{named or 'none with a name: write /1'}"
-        for pattern in given.job_hcas
-        if not any(matches(each, (pattern,)) for each in hcas | ports)
+    names = PlaceNames(fabric)
+    wrong = [
+        f"fabric.{each.key} {each} ({fabric.name})"
+        for each in unmatched(fabric, settings.fabric.mapper)
     ]
     for place in settings.cables.ignore:
         try:

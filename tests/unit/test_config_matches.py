@@ -10,6 +10,7 @@ from sar_agent.commands.named_files import read_named_files
 from sar_agent.config.idle_keys import idle_keys
 from sar_agent.config.model import ConfigError, parse_config
 from sar_agent.fabric.spec import load_fabric
+from tests.worlds.command_line import sar_agent
 from tests.worlds.fabric_texts import ibnetdiscover_text
 
 
@@ -20,6 +21,9 @@ from tests.worlds.fabric_texts import ibnetdiscover_text
         ('[fabric]\njob_hcas = ["HCA-1", "/7"]', "fabric.job_hcas has '/7'"),
         ('[fabric]\nstorage_hosts = ["oss*"]', "fabric.storage_hosts has 'oss*'"),
         ('[fabric]\nother_hosts = ["n001", "login*"]', "fabric.other_hosts has 'login*'"),
+        ('[fabric]\nslurm_names = ["n*=ib-*"]', "fabric.slurm_names has 'n*=ib-*'"),
+        ('[fabric]\nslurm_names = ["c[1-2]=n[001-002]"]\nother_hosts = ["n001", "c2"]', ""),
+        ('[fabric]\njob_hcas = ["HCA-9,HCA-1"]', ""),
         ('[cables]\nignore = ["S1-0", "S1-9"]', "is called 'S1-9'; did you mean S1-"),
         ('[fabric]\njob_hcas = ["HCA-*"]\nother_hosts = ["n00[1-2]"]', ""),
         ('[cables]\nignore = ["S1-0[1]", "n00[1-3]", "S2-*"]', ""),
@@ -48,3 +52,19 @@ def test_both_keys_of_a_pair_are_named() -> None:
     assert not idle_keys(
         parse_config("[agent]\ndebounce_seconds = 20\ndebounce_max_seconds = 20"), []
     )
+
+
+def test_patterns_are_compared_with_what_the_command_prints(tmp_path: Path) -> None:
+    """Without `fabric.file`, the fabric's command is asked once; that it fails is no problem."""
+    (tmp_path / "f").write_text(ibnetdiscover_text(load_fabric("xgft:2;4,4;1,2")))
+    file = tmp_path / "agent.toml"
+    text = f'[fabric]\ncommand = ["cat", "{tmp_path / "f"}"]\njob_hcas = ["HCA"]\n'
+    file.write_text(text)
+    done = sar_agent("config", "check", "--config", file)
+    assert done.returncode == 2 and "fabric.job_hcas has 'HCA', and no HCA fits" in done.stderr
+    file.write_text(text.replace('"HCA"', '"HCA-1"'))
+    done = sar_agent("config", "check", "--config", file)
+    assert done.returncode == 0 and "fabric: cat tells a fabric of 16 hosts" in done.stdout
+    file.write_text('[fabric]\ncommand = ["false"]\njob_hcas = ["HCA"]\n')
+    done = sar_agent("config", "check", "--config", file)
+    assert done.returncode == 0 and "fabric: no answer now: " in done.stdout, done.stderr

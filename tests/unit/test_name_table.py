@@ -267,6 +267,7 @@ NAMELESS = {
     "partition": "Slurm's partition; `place` lists those that there are",
     "reservation": "Slurm's reservation, which Slurm looks up",
     "host_pattern": "an expression, not a name",
+    "slurm_names": "pairs of names; test_host_spellings has them",
 }
 """Options whose texts are names of none of the table's kinds."""
 IN_TABLE = {
