@@ -6,7 +6,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 from sar_agent.commands.inputs import CONFIG_PATH, ConfigOption, JsonOption, print_answer
-from sar_agent.commands.named_files import fabric_words, match_nothing, read_named_files
+from sar_agent.commands.named_files import read_named_files
 from sar_agent.commands.program import Program
 
 if TYPE_CHECKING:
@@ -37,16 +37,13 @@ def check(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> No
             raise
     files, wrong = read_named_files(settings)
     problems += [*_problems(settings), *wrong]
-    fabric, unfit = ("", []) if settings.fabric.file or problems else _fabric_now(settings)
-    if problems := [*problems, *unfit]:
+    if problems:
         raise ConfigError(config, problems)
     changed, jobs, manager = changed_keys(settings), _jobs_now(settings), _manager_now(settings)
     idle = [*gone_keys(config), *idle_keys(settings, changed)]
     answer = {"file": str(config), "ok": True, "changed": changed, "without_effect": idle}
     answer |= {"files": files, "jobs": jobs, "subnet_manager": manager}
     differ = f"{config}: no problem; changed from the defaults: {', '.join(changed) or 'nothing'}"
-    if fabric:
-        files.append(f"fabric: {fabric}")
     words = (differ, *idle, *files, f"jobs: {jobs}", f"subnet manager: {manager}")
     print_answer(answer, "\n".join(words), as_json=as_json)
 
@@ -100,25 +97,6 @@ def _problems(settings: Config) -> list[str]:
         if words and shutil.which(words[0]) is None:
             problems.append(f"{key} = {words!r}: no such command; give its path")
     return problems
-
-
-def _fabric_now(settings: Config) -> tuple[str, list[str]]:
-    """What the plugin or the command says of the fabric now, in words, and a sentence for each
-    setting to which nothing of it fits."""
-    from sar_agent.agent.fabric_source import read_fabric
-    from sar_agent.errors import SarError
-    from sar_agent.install.subnet_manager import load_subnet_manager
-
-    soon = min(20.0, settings.fabric.deadline_seconds)
-    try:
-        if settings.fabric_from_plugin:
-            source, fabric = "the plugin", load_subnet_manager(settings).fabric()
-        else:
-            source = settings.fabric.command[0]
-            fabric = read_fabric(settings.fabric.model_copy(update={"deadline_seconds": soon}))
-    except SarError as error:
-        return f"no answer now: {error}", []
-    return f"{source} tells {fabric_words(fabric)}", match_nothing(settings, fabric)
 
 
 def _jobs_now(settings: Config) -> str:

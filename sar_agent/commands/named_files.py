@@ -1,4 +1,5 @@
-"""What the files are that settings name: each is read once, as the agent will read it.
+"""What the files are that settings name: each is read once, as the agent will read it. Where the
+fabric is in none, the plugin or the command is asked for it once.
 
 A path that exists is not enough: `fabric.file` that names a topology.conf is found by the agent's
 first pass only, and a dump of tables that cannot be read is a warning in its log.
@@ -6,7 +7,7 @@ first pass only, and a dump of tables that cannot be read is a warning in its lo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 def read_named_files(settings: Config) -> tuple[list[str], list[str]]:
     """A sentence on each file that could be read or may be missing, and one on each that is wrong;
-    both begin with the key."""
+    both begin with the key. That no fabric is told now is not wrong."""
     from sar_agent.agent.fabric_source import read_fabric
 
     said, wrong = list[str](), list[str]()
@@ -43,16 +44,22 @@ def read_named_files(settings: Config) -> tuple[list[str], list[str]]:
         fabric = read_fabric(settings.fabric)
         return fabric_words(fabric)
 
-    read("fabric.file", settings.fabric.file, the_fabric)
+    if settings.fabric.file:
+        read("fabric.file", settings.fabric.file, the_fabric)
+    else:
+        fabric, told = _fabric_now(settings)
+        said.append(f"fabric: {told}")
     dump, partitions = settings.opensm.lfts_dump, settings.agent.ib_partitions_file
     conf = settings.slurm.topology_conf
     read("opensm.lfts_dump", dump, lambda: _tables(dump, fabric))
     read("agent.ib_partitions_file", partitions, lambda: _partitions(partitions, fabric))
     queue, token = settings.slurm.jobs_file, settings.slurm.rest_token_file
-    read("slurm.jobs_file", queue, lambda: _queue(queue))
+    read("slurm.jobs_file", queue, lambda: _queue(queue, fabric))
     read("slurm.rest_token_file", token, lambda: "there; only slurmrestd knows whether it is valid")
     without = "the leaf switches are those of the fabric"
-    read("slurm.topology_conf", conf, lambda: _topology(conf), without)
+    read("slurm.topology_conf", conf, lambda: _topology(conf, fabric), without)
+    if not (counters := settings.watch.counters).startswith("http"):
+        read("watch.counters", counters, lambda: _counters(counters))
     if fabric is not None:
         wrong += match_nothing(settings, fabric)
     return said, wrong
@@ -62,6 +69,23 @@ def fabric_words(fabric: Fabric) -> str:
     """`a fabric of 16 hosts and 6 switches`."""
     switches = plural(fabric.switches, "switch", "switches")
     return f"a fabric of {plural(len(fabric.hosts), 'host')} and {switches}"
+
+
+def _fabric_now(settings: Config) -> tuple[Fabric | None, str]:
+    """What the plugin or the command tells now, also in words."""
+    from sar_agent.agent.fabric_source import read_fabric
+    from sar_agent.install.subnet_manager import load_subnet_manager
+
+    soon = min(20.0, settings.fabric.deadline_seconds)
+    try:
+        if settings.fabric_from_plugin:
+            source, fabric = "the plugin", load_subnet_manager(settings).fabric()
+        else:
+            source = settings.fabric.command[0]
+            fabric = read_fabric(settings.fabric.model_copy(update={"deadline_seconds": soon}))
+    except SarError as error:
+        return None, f"no answer now: {error}"
+    return fabric, f"{source} tells {fabric_words(fabric)}"
 
 
 def match_nothing(settings: Config, fabric: Fabric) -> list[str]:
@@ -94,10 +118,27 @@ def _tables(name: str, fabric: Fabric | None) -> str:
     return "a dump of forwarding tables"
 
 
-def _queue(name: str) -> str:
+def _queue(name: str, fabric: Fabric | None) -> str:
     from sar_agent.slurm.job_files import read_jobs_file
 
-    return f"a list of {plural(len(read_jobs_file(name)), 'running job')}"
+    records = read_jobs_file(name)
+    hosts = {host for record in records for host in record.hosts}
+    return f"a list of {plural(len(records), 'running job')}{_strangers(hosts, fabric)}"
+
+
+def _strangers(hosts: Collection[str], fabric: Fabric | None) -> str:
+    """What of these hosts the fabric lacks, as the rest of a sentence."""
+    lost = [] if fabric is None else sorted(fabric.hosts.without([hosts]))
+    if not lost:
+        return ""
+    these = plural(len(lost), "of its hosts is", "of its hosts are")
+    return f"; {these} not in the fabric, the first is {lost[0]}"
+
+
+def _counters(name: str) -> str:
+    from sar_agent.counters.counter_files import read_counter_file
+
+    return f"a dump of counters of {plural(len(read_counter_file(Path(name)).guid), 'port')}"
 
 
 def _partitions(name: str, fabric: Fabric | None) -> str:
@@ -110,10 +151,13 @@ def _partitions(name: str, fabric: Fabric | None) -> str:
     return "a partition policy of OpenSM"
 
 
-def _topology(name: str) -> str:
+def _topology(name: str, fabric: Fabric | None) -> str:
     from sar_agent.slurm.topology_files import read_topology, topology_in_use
 
     topology = read_topology(topology_in_use(name))
-    hosts = sum(len(switch.nodes) for switch in topology.switches.values())
+    hosts = [host for switch in topology.switches.values() for host in switch.nodes]
     switches = plural(len(topology.switches), "switch", "switches")
-    return f"Slurm's topology of {switches} and {plural(hosts, 'host')}"
+    return (
+        f"Slurm's topology of {switches} and {plural(len(hosts), 'host')}"
+        f"{_strangers(hosts, fabric)}"
+    )
