@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sar_agent.commands.inputs import CONFIG_PATH, ConfigOption, JsonOption, print_answer
 from sar_agent.commands.named_files import read_named_files
 from sar_agent.commands.program import Program
+from sar_agent.util.plural import plural
 
 if TYPE_CHECKING:
     from sar_agent.config.model import Config
@@ -109,7 +110,9 @@ def _jobs_now(settings: Config) -> str:
         poll = job_source(settings.slurm.model_copy(update={"deadline_seconds": soon})).poll()
     except SarError as error:
         return f"no answer now: {error}"
-    skipped = f", {poll.skipped} lines skipped ({poll.first_skipped})" if poll.skipped else ""
+    skipped = (
+        f", {plural(poll.skipped, 'line')} skipped ({poll.first_skipped})" if poll.skipped else ""
+    )
     return f"{settings.slurm.source} answers, {len(poll.records)} running{skipped}"
 
 

@@ -181,7 +181,8 @@ def assess(
         if change:
             typer.echo(
                 f"{name}: {change.before:.2f} → {change.after:.2f} times as long as on an empty "
-                "network" + (f", mean of {len(found.course.times)} moments" if found.course else "")
+                "network"
+                + (f", mean of {plural(len(found.course.times), 'moment')}" if found.course else "")
             )
     if nothing_known:
         raise typer.Exit(1)

@@ -11,6 +11,7 @@ from sar_agent.commands.announce import note
 from sar_agent.commands.dump_inputs import AssumedOption, TodayOption, note_assumed
 from sar_agent.commands.host_options import with_host_options
 from sar_agent.commands.inputs import FabricOption, JsonOption, print_json, read_fabric, read_routes
+from sar_agent.util.plural import plural
 from sar_lab.commands.history_options import FromOption, UntilOption
 
 
@@ -72,6 +73,11 @@ def hours(
     if pulled:
         least = min(found, key=lambda each: (each.lost_nodes, each.hit, each.jobs, each.hour))
         typer.echo(
-            f"least is lost at {least.hour:02d}: {least.lost_nodes:.1f} nodes of jobs, "
-            f"{least.hit:.1f} jobs with routes over it"
+            f"least is lost at {least.hour:02d}: {_mean(least.lost_nodes, 'node')} of jobs, "
+            f"{_mean(least.hit, 'job')} with routes over it"
         )
+
+
+def _mean(value: float, one: str) -> str:
+    """`1 job`, `1.5 jobs`."""
+    return plural(f"{value:.1f}".removesuffix(".0"), one)

@@ -47,7 +47,8 @@ class LeftOut:
 
     def __str__(self) -> str:
         more = ", …" if self.count > len(self.examples) else ""
-        return f"{self.count:,} {self.reason}: {', '.join(self.examples)}{more}"
+        number = f"{self.count:,} " if self.count > 1 else ""  # one is its own example
+        return f"{number}{self.reason}: {', '.join(self.examples)}{more}"
 
 
 class Change(NamedTuple):
