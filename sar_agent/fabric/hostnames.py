@@ -28,6 +28,9 @@ VENDOR_NAMES = (
     "Voltaire *",
     "(none)*",
     "HCA-[0-9]*",
+    "mlx[0-9]_[0-9]*",
+    "mthca[0-9]*",
+    "hfi1_[0-9]*",
     "ubuntu",
     "ubuntu *",
     "debian",
@@ -36,8 +39,8 @@ VENDOR_NAMES = (
 """Descriptions by firmware or an unconfigured system: they contain no host's name."""
 
 MANY, MOST_HCAS = 3, 16
-"""A description of so many HCAs is no host's where its first word has no number; of more than the
-second, in any case."""
+"""A description of so many HCAs is no host's where it names the HCA, or its host has no number; of
+more than the second, in any case."""
 
 AGGREGATION_NODES = ("*Aggregation Node*",)
 """SHARP's in-switch reduction units: they have ports of their own, but are not hosts."""
@@ -185,8 +188,8 @@ class HostMapper:
 
     def _of_many(self, text: str, count: int) -> bool:
         """Whether a description of so many nodes can be no host's."""
-        host = self(text).host
-        return host is not None and (count > MOST_HCAS or not re.search(r"[0-9]", host))
+        host, hca, _ = self(text)
+        return host is not None and bool(hca or count > MOST_HCAS or not re.search(r"[0-9]", host))
 
     def kind(self, host: str) -> Kind:
         """The kind of a host, by the configured patterns."""

@@ -127,6 +127,11 @@ class _BadLine(InputError):
 
 def _pairs(line: str) -> dict[str, str]:
     """The keys and values of a line. Raises `_BadLine`."""
+    if line.startswith("\ufeff"):
+        raise _BadLine(
+            "slurmctld stops at the byte-order mark before this line",
+            remedy="save the file as UTF-8 without one",
+        )
     pairs: dict[str, str] = {}
     position = 0
     while line[position:].strip():
