@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sar_agent.errors import SarError
+from sar_agent.errors import InputError, SarError
 from sar_agent.util.plural import plural
 
 if TYPE_CHECKING:
@@ -144,8 +144,12 @@ def _counters(name: str) -> str:
 def _partitions(name: str, fabric: Fabric | None) -> str:
     from sar_agent.jobs import JobMix
     from sar_agent.jobs.partition_policy import read_partitions
+    from sar_agent.util.other_files import other_file
+    from sar_agent.util.text_files import read_text
 
     if fabric is None:
+        if what := other_file(read_text(Path(name))):
+            raise InputError(f"this is {what}, not partitions", file=name)
         return "there; its content needs the fabric, which is not in a file"
     read_partitions(Path(name), fabric, JobMix(()))
     return "a partition policy of OpenSM"
