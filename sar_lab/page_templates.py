@@ -8,16 +8,20 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from sar_agent.util.plural import plural
+
 
 def templates() -> Environment:
     """The templates of `sar_lab/templates/`; an undefined name in one is an error."""
-    return Environment(
+    made = Environment(
         loader=PackageLoader("sar_lab", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.globals["plural"] = plural
+    return made
 
 
 def write_page(folder: Path, numbers: str, found: dict[str, Any], html: str) -> Path:

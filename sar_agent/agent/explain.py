@@ -113,8 +113,8 @@ class JobExplanation:
             if under:
                 lines.append(
                     f"{name} ({under.engine}): {plural(under.links, 'link')}; the worst is "
-                    f"{under.worst_link} with {under.efi_max} routes, {under.own_routes} of them "
-                    "this job's"
+                    f"{under.worst_link} with {plural(under.efi_max, 'route')}, "
+                    f"{under.own_routes} of them this job's"
                 )
                 shared = under.shared_with
                 lines.append(

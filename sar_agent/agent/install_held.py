@@ -30,6 +30,7 @@ from sar_agent.install.plan import make_plan
 from sar_agent.jobs.filter import host_sets
 from sar_agent.routing.routes import Routes
 from sar_agent.util.lock_file import Lock
+from sar_agent.util.plural import plural
 
 PATIENCE = 120.0
 """Seconds to wait for a pass that is under way."""
@@ -79,7 +80,9 @@ def install_held(
         state = site.installed.store.load()
         chosen = choose(site, state)
         until = (
-            "until `sar-agent resume`" if hold_minutes is None else f"for {hold_minutes:g} minutes"
+            "until `sar-agent resume`"
+            if hold_minutes is None
+            else f"for {plural(f'{hold_minutes:g}', 'minute')}"
         )
         began = time.monotonic()
         site.manager.recover()

@@ -320,7 +320,8 @@ def not_as_planned(before: InForce, plan: Plan, state: State) -> str:
     if not before.confirmed:
         return before.status.unsettled or "switches have not confirmed what they were sent"
     if before.status.unknown_terminals:
-        return f"{before.status.unknown_terminals} ports are not in the routes in force yet"
+        ports = plural(before.status.unknown_terminals, "port is", "ports are")
+        return f"{ports} not in the routes in force yet"
     wrong = differences(plan.routes_file, before.file)
     if wrong and before.status.amendments:
         wrong = plan.routes.entries_changed(completed(plan.fabric, before.routes))

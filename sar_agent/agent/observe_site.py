@@ -24,6 +24,7 @@ from sar_agent.errors import SarError, Unavailable
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.by_host import ByHost
 from sar_agent.fabric.stable_order import StableOrder
+from sar_agent.fabric.unmatched import unmatched
 from sar_agent.install.subnet_manager import InForce, SmStatus, SubnetManager
 from sar_agent.jobs import JobMix
 from sar_agent.jobs.filter import multi_switch
@@ -262,6 +263,9 @@ class SiteObserver:
         after = self.fabric.value
         if before is not None and after is not None and before.digest != after.digest:
             self._changed_after = read_at
+        if after is not None and (before is None or before.digest != after.digest):
+            odd = unmatched(after, self.config.fabric.mapper)
+            self.problems.problem("names", "; ".join(f"fabric.{each.key} {each}" for each in odd))
         self._pace.put_off("fabric", self.config.fabric.refresh_seconds)
         self.problems.problem("fabric", self.fabric.stale(), "the fabric can be read again")
         return good

@@ -28,6 +28,7 @@ from sar_agent.install.transit import PLAN_ATTEMPTS, NotSafe, transition_to
 from sar_agent.jobs.filter import host_sets
 from sar_agent.quality import Measures
 from sar_agent.routing.routes import Routes
+from sar_agent.util.plural import plural
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +40,7 @@ def reroute(
     that went. `why` is the reason in words."""
     basis, engine = planning_basis(site), parts.config.agent.engine
     if wait := parts.backoff.wait(basis):
-        failed = f"it failed {parts.backoff.failures} times, next try in {wait:.0f} s"
+        failed = f"it failed {plural(parts.backoff.failures, 'time')}, next try in {wait:.0f} s"
         return current, Report(Result.WAITING, f"{why}; {failed}", reason)
     entry = HistoryEntry(reason, why, engine, current.measures)
     try:

@@ -146,8 +146,12 @@ class AgentStatus:
             lines.append(
                 f"in force   engine {status.engine}"
                 + (f", generation {status.generation}" * bool(status.generation))
-                + (f" with {status.amendments} repairs of its own" * bool(status.amendments))
-                + f", on {status.switches} switches and {status.hca_ports} ports"
+                + (
+                    f" with {plural(status.amendments, 'repair')} of its own"
+                    * bool(status.amendments)
+                )
+                + f", on {plural(status.switches, 'switch', 'switches')} and "
+                + plural(status.hca_ports, "port")
                 + f" ({self.manager} {status.role}, process {status.process})"
             )
             if status.unsettled:

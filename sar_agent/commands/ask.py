@@ -11,6 +11,7 @@ import typer
 
 from sar_agent.commands.host_options import TrafficOption, with_traffic
 from sar_agent.commands.inputs import CONFIG_PATH, ConfigOption, JsonOption, print_answer
+from sar_agent.util.plural import plural
 
 if TYPE_CHECKING:
     from sar_agent.agent.history import Row
@@ -107,9 +108,13 @@ def explain(
 def _line(row: Row) -> str:
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(row.at))
     result = f"{row.result} generation {row.generation}" if row.generation else row.result
-    changed = "" if row.entries_changed is None else f", {row.entries_changed} entries"
+    changed = (
+        ""
+        if row.entries_changed is None
+        else f", {plural(row.entries_changed, 'entry', 'entries')}"
+    )
     if row.blocks_changed is not None:
-        changed += f" in {row.blocks_changed} blocks"
+        changed += f" in {plural(row.blocks_changed, 'block')}"
     if row.entries_changed and row.ring_entries_moved is not None:
         changed += f", {row.ring_entries_moved} of them of running rings"
     if row.sl2vl_tables:

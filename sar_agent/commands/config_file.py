@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sar_agent.commands.inputs import CONFIG_PATH, ConfigOption, JsonOption, print_answer
 from sar_agent.commands.named_files import read_named_files
 from sar_agent.commands.program import Program
+from sar_agent.util.plural import plural
 
 if TYPE_CHECKING:
     from sar_agent.config.model import Config
@@ -18,7 +19,7 @@ app = Program(name="config", help="Test a configuration file, or print the setti
 @app.command()
 def check(config: ConfigOption = CONFIG_PATH, as_json: JsonOption = False) -> None:
     """Test a configuration file, and the engine and the commands that it names; read the files that
-    it names, the queue and the subnet manager's status once; changes nothing.
+    it names, the fabric, the queue and the subnet manager's status once; changes nothing.
 
     Exit code 2 and all problems at once if there is one. That Slurm or the subnet manager does not
     answer now is said, but is no problem of the file.
@@ -109,7 +110,9 @@ def _jobs_now(settings: Config) -> str:
         poll = job_source(settings.slurm.model_copy(update={"deadline_seconds": soon})).poll()
     except SarError as error:
         return f"no answer now: {error}"
-    skipped = f", {poll.skipped} lines skipped ({poll.first_skipped})" if poll.skipped else ""
+    skipped = (
+        f", {plural(poll.skipped, 'line')} skipped ({poll.first_skipped})" if poll.skipped else ""
+    )
     return f"{settings.slurm.source} answers, {len(poll.records)} running{skipped}"
 
 

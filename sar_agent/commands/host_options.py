@@ -72,6 +72,15 @@ class HostOptions:
             help="whether n001.cluster.org is the host n001 (default) or n001.cluster.org",
         ),
     ] = None
+    slurm_names: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--slurm-names",
+            metavar="SLURM=FABRIC",
+            help="how Slurm calls a node, and how node descriptions call it: "
+            "'node[001-144]=c[1-144]' or 'node*=ib-*'; may be repeated",
+        ),
+    ] = None
     traffic: TrafficOption = None
     config: Annotated[
         Path | None,
@@ -142,36 +151,31 @@ def chosen_settings() -> Config | None:
 def load_given(spec: str) -> Fabric:
     """The fabric that `spec` names, with the hosts that the command's options tell.
 
-    Raises `InputError` if it cannot be read, or if no host has an HCA that `--hca` names, or a name
-    of `--storage-hosts`.
+    Raises `InputError` if it cannot be read, or if nothing of it fits a pattern of `--hca`,
+    `--storage-hosts` or `--slurm-names`.
     """
     from sar_agent.errors import InputError
-    from sar_agent.fabric.hostnames import Kind
-    from sar_agent.fabric.name_patterns import matches_host
     from sar_agent.fabric.spec import GENERATORS, load_fabric
+    from sar_agent.fabric.unmatched import unmatched
 
     chosen = _CHOSEN.get()
     generated = re.match(f"({'|'.join(GENERATORS)}):", spec)
-    if generated and (chosen.job_hcas or chosen.host_pattern):
-        option = "--hca" if chosen.job_hcas else "--host-pattern"
+    dumps = {"--hca": chosen.job_hcas, "--host-pattern": chosen.host_pattern}
+    dumps |= {"--slurm-names": chosen.slurm_names}
+    if generated and (options := [option for option, value in dumps.items() if value]):
         raise InputError(
-            f"{option} is for dumps", remedy="hosts of a generated fabric have one HCA"
+            f"{options[0]} is for dumps",
+            remedy="hosts of a generated fabric have one HCA, and the names of Slurm",
         )
-    fabric = load_fabric(spec, chosen.mapper())
-    if chosen.job_hcas and not (fabric.terminal_kind == Kind.COMPUTE).any():
-        named = next((text for text in fabric.terminal_description if " " in text), "")
-        raise InputError(
-            f"no HCA matches {' or '.join(chosen.job_hcas)}",
-            file=spec,
-            remedy=f"the first of its node descriptions is {named!r}"
-            if named
-            else "its node descriptions name no HCA, so write /1 for the first port",
-        )
-    for pattern in chosen.storage_hosts or ():
-        if not any(matches_host(host, (pattern,)) for host in fabric.hosts):
+    mapper = chosen.mapper()
+    fabric = load_fabric(spec, mapper)
+    given = {"job_hcas": "--hca", "storage_hosts": "--storage-hosts"}
+    given |= {"slurm_names": "--slurm-names"}
+    for each in unmatched(fabric, mapper):
+        if each.key in given and getattr(chosen, each.key):
             raise InputError(
-                f"--storage-hosts {shlex.quote(pattern)}: no host is called so",
+                f"{given[each.key]} {shlex.quote(each.pattern)}: no {each.what} fits",
                 file=spec,
-                remedy=f"the first host is {next(iter(fabric.hosts), 'missing')}",
+                remedy=each.there,
             )
     return fabric

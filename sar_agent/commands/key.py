@@ -10,6 +10,7 @@ import typer
 from sar_agent.commands.host_options import with_host_options
 from sar_agent.commands.inputs import FabricOption, JsonOption, print_answer, print_json
 from sar_agent.commands.program import Program
+from sar_agent.util.plural import plural
 
 MOST_RANKS = 1 << 20
 JobOption = Annotated[
@@ -153,7 +154,8 @@ def list_keys(
 
 
 def _flows(offset: Any, own: Any, total: Any) -> str:
-    return f"LID offset {offset}, at most {own} flows per link, {total} with those of other keys"
+    flows = plural(own, "flow")
+    return f"LID offset {offset}, at most {flows} per link, {total} with those of other keys"
 
 
 def _pairs(file: Path, phase: str) -> list[tuple[int, int]]:

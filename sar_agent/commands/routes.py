@@ -266,7 +266,11 @@ def check(
         typer.echo(
             f"{tables.engine}: every pair is reached without a loop; no credit loop in "
             + verdict.lanes_hold
-            + ("" if entries is None else f"; {entries} entries in {blocks} blocks change")
+            + (
+                ""
+                if entries is None
+                else f"; {plural(entries, 'entry', 'entries')} in {plural(blocks, 'block')} change"
+            )
         )
         for lane in lanes or ():
             rise = "the numbers rise along every path"

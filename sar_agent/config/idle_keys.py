@@ -14,16 +14,43 @@ def idle_keys(config: Config, changed: Collection[str]) -> list[str]:
     stale = agent.max_staleness_seconds > agent.min_install_interval_seconds
     rules = (  # beginnings of keys, whether they act, and why not
         ("slurm.squeue", slurm.source == "squeue", "slurm.source is not squeue"),
+        ("slurm.jobs_file", slurm.source == "file", "slurm.source is not file"),
+        ("slurm.deadline_seconds", slurm.source != "file", "slurm.source is file"),
+        ("slurm.rest_", slurm.source == "slurmrestd", "slurm.source is not slurmrestd"),
+        ("opensm.fabric_source", not config.fabric.file, "fabric.file is read instead"),
+        (
+            "fabric.command fabric.deadline_seconds fabric.environment",
+            not config.fabric_from_plugin,
+            "the plugin tells the fabric (opensm.fabric_source, or agent.mode = install)",
+        ),
+        (
+            "events.trusted_users events.munge_socket events.environment agent.debounce_",
+            config.events.has_address,
+            "events.tcp_address and events.socket are empty",
+        ),
+        ("watch.window_seconds watch.wait_bytes", config.watch.counters, "watch.counters is empty"),
         (
             "fabric.command fabric.deadline_seconds fabric.environment",
             not config.fabric.file,
             "fabric.file is read instead",
         ),
+        (
+            "opensm.lfts_dump",
+            opensm.method != "plugin" or agent.mode == "observe",
+            "the plugin tells the tables (agent.mode = install)",
+        ),
+        (
+            "opensm.lfts_dump",
+            opensm.method != "file" or not opensm.read_back_command,
+            "opensm.read_back_command is asked instead",
+        ),
+        ("opensm.pid_file", not opensm.reload_command, "opensm.reload_command is run instead"),
         ("opensm.plugin_socket", opensm.method == "plugin", "opensm.method is not plugin"),
         (
-            "opensm.lfts_file opensm.pid_file opensm.reload_command",
+            "opensm.lfts_file opensm.pid_file opensm.reload_command opensm.read_back_command "
+            "opensm.head_of_queue_lifetime",
             opensm.method != "plugin",
-            'opensm.method is not "file"',
+            "opensm.method is not file",
         ),
         (
             "agent.objective agent.target",

@@ -42,6 +42,7 @@ from sar_agent.config.watch import WatchConfig
 from sar_agent.errors import InputError, SarError
 from sar_agent.fabric import FORMATS
 from sar_agent.fabric.hostnames import HOST_PATTERN, VENDOR_NAMES, HostMapper
+from sar_agent.fabric.slurm_names import SlurmNames
 from sar_agent.util.extensions import extension_names
 
 DEFAULT_PATH = Path("/etc/sar-agent/sar-agent.toml")
@@ -212,6 +213,12 @@ class FabricConfig(Section, frozen=True):
     short_names: bool = Field(
         default=True, description="shorten host names to their first part: n001.cluster.org to n001"
     )
+    slurm_names: list[str] = Field(
+        default=[],
+        description="SLURM=FABRIC, how Slurm calls a node and how descriptions call it, where "
+        "these differ in more than case, domain or -ib0: lists (node[001-144]=c[1-144]) or a * at "
+        "each side (node*=ib-*); the first that fits counts",
+    )
     job_hcas: list[str] = Field(
         default=[],
         description="patterns of the HCAs (mlx5_[0-11]) or HCA ports (mlx5_0/1) that jobs use, "
@@ -234,10 +241,25 @@ class FabricConfig(Section, frozen=True):
             raise ValueError(str(error).removeprefix("host_pattern: ")) from error
         return value
 
+    @field_validator("slurm_names")
+    @classmethod
+    def _pairs(cls, value: list[str]) -> list[str]:
+        try:
+            SlurmNames(value)
+        except InputError as error:
+            raise ValueError(str(error).removeprefix("slurm_names: ")) from error
+        return value
+
     @property
     def mapper(self) -> HostMapper:
         """Maps node descriptions to hosts, as configured."""
-        return HostMapper(**{key.name: getattr(self, key.name) for key in fields(HostMapper)})
+        return HostMapper(
+            **{
+                key.name: getattr(self, key.name)
+                for key in fields(HostMapper)
+                if key.name in FabricConfig.model_fields
+            }
+        )
 
 
 class Config(Section, frozen=True):

@@ -33,8 +33,8 @@ class Service:
     quiet: str = ""
     """Makes of `Config` and `Metrics` a `QuietObserver`, which is told why no passes are made."""
     check: str = ""
-    """Makes of `Config` and the `Fabric` that its files hold the lines that `config check` prints
-    of the files and servers which only the service reads."""
+    """Makes of `Config` and the `Fabric` that its files hold two lists of lines for `config check`,
+    on the files and servers which only the service reads: what is said, and what is wrong."""
 
 
 @cache

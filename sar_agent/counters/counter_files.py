@@ -54,7 +54,7 @@ REMEDY = "give the output of perfquery -x, or ibdiagnet2.pm or ibdiagnet2.db_csv
 FOLDER_FILES = ("ibdiagnet2.db_csv", "ibdiagnet2.pm")
 _PERFQUERY_PORT = re.compile(r"# Port (extended )?counters: Lid (\d{1,6}) port (\d{1,4})\b")
 _IBDIAGNET_PORT = re.compile(r"Port=(\d{1,4}) Lid=\w{1,10} GUID=0x([0-9a-fA-F]{1,16})\b")
-_QUERYERRORS_PORT = re.compile(r"GUID 0x([0-9a-fA-F]{1,16}) port (\w{1,4}):")
+_QUERYERRORS_PORT = re.compile(r"GUID 0x([0-9a-fA-F]{1,16}) port +(\w{1,4}):")
 _QUERYERRORS_VALUE = re.compile(r"\[(\w+) == (\d+)")
 _VALUE = re.compile(r"(\w+)(?::\.*|=)(0x[0-9a-fA-F]+|\d+)$")
 _DATE = re.compile(r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(?:[^\S\n]*[A-Z]*[^\S\n]*([+-]\d{4}))?")

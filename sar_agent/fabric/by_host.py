@@ -37,6 +37,10 @@ class ByHost(dict[str, _T]):
         return names
 
     @cached_property
+    def _whole(self) -> dict[str, str]:
+        return {host.lower(): host for host in self}
+
+    @cached_property
     def _nodes(self) -> dict[str, str]:
         names: dict[str, str] = {}
         for host in self:
@@ -49,7 +53,7 @@ class ByHost(dict[str, _T]):
         if dict.__contains__(self, host):
             return host
         if (name := self._short.get(short_name(host))) is not None:
-            return name or None
+            return name or self._whole.get(host.lower())
         return self._nodes.get(_node_name(host)) or None
 
     def without(self, lists: Iterable[Iterable[str]]) -> frozenset[str]:

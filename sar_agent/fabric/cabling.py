@@ -124,7 +124,8 @@ def assemble(
                 position=place,
             )
     ports: list[tuple[Terminal, str]] = []
-    mapper = mapper or HostMapper()
+    adapters = ((_node_guid(n), str(_description(n))) for n in nodes if n.kind == "H")
+    mapper, names_notes = (mapper or HostMapper()).among(adapters)
     for a, end, b, other in cables.pairs():
         if a is b:
             cables.odd.append(f'"{a.id}" is cabled to itself at line {end.line}: left out')
@@ -160,6 +161,7 @@ def assemble(
             + f", {cables.default_rate:g} Gbit/s; the first at line {min(lines)}"
         )
     builder.notes += cables.odd
+    builder.notes += names_notes
     builder.notes += twins
     return builder.build()
 
@@ -181,7 +183,7 @@ def _terminal(
     number = own.port if own else end.peer_port
     guid = (own.guid if own else 0) or (near.peer_guid if near else 0) or node.guid + number
     number = int(extras.get("port", number))
-    description = extras.get("description", node.description)
+    description = _description(node)
     host, hca, kind = name_port(mapper, node.kind, node_guid, description, number)
     terminal = Terminal(
         guid, node_guid, number, description, extras.get("host", host),
@@ -196,6 +198,10 @@ def _terminal(
 
 def _count_of_cables(count: int, one: str, many: str) -> str:
     return plural(count, f"cable {one}", f"cables {many}")
+
+
+def _description(node: NodeRecord) -> str:
+    return node.extras.get("description", node.description)  # type: ignore[no-any-return]
 
 
 def _node_guid(node: NodeRecord) -> int:

@@ -238,6 +238,8 @@ def _fabric(p: _FileArrays, mapper: HostMapper, name: str) -> Fabric:
     for _, _, n in sorted((index[node[near]], number[near], node[far]) for near, far, *_ in edges):
         if n not in position:
             position[n] = builder.next_position()
+    adapters = ((guid[n], p.name[n]) for n in range(len(guid)) if letter[n] == "H")
+    mapper, names_notes = mapper.among(adapters)
     ports = []
     for near, far, live, gbits in edges:
         n = node[far]
@@ -250,7 +252,7 @@ def _fabric(p: _FileArrays, mapper: HostMapper, name: str) -> Fabric:
     twins = builder.add_named(ports, [p.name[n] for n in order])
     ca_lmc = p.port_lmc[p.link][p.node_type[p.port_node[p.link]] == _CA]
     builder.lmc = int(ca_lmc.max(initial=0))
-    builder.notes = [*_notes(unread, itself, bare), *twins]
+    builder.notes = [*_notes(unread, itself, bare), *names_notes, *twins]
     return builder.build()
 
 

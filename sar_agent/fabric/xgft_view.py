@@ -19,6 +19,7 @@ from sar_agent.fabric.components import components_below
 from sar_agent.fabric.hostnames import Kind
 from sar_agent.fabric.model import I32, U8, Fabric
 from sar_agent.fabric.tree import tree_levels
+from sar_agent.util.plural import plural
 
 _ELSE = "take ftree, updn or sar-plus"
 
@@ -115,7 +116,11 @@ def _shape(
         usual = int(np.bincount([len(near[s]) for s in switches]).argmax())
         for s in switches:
             if len(near[s]) != usual:
-                raise _unlike(fabric, s, f"has {len(near[s])} switches {what}, others {usual}")
+                raise _unlike(
+                    fabric,
+                    s,
+                    f"has {plural(len(near[s]), 'switch', 'switches')} {what}, others {usual}",
+                )
         return usual
 
     m = (1, *(all_alike(at, children, "below") for at in range(2, height + 1)))

@@ -14,7 +14,7 @@ from sar_agent.errors import InputError
 from sar_agent.jobs.record import JobRecord
 
 _STEP = re.compile(r"(?<=[\d\]])\.(?:\d+|batch|extern|interactive)(?:\+\d+)?$")
-_TASKS = re.compile(r"(\d+)_\[([\d,\-]+)(?:%\d+)?\]")
+_TASKS = re.compile(r"(\d+)_\[([\d,\-:.]+)(?:%\d+)?\]")
 _SHOWN = 4
 
 
@@ -63,7 +63,8 @@ def require_job(
     if record is not None:
         return record
     remedy = "list the running jobs with squeue -t running"
-    other = find_job(queue, named) if (queue := whole_queue()) else None
+    queue = whole_queue()
+    other = (find_job(queue, named) or _waiting(queue, named)) if queue else None
     if other is not None and other.state == "RUNNING":
         raise InputError(f"job {other.id} holds no node", remedy=remedy)
     if other is not None:
@@ -80,11 +81,33 @@ def _of_tasks(records: Iterable[JobRecord], name: str) -> Iterable[JobRecord]:
     match = _TASKS.fullmatch(name)
     if not match:
         return []
-    spans = [span.partition("-") for span in match[2].split(",")]
-    ends = [(int(low), int(high or low)) for low, _, high in spans if low.isdecimal()]
+    ends = _spans(match[2])
 
     def named(record: JobRecord) -> bool:
         job, _, task = record.id.partition("_")
         return job == match[1] and task.isdecimal() and any(a <= int(task) <= b for a, b in ends)
 
     return [record for record in records if named(record)]
+
+
+def _waiting(queue: Iterable[JobRecord], named: str) -> JobRecord | None:
+    """The tasks that wait in one line, `6_[1-3%2]`, of which `6` or `6_2` is."""
+    for name in job_names(named):
+        job, _, task = name.partition("_")
+        for record in queue:
+            match = _TASKS.fullmatch(record.id.rpartition(":")[2])
+            if match and match[1] == job:
+                spans = _spans(match[2])
+                if not task or (task.isdecimal() and any(a <= int(task) <= b for a, b in spans)):
+                    return record
+    return None
+
+
+def _spans(text: str) -> list[tuple[int, int]]:
+    """First and last of `1-3`, `7`, `0-9:2`; Slurm cuts a long list short with `...`."""
+    spans = [span.partition(":")[0].partition("-") for span in text.split(",")]
+    return [
+        (int(low), int(high or low))
+        for low, _, high in spans
+        if low.isdecimal() and (high.isdecimal() or not high)
+    ]

@@ -121,7 +121,9 @@ class FileManager(SubnetManager):
             kept = file.generation if file else "nothing"
             raise SarError(f"generation {generation} is in force, {self.path} holds {kept}")
         if compare and (wrong := file.tables.entries_missing_in(self.reader.read().tables)):
-            raise SarError(f"what is in force differs from {self.path} in {wrong} entries")
+            raise SarError(
+                f"what is in force differs from {self.path} in {plural(wrong, 'entry', 'entries')}"
+            )
 
     def _wait(self, plan: Plan, asked: tuple[int, ...]) -> tuple[InForce | None, int]:
         """(what was read last, how many of its entries differ from the plan); returns once none

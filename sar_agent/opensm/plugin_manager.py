@@ -33,6 +33,7 @@ from sar_agent.opensm.plugin_install import (
     sm_status,
 )
 from sar_agent.util.file_versions import version_of
+from sar_agent.util.plural import plural
 
 
 class PluginManager(SubnetManager):
@@ -148,7 +149,10 @@ class PluginManager(SubnetManager):
             found = read_routes_file(self.client.dump().path)
             wrong = differences(read_routes_file(self.path), found)
             if wrong or found.had is not None:
-                raise SarError(f"what is in force differs from {self.path} in {wrong} entries")
+                raise SarError(
+                    f"what is in force differs from {self.path} in "
+                    + plural(wrong, "entry", "entries")
+                )
 
     def notice(self, kind: Literal["unpath", "repath"], update: int, generation: int) -> None:
         """Trap 68 or 69, from the subnet administrator."""

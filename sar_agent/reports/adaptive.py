@@ -178,7 +178,10 @@ def _entries(
     )
     for count, what in ((empty, "a group without ports"), (outside, "a group without their port")):
         if names := [s for s, number in count.items() if number]:
-            wrong.append(f"{sum(count.values())} entries name {what}: {_names(fabric, names)}")
+            wrong.append(
+                f"{plural(sum(count.values()), 'entry names', 'entries name')} {what}: "
+                + _names(fabric, names)
+            )
     return found
 
 

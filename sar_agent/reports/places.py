@@ -147,8 +147,10 @@ class PlaceNames:
                 missing.append(name)
         if not missing:
             return Places(tuple(sorted(switches)), (), tuple(sorted(terminals)))
+        if (port := _PORT.match(text)) and (at := self._port(port)) is not None:
+            return at
         if len(missing) == len(names):
-            raise self.unknown(text)
+            raise self.unknown(text, like=names[0])
         raise InputError(
             f"{text} is a host list, and {some(missing, 4)} of it "
             f"{'is' if len(missing) == 1 else 'are'} not in {self.fabric.name}",
@@ -161,7 +163,7 @@ class PlaceNames:
         node = match["node"].strip('"')
         found = self.switches(match["guid"] or node) or self._switches(node)
         if not found:
-            return None
+            return self._port_of_host(node, port)
         if len(found) > 1:
             raise InputError(
                 f"{plural(len(found), 'switch is', 'switches are')} called {match['node']}",
@@ -179,12 +181,24 @@ class PlaceNames:
             )
         return Places((), (channel,) if channel >= 0 else (), terminals)
 
-    def unknown(self, name: str) -> InputError:
-        """That nothing is called so, with similar names."""
+    def _port_of_host(self, host: str, port: int) -> Places | None:
+        """The cables at ports of this number of a host's HCAs; None where no host is called so."""
+        ports = self.fabric.hosts.get(host, ())
+        found = [t for t in ports if self.fabric.terminal_port_number[t] == port]
+        if found or not ports:
+            return Places((), (), tuple(found)) if found else None
+        known = sorted({int(self.fabric.terminal_port_number[t]) for t in ports})
+        raise InputError(
+            f"no HCA of {host} has a cable at port {port}",
+            remedy=f"there is one at port {' and '.join(map(str, known))}",
+        )
+
+    def unknown(self, name: str, like: str = "") -> InputError:
+        """That nothing is called so, with names similar to it, or to the first of its list."""
         fabric = self.fabric
         short = [*dict.fromkeys(map(short_switch_name, fabric.switch_name))]
         known = {each.lower(): each for each in (*fabric.hosts, *fabric.switch_name, *short)}
-        similar = get_close_matches(name.lower(), known, n=3, cutoff=0.6)
+        similar = get_close_matches((like or name).lower(), known, n=3, cutoff=0.6)
         meant = [shlex.quote(known[each]) for each in similar]
         asked = f"did you mean {' or '.join(meant)}? Or " if meant else ""
         port = shlex.quote(f"{short[0]}[1]")

@@ -97,7 +97,11 @@ class WhatIf:
             f"largest load: {_change(self.load)}",
             f"{self.engine} afterwards: "
             + ("proved" if self.proved else f"not proved: {self.problem}")
-            + ("" if self.entries_changed is None else f"; {self.entries_changed} entries change"),
+            + (
+                ""
+                if self.entries_changed is None
+                else f"; {plural(self.entries_changed, 'entry changes', 'entries change')}"
+            ),
         ]
         for job in self.jobs[:JOBS_SHOWN]:
             lost = f", loses {some(job.lost_hosts, HOSTS_SHOWN)}" if job.lost_hosts else ""

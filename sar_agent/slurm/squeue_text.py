@@ -151,7 +151,7 @@ def _set_apart(records: list[JobRecord], clusters: list[str], where: str) -> lis
     twice = [job for job, of in seen.items() if len(of) > 1]
     if twice:
         log.warning(
-            "%s%s of several clusters and get their cluster's name (%s:%s)",
+            "%s%s of several clusters; each job gets its cluster's name (%s:%s)",
             where, plural(len(twice), "job id is", "job ids are"), min(seen[twice[0]] - {""}),
             twice[0],
         )  # fmt: skip

@@ -29,7 +29,7 @@ from sar_agent.slurm.topology import (
     topology_text,
 )
 
-_PAIR = re.compile(r'\s*([A-Za-z0-9_.]+)\s*[-*+/]?=\s*("[^"]*"|\S+)(?=\s|$)')
+_PAIR = re.compile(r'\s*([A-Za-z0-9_.]+)\s*[-*+/]?=\s*("[^"]*"|\S+)(?=\s|$)', re.ASCII)
 _SHOWN = re.compile(
     r"SwitchName=(.+) Level=(\d+) LinkSpeed=\d+(?: Nodes=(.*?))?(?: Switches=(.*))?"
 )
@@ -41,7 +41,6 @@ _REMEDY = (
     "a tree has lines `SwitchName=… Nodes=…` or `SwitchName=… Switches=…`, blocks "
     "`BlockName=… Nodes=…`"
 )
-_NUMBERS = ((r"0[xX]([0-9a-fA-F]{1,16})", 16), (r"(0[0-7]{0,20})", 8), (r"([1-9]\d{0,19})", 10))
 _SIZES = {"blocksizes", "blocklevels"}
 
 
@@ -128,6 +127,11 @@ class _BadLine(InputError):
 
 def _pairs(line: str) -> dict[str, str]:
     """The keys and values of a line. Raises `_BadLine`."""
+    if line.startswith("\ufeff"):
+        raise _BadLine(
+            "slurmctld stops at the byte-order mark before this line",
+            remedy="save the file as UTF-8 without one",
+        )
     pairs: dict[str, str] = {}
     position = 0
     while line[position:].strip():
@@ -155,12 +159,12 @@ def _require_speed(value: str) -> None:
     for digits, base in (
         (r"0[xX]([0-9a-fA-F]{1,16})", 16),
         (r"(0[0-7]{0,20})", 8),
-        (r"(\d{1,20})", 10),
+        (r"([1-9]\d{0,19})", 10),
     ):
         number = re.fullmatch(rf"\s*\+?{digits}", value)  # as C's strtoul with base 0
         if number and int(number[1], base) < 1 << 32:
             return
-    if value.upper() not in ("INFINITE", "UNLIMITED"):
+    if value.upper() not in ("", "INFINITE", "UNLIMITED"):
         raise _BadLine(
             f"slurmctld stops at LinkSpeed={value[:40]}",
             remedy="give a whole number up to 4294967295, or leave it out: it decides nothing",

@@ -5,4 +5,4 @@ from __future__ import annotations
 
 def plural(count: object, one: str, many: str = "") -> str:
     """`1 job`, `2 jobs`; `many` where it is not `one` with an s: `1 host is`, `2 hosts are`."""
-    return f"{count} {one if count == 1 else many or one + 's'}"
+    return f"{count} {one if count in (1, '1') else many or one + 's'}"

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.link_levels import channel_levels
+from sar_agent.util.plural import plural
 from sar_lab.assess.charts import text
 
 WIDTH = 840
@@ -71,7 +72,12 @@ def level_bars(fabric: Fabric, before: Loads, after: Loads) -> tuple[str, float]
     parts, y = [], 0.0
     for level in channel_levels(fabric):
         parts.append(
-            text(0, y + 20, f"{level.name} ({len(level.channels):,} links)", style="heading")
+            text(
+                0,
+                y + 20,
+                f"{level.name} ({plural(f'{len(level.channels):,}', 'link')})",
+                style="heading",
+            )
         )
         y += 28
         for word, load in (("before", before), ("after", after)):

@@ -27,6 +27,7 @@ from sar_agent.util.text_files import read_text
 from sar_lab.history import LeftOut, PlacedHistory, place_history, read_history
 from sar_lab.history.files import is_history
 from sar_lab.history.job_history import EXAMPLES
+from sar_lab.history.window import clock_words, within
 
 
 @dataclass(frozen=True)
@@ -62,18 +63,26 @@ def read_site_data(
     routes: Path | None,
     topology: Path | None,
     stand_in: Sequence[str] = (),
+    window: tuple[str | None, str | None] = (None, None),
 ) -> SiteData:
     """`jobs` is a job file, synthetic jobs (`mix:SEED`, …) or a history; without it, a moment of
-    `history` is used. `stand_in` are remarks on the fabric for the report.
+    `history` is used. `stand_in` are remarks on the fabric for the report; `window` is the part of
+    the history, as for `within`.
 
-    Raises `InputError` where neither is given or one of them cannot be read.
+    Raises `InputError` where neither is given, one of them cannot be read, or a window is given
+    without a history.
     """
     if jobs and history is None and not jobs.startswith(FORMS) and is_history(Path(jobs)):
         history, jobs = Path(jobs), None
     left: list[LeftOut] = []
     remarks = list(stand_in)
     remarks += [f"{fabric.name}: {note}" for note in fabric.notes[:EXAMPLES]]
-    placed = place_history(read_history(history), fabric) if history else None
+    if history is None and any(window):
+        raise InputError(
+            "--from and --until need a job history",
+            remedy="give --history FILE, or leave them out",
+        )
+    placed = place_history(within(read_history(history), *window), fabric) if history else None
     if placed:
         left += [*placed.history.left_out, *placed.left_out]
         remarks += placed.history.remarks
@@ -84,8 +93,9 @@ def read_site_data(
         at = typical_moment(placed)
         mix, count = placed.mix_at(at), len(placed.history.running(at))
         moment = (
-            f"{placed.history.day_of(at)} of {history}, when the number of hosts in jobs "
-            "that span switches was at its median over the time in which any ran"
+            f"{placed.history.day_of(at)} ({clock_words(placed.history)}) of {history}, when the "
+            "number of hosts in jobs that span switches was at its median over the time in which "
+            "any ran"
         )
     else:
         raise InputError("no jobs were given", remedy="give --jobs FILE or --history FILE")

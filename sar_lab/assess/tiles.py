@@ -40,7 +40,11 @@ def tiles_of(assessment: Assessment) -> list[Tile]:
     if after is None or judged.at_once is None or judged.one_at_a_time is None:
         return []
     course = assessment.course
-    of = f"; the mean of {len(course.times)} moments, and the jobs of one of them" if course else ""
+    of = (
+        f"; the mean of {plural(len(course.times), 'moment')}, and the jobs of one of them"
+        if course
+        else ""
+    )
     fullest = before.measures.load_max, after.measures.load_max
     bound = before.measures.lower_bound_load_max
     return [
@@ -86,7 +90,9 @@ def contention_rows(assessment: Assessment) -> list[ContentionRow]:
 def _collective(title: str, what: str, word: str, before: RatedRoutes, after: RatedRoutes) -> Tile:
     old, new = before.job_times(word), after.job_times(word)
     meet = (int((np.asarray(side) > 1 + SAME).sum()) for side in (old, new))
-    words = "Messages of {} → {} of {} jobs meet others on a link.".format(*meet, len(old))
+    words = "Messages of {} → {} of {} meet others on a link.".format(
+        *meet, plural(len(old), "job")
+    )
     change = before.mean_time(word), after.mean_time(word)
     return _times(title, what, *change, old, new, words)
 

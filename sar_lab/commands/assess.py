@@ -14,6 +14,7 @@ from sar_agent.commands.announce import announce_compiling, progress
 from sar_agent.commands.host_options import with_host_options
 from sar_agent.commands.inputs import JsonOption, present, print_json
 from sar_agent.util.plural import plural
+from sar_lab.commands.history_options import FromOption, UntilOption
 
 
 @with_host_options
@@ -90,6 +91,8 @@ def assess(
     adaptive: Annotated[
         bool, typer.Option("--adaptive", help="this network uses adaptive routing today")
     ] = False,
+    begin: FromOption = None,
+    until: UntilOption = None,
     samples: Annotated[
         int, typer.Option("--samples", min=1, help="number of moments of the history to assess")
     ] = 48,
@@ -126,6 +129,11 @@ def assess(
 
     command = shlex.join(["sar-agent", *sys.argv[1:]])
     if history and (record := record_path(history)):
+        if begin or until:
+            raise InputError(
+                "--from and --until are for job histories; the agent's records are read whole",
+                remedy="leave them out",
+            )
         _assess_record(record, command, out, as_json=as_json)
         return
     if fabric is None:
@@ -137,7 +145,7 @@ def assess(
         load_engine(name)  # reports an unknown name before the long computation
     readings = read_window_of(counters, counter_seconds) if counters else None
     network, remarks = fabric_of(fabric)
-    given = read_site_data(network, jobs, history, routes, topology, remarks)
+    given = read_site_data(network, jobs, history, routes, topology, remarks, (begin, until))
 
     def show_draft(found: Assessment) -> None:
         page = write_assessment(found, out)
@@ -173,7 +181,8 @@ def assess(
         if change:
             typer.echo(
                 f"{name}: {change.before:.2f} → {change.after:.2f} times as long as on an empty "
-                "network" + (f", mean of {len(found.course.times)} moments" if found.course else "")
+                "network"
+                + (f", mean of {plural(len(found.course.times), 'moment')}" if found.course else "")
             )
     if nothing_known:
         raise typer.Exit(1)
@@ -212,7 +221,8 @@ def _assess_record(record: Path, command: str, out: Path, *, as_json: bool) -> N
             f"network, mean of {plural(total.jobs, 'job')} on {plural(len(found.days), 'day')}"
         )
     typer.echo(
-        f"tables {'changed' if found.live else 'would have changed'} {total.changes} times, "
+        f"tables {'changed' if found.live else 'would have changed'} "
+        f"{plural(total.changes, 'time')}, "
         f"{plural(total.entries, 'entry', 'entries')} in all"
     )
     typer.echo(f"Open {page.resolve()}")

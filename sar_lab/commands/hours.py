@@ -11,6 +11,8 @@ from sar_agent.commands.announce import note
 from sar_agent.commands.dump_inputs import AssumedOption, TodayOption, note_assumed
 from sar_agent.commands.host_options import with_host_options
 from sar_agent.commands.inputs import FabricOption, JsonOption, print_json, read_fabric, read_routes
+from sar_agent.util.plural import plural
+from sar_lab.commands.history_options import FromOption, UntilOption
 
 
 @with_host_options
@@ -25,6 +27,8 @@ def hours(
     ] = None,
     routes: TodayOption = None,
     engine: AssumedOption = None,
+    begin: FromOption = None,
+    until: UntilOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show by the hour how spread out jobs were, and what a failure or a maintenance would cost."""
@@ -35,10 +39,11 @@ def hours(
     from sar_agent.routing.before import assumed_engine
     from sar_lab.history import place_history, read_history
     from sar_lab.history.by_hour import by_hour, hours_json
+    from sar_lab.history.window import clock_words, within
 
     network = read_fabric(fabric)
     pulled = find_places(network, down) if down else None
-    placed = place_history(read_history(history), network)
+    placed = place_history(within(read_history(history), begin, until), network)
     if not any(host in network.hosts for host in placed.history.hosts):
         raise InputError(
             f"no host of {history} is in {network.name}",
@@ -54,8 +59,7 @@ def hours(
         if down:
             note_assumed(assumed, why)
     found = by_hour(placed, tables, pulled)
-    zone = placed.history.clock(placed.history.span[0]).astimezone().tzname()
-    clock = f"your time zone, {zone}" if placed.history.unix else "the clock of the record"
+    clock = clock_words(placed.history)
     note(f"note: hours are those of {clock}")
     if as_json:
         print_json({"hours": hours_json(found), "clock": clock})
@@ -69,6 +73,11 @@ def hours(
     if pulled:
         least = min(found, key=lambda each: (each.lost_nodes, each.hit, each.jobs, each.hour))
         typer.echo(
-            f"least is lost at {least.hour:02d}: {least.lost_nodes:.1f} nodes of jobs, "
-            f"{least.hit:.1f} jobs with routes over it"
+            f"least is lost at {least.hour:02d}: {_mean(least.lost_nodes, 'node')} of jobs, "
+            f"{_mean(least.hit, 'job')} with routes over it"
         )
+
+
+def _mean(value: float, one: str) -> str:
+    """`1 job`, `1.5 jobs`."""
+    return plural(f"{value:.1f}".removesuffix(".0"), one)

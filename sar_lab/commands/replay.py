@@ -18,6 +18,7 @@ from sar_agent.commands.host_options import with_host_options
 from sar_agent.commands.inputs import FabricOption, JsonOption, print_json
 from sar_agent.commands.times import seconds_of
 from sar_agent.config.engine import Objective
+from sar_lab.commands.history_options import FromOption, UntilOption
 
 if TYPE_CHECKING:
     from sar_lab.replay.replay_run import Progress
@@ -60,14 +61,8 @@ def replay(
             help="time between samples (30m, 1h); without it, every change of jobs",
         ),
     ] = None,
-    begin: Annotated[
-        str | None,
-        typer.Option("--from", help="first moment of the replay, such as 2024-01-01 (UTC)"),
-    ] = None,
-    until: Annotated[
-        str | None,
-        typer.Option("--until", help="last moment of the replay, such as 2024-01-31 (UTC)"),
-    ] = None,
+    begin: FromOption = None,
+    until: UntilOption = None,
     objective: Annotated[Objective, engine_option("objective")] = "load",
     chunk: Annotated[
         int,
@@ -102,6 +97,7 @@ def replay(
 
     from sar_agent.errors import InputError
     from sar_agent.routing import load_engine
+    from sar_lab.history.window import moment_of
     from sar_lab.mixes.replay_inputs import fabric_of, history_of
 
     try:
@@ -124,7 +120,9 @@ def replay(
     jobs = history_of(history)
     jobs = replace(jobs, remarks=(*jobs.remarks, *remarks))
     step = None if every is None else seconds_of(every, "--every")
-    samples = samples_of(network, jobs, step, _moment(begin), _moment(until))
+    first = None if begin is None else moment_of(begin, "--from", jobs)
+    last = None if until is None else moment_of(until, "--until", jobs)
+    samples = samples_of(network, jobs, step, first, last)
     work = ReplayPlan(network, samples, chosen, objective, chunk, from_scratch)
     command = _command(
         chosen,
@@ -132,8 +130,8 @@ def replay(
             "--fabric": fabric,
             "--history": history,
             "--every": every,
-            "--from": begin,
-            "--until": until,
+            "--from": _anywhere(begin, first, jobs.unix),
+            "--until": _anywhere(until, last, jobs.unix),
             "--objective": objective if objective != "load" else None,
             "--chunk": chunk if chunk != 64 else None,
             "--from-scratch": "" if from_scratch else None,
@@ -162,18 +160,9 @@ def _command(engines: Sequence[str], options: Mapping[str, object]) -> str:
     return shlex.join(words)
 
 
-def _moment(text: str | None) -> float | None:
-    from sar_agent.errors import InputError
-
-    if text is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise InputError(
-            f"{text!r} is not a date", remedy="write, for example, 2024-01-31 or 2024-01-31T12:00"
-        ) from error
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+def _anywhere(text: str | None, at: float | None, unix: bool) -> str | None:
+    """A date that means the same moment in every time zone."""
+    return datetime.fromtimestamp(at, UTC).isoformat() if unix and at is not None else text
 
 
 @contextmanager

@@ -21,16 +21,24 @@ class AccountingRecords:
 
     name: str
     builder: HistoryBuilder = field(init=False)
-    _parts: dict[tuple[str, float], tuple[float, list[str]]] = field(default_factory=dict)
+    _parts: dict[tuple[str, float, bool], tuple[float, list[str]]] = field(default_factory=dict)
     _still: int = 0
 
     def __post_init__(self) -> None:
         self.builder = HistoryBuilder(self.name)
 
     def add(
-        self, id: str, start: float | None, end: float | None, nodes: str, state: str = ""
+        self,
+        id: str,
+        start: float | None,
+        end: float | None,
+        nodes: str,
+        state: str = "",
+        *,
+        unix: bool = False,
     ) -> None:
-        """One record; `state` as sacct prints it (`CANCELLED by 123`), empty where unknown."""
+        """One record; `state` as sacct prints it (`CANCELLED by 123`), empty where unknown; `unix`
+        as for `HistoryBuilder.add`."""
         if "." in id:
             return self.builder.leave_out("records of job steps (their jobs are counted)", id)
         if start is None:
@@ -47,16 +55,16 @@ class AccountingRecords:
             return self.builder.leave_out("jobs whose node list cannot be read", id)
         leader, plus, _ = id.partition("+")
         if not plus:
-            return self.builder.add(id, start, inf if end is None else end, hosts)
-        last, together = self._parts.setdefault((leader, start), (0.0, []))
+            return self.builder.add(id, start, inf if end is None else end, hosts, unix=unix)
+        last, together = self._parts.setdefault((leader, start, unix), (0.0, []))
         together += hosts
-        self._parts[leader, start] = max(last, inf if end is None else end), together
+        self._parts[leader, start, unix] = max(last, inf if end is None else end), together
         return None
 
     def build(self) -> JobHistory:
         """Raises `InputError` where no job is left."""
-        for (id, start), (end, hosts) in self._parts.items():
-            self.builder.add(id, start, end, dict.fromkeys(hosts))
+        for (id, start, unix), (end, hosts) in self._parts.items():
+            self.builder.add(id, start, end, dict.fromkeys(hosts), unix=unix)
         if self._still:
             self.builder.remark(
                 f"{self._still:,} {'job was' if self._still == 1 else 'jobs were'} still running "

@@ -23,6 +23,7 @@ from sar_agent.reports.places import Places
 from sar_agent.reports.spread import fewest_switches
 from sar_agent.reports.what_if import without
 from sar_agent.routing.routes import Routes
+from sar_agent.util.plural import plural
 from sar_lab.history.placed_history import PlacedHistory
 
 HOUR = 3600.0
@@ -61,8 +62,8 @@ def by_hour(placed: PlacedHistory, routes: Routes, pulled: Places | None) -> lis
     moments = moments[moments >= begin]
     if not 0 < len(moments) <= MOST_MOMENTS:
         raise InputError(
-            f"{placed.history.name} has {len(moments)} hours",
-            remedy=f"give a history of 1 to {MOST_MOMENTS} hours",
+            f"{placed.history.name} has {plural(len(moments), 'hour')}",
+            remedy=f"give 1 to {MOST_MOMENTS} hours with --from and --until",
         )
     after = None if pulled is None else without(placed.fabric, pulled)
     rows: dict[int, list[tuple[float, ...]]] = {}

@@ -31,7 +31,7 @@ COARSE = (
 
 def read_first_seen(path: Path) -> JobHistory:
     """Raises `InputError` where it cannot be read, or no job is in it."""
-    builder = HistoryBuilder(str(path), unix=True)
+    builder = HistoryBuilder(str(path))
     seen: list[tuple[float, str, tuple[str, ...]]] = []
     for id, time, text in _files(path, builder):
         hosts = tuple(dict.fromkeys(text.split()))
@@ -46,7 +46,7 @@ def read_first_seen(path: Path) -> JobHistory:
         if time == last:
             builder.leave_out("jobs first seen when the record ended (their length is unknown)", id)
             continue
-        builder.add(id, time, end, hosts)
+        builder.add(id, time, end, hosts, unix=True)
     builder.remark(REMARK)
     builder.remark(COARSE)
     return builder.build()
@@ -74,7 +74,7 @@ def _files(path: Path, builder: HistoryBuilder) -> Iterator[tuple[str, float, st
     """(job id, first seen, text) of every file."""
     if path.is_dir():
         for file in sorted(path.rglob("*.txt")):
-            yield file.stem, file.stat().st_mtime, file.read_text(errors="replace")
+            yield file.stem, file.stat().st_mtime, file.read_text("utf-8-sig", errors="replace")
         return
     try:
         with tarfile.open(path) as archive:
@@ -83,7 +83,11 @@ def _files(path: Path, builder: HistoryBuilder) -> Iterator[tuple[str, float, st
                 if member.isfile() and name.suffix == ".txt":
                     content = archive.extractfile(member)
                     assert content is not None, "it is a file"
-                    yield name.stem, float(member.mtime), content.read().decode(errors="replace")
+                    yield (
+                        name.stem,
+                        float(member.mtime),
+                        content.read().decode("utf-8-sig", errors="replace"),
+                    )
     except (tarfile.ReadError, EOFError, zlib.error) as error:
         builder.leave_out("truncated archives (the jobs before the end are used)", str(error))
     except OSError as error:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
-from math import inf
+from math import inf, isinf
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 
 from sar_agent.errors import InputError
 from sar_agent.fabric.model import I32, Bool
+from sar_agent.util.plural import plural
+from sar_lab.history.times import shown
 
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
@@ -45,7 +47,8 @@ class LeftOut:
 
     def __str__(self) -> str:
         more = ", …" if self.count > len(self.examples) else ""
-        return f"{self.count:,} {self.reason}: {', '.join(self.examples)}{more}"
+        number = f"{self.count:,} " if self.count > 1 else ""  # one is its own example
+        return f"{number}{self.reason}: {', '.join(self.examples)}{more}"
 
 
 class Change(NamedTuple):
@@ -82,6 +85,8 @@ class JobHistory:
     unix: bool = False
     """Whether times are seconds since 1970; else they are what the source's clock showed, which is
     local, read as UTC."""
+    window: tuple[float, float] | None = None
+    """The part that the reader asked for (`window.within`); None: all."""
 
     @property
     def jobs(self) -> int:
@@ -105,6 +110,8 @@ class JobHistory:
         """The part of `span` of which the record tells: jobs that had begun long before, or ended
         long after, are in it without those that ran beside them. From the first end or the first
         twentieth of starts, to the last start or the last twentieth of ends."""
+        if self.window:
+            return self.window
         begin, last = self.span
         ends = self.end[np.isfinite(self.end)]
         if not len(ends):
@@ -178,11 +185,9 @@ class HistoryBuilder:
     """Collects jobs in any order, and records that are not used; `build` sorts and freezes them."""
 
     name: str
-    unix: bool = False
-    """As in `JobHistory`."""
     _number: dict[str, int] = field(default_factory=dict)
-    _rows: list[tuple[float, float, str, I32]] = field(default_factory=list)
-    _seen: set[tuple[str, float, float, bytes]] = field(default_factory=set)
+    _rows: list[tuple[float, float, str, I32, bool]] = field(default_factory=list)
+    _seen: set[tuple[str, float, float, bytes, bool]] = field(default_factory=set)
     _lists: dict[tuple[str, ...], I32] = field(default_factory=dict)
     _left: dict[str, tuple[int, list[str]]] = field(default_factory=dict)
     _remarks: dict[str, None] = field(default_factory=dict)
@@ -198,8 +203,11 @@ class HistoryBuilder:
         """Adds a remark on the whole history; repeated remarks are kept once."""
         self._remarks[sentence] = None
 
-    def add(self, id: str, start: float, end: float, hosts: Iterable[str]) -> None:
-        """Adds a job; an impossible one is left out and counted."""
+    def add(
+        self, id: str, start: float, end: float, hosts: Iterable[str], *, unix: bool = False
+    ) -> None:
+        """Adds a job; an impossible one is left out and counted. `unix`: its times are seconds
+        since 1970, not what a clock showed."""
         names = tuple(hosts)
         if not names:
             return self.leave_out(WITHOUT_NODES, id)
@@ -211,11 +219,11 @@ class HistoryBuilder:
             numbers = [self._number.setdefault(host, len(self._number)) for host in names]
             self._lists[names] = np.unique(np.array(numbers, np.int32))
         where = self._lists[names]
-        row = id, start, end, where.tobytes()
+        row = id, start, end, where.tobytes(), unix
         if row in self._seen:
             return self.leave_out("duplicate records", id)
         self._seen.add(row)
-        self._rows.append((start, end, id, where))
+        self._rows.append((start, end, id, where, unix))
         return None
 
     def build(self) -> JobHistory:
@@ -234,7 +242,8 @@ class HistoryBuilder:
                 file=self.name,
                 remedy="docs/assess.md describes what to dump",
             )
-        rows = sorted(self._rows, key=lambda row: (row[0], row[1], row[2]))
+        unix = all(row[4] for row in self._rows)
+        rows = sorted(self._rows if unix else self._by_clock(), key=lambda row: row[:3])
         far = far_records(np.array([row[:2] for row in rows], np.float64))
         for j in np.flatnonzero(far).tolist():
             self.leave_out(FAR, rows[j][2])
@@ -249,8 +258,22 @@ class HistoryBuilder:
             np.concatenate([row[3] for row in rows]).astype(np.int32),
             self._build_left(),
             tuple(self._remarks),
-            self.unix,
+            unix,
         )
+
+    def _by_clock(self) -> list[tuple[float, float, str, I32, bool]]:
+        """The rows, all by what a clock showed: moments by the reader's."""
+        moments = sum(row[4] for row in self._rows)
+        if moments:
+            self.remark(
+                f"{plural(moments, 'record has', 'records have')} seconds since 1970, the others "
+                "the time that a clock showed; the former are read in your time zone."
+            )
+        return [
+            (shown(start), end if isinf(end) else shown(end), id, hosts, False) if unix else row
+            for row in self._rows
+            for start, end, id, hosts, unix in (row,)
+        ]
 
     def _build_left(self) -> tuple[LeftOut, ...]:
         return tuple(LeftOut(reason, n, tuple(some)) for reason, (n, some) in self._left.items())

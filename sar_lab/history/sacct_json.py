@@ -18,7 +18,6 @@ _REMEDY = f"save it with: sacct -a --json, or: {COMMAND}"
 def parse_sacct_json(text: str, source: str | Path) -> JobHistory:
     """Raises `InputError` where the text is no such JSON, or no job is left."""
     records = AccountingRecords(str(source))
-    records.builder.unix = True
     try:
         document = json.loads(text)
         jobs = document["jobs"] if isinstance(document, dict) else document  # jq .jobs
@@ -43,7 +42,7 @@ def parse_sacct_json(text: str, source: str | Path) -> JobHistory:
         )
     for number, job in enumerate(jobs, 1):
         try:
-            records.add(*_row(job))
+            records.add(*_row(job), unix=True)
         except (KeyError, TypeError, AttributeError, ValueError, OverflowError):
             records.builder.leave_out("entries that are not a job", f"entry {number}")
     return records.build()

@@ -11,7 +11,7 @@ from pathlib import Path
 from sar_agent.errors import InputError
 from sar_lab.history.accounting_records import CUT, AccountingRecords
 from sar_lab.history.job_history import JobHistory
-from sar_lab.history.times import is_unix, seconds_of
+from sar_lab.history.times import row_times
 
 COMMAND = "sacct -a -X -P -S 2026-01-01 -o JobID,Start,End,State,NodeList"
 OTHER_TIMES = (
@@ -50,12 +50,11 @@ def parse_sacct_text(text: str, source: str | Path) -> JobHistory:
             records.builder.leave_out(CUT, f"line {number}")
             continue
         try:
-            times = seconds_of(start), seconds_of(end)
-            records.builder.unix |= times[0] is not None and is_unix(start)
+            begun, over, unix = row_times(start, end)
         except ValueError:
             records.builder.leave_out(OTHER_TIMES, f"line {number}")
             continue
-        records.add(id, *times, nodes, words[state] if state is not None else "")
+        records.add(id, begun, over, nodes, words[state] if state is not None else "", unix=unix)
     return records.build()
 
 

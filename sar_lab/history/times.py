@@ -27,3 +27,23 @@ def is_unix(text: str) -> bool:
     """Whether a text that `seconds_of` reads says a moment, not what some clock showed."""
     text = text.strip()
     return text.replace(".", "", 1).isdecimal() or bool(datetime.fromisoformat(text).tzinfo)
+
+
+def shown(time: float) -> float:
+    """What a clock in the reader's time zone shows at a moment, read as UTC."""
+    return datetime.fromtimestamp(time).replace(tzinfo=UTC).timestamp()
+
+
+def row_times(start: str, end: str) -> tuple[float | None, float | None, bool]:
+    """`seconds_of` both, and whether they are moments. Where only one of them is a moment, it
+    becomes what the reader's clock shows then. Raises ValueError as `seconds_of` does."""
+    times = [seconds_of(text) for text in (start, end)]
+    kinds = {
+        is_unix(text) for text, time in zip((start, end), times, strict=True) if time is not None
+    }
+    if len(kinds) == 2:
+        times = [
+            shown(time) if time is not None and is_unix(text) else time
+            for text, time in zip((start, end), times, strict=True)
+        ]
+    return times[0], times[1], kinds == {True}

@@ -8,7 +8,7 @@ from pathlib import Path
 from sar_agent.errors import InputError
 from sar_lab.history.accounting_records import CUT, AccountingRecords
 from sar_lab.history.job_history import JobHistory
-from sar_lab.history.times import is_unix, seconds_of
+from sar_lab.history.times import row_times
 
 COLUMNS = ("job", "start", "end", "nodelist")
 
@@ -38,10 +38,9 @@ def parse_trace_csv(text: str, source: str | Path) -> JobHistory:
             continue
         try:
             id, start, end, nodes = (row[i] for i in at)
-            times = seconds_of(start), seconds_of(end)
-            records.builder.unix |= times[0] is not None and is_unix(start)
+            begun, over, unix = row_times(start, end)
         except (ValueError, IndexError):
             records.builder.leave_out(CUT, f"line {rows.line_num}")
             continue
-        records.add(id, *times, nodes)
+        records.add(id, begun, over, nodes, unix=unix)
     return records.build()

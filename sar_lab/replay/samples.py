@@ -7,7 +7,6 @@ job is a multi-switch job depends on that job alone, so it is determined once fo
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.jobs.model import Job, JobMix
 from sar_lab.history import JobHistory, LeftOut, place_history
 from sar_lab.history.job_history import F64
+from sar_lab.history.window import between, clock_words
 
 MOST_SAMPLES = 2_000_000
 
@@ -64,8 +64,8 @@ def samples_of(
     until = last if until is None else until
     if not begin < until:
         raise InputError(
-            f"{history.name} has no job from {_date(begin)} to {_date(until)}",
-            remedy=f"it covers {_date(first)} to {_date(last)}",
+            f"{history.name} has no job {between(history, begin, until)}",
+            remedy=f"it covers {between(history, first, last)} ({clock_words(history)})",
         )
     placed = place_history(history, fabric)
     spans = [
@@ -92,10 +92,6 @@ def samples_of(
 
 Span = tuple[float, float, tuple[Job, ...]]
 """When a job begins and ends, and its parts."""
-
-
-def _date(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
 
 
 def _moments(

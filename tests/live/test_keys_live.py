@@ -167,7 +167,7 @@ def test_an_application_asks_from_python_from_c_and_by_command(
     code, out, err = client("request", "--job", job, "--phase", "c", "--file", str(pairs))
     assert code == 2 and "no phase 'c'; it has 'a', 'b'" in err
     code, out, err = client("list", "--job", job)
-    assert code == 0 and out.startswith("b: LID offset 2, at most 1 flows per link")
+    assert code == 0 and out.startswith("b: LID offset 2, at most 1 flow per link")
     assert client("done", "--job", job, "--json")[1] == '{"phases": ["b", "mine"]}\n'
     assert leases(site) == [] or wait_until(lambda: leases(site) == [], 10)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
+from sar_agent.errors import SarError
 from tests.examples import share
 from tests.property.mutated import Figures, try_all
 from tests.property.mutator import mutated
@@ -75,6 +77,20 @@ def sound(figures: Figures) -> None:
 
 def test_the_names_are_all(all_readers: dict[str, Reader]) -> None:
     assert sorted(all_readers) == NAMES
+
+
+def test_a_byte_order_mark_is_no_part_of_a_text(all_readers: dict[str, Reader]) -> None:
+    """An editor of Windows writes one before anything."""
+    for reader in all_readers.values():
+        if reader.name == "plugin's status":  # our own plugin's, over a socket
+            continue
+        for seed in (seed for seed in reader.seeds if b"\0" not in seed):
+            with suppress(SarError):
+                reader.read(seed)
+                try:
+                    reader.read(b"\xef\xbb\xbf" + seed)
+                except SarError as error:
+                    pytest.fail(f"{reader.name}: {error}")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -48,6 +48,12 @@ def test_what_a_failure_costs(tmp_path: Path) -> None:
     assert costs == {0: (0.5, 0.5), 1: (4.0, 1.0), 2: (0.0, 0.0)}
 
 
+def test_a_part_of_the_record(tmp_path: Path) -> None:
+    """The second day alone: jobs 3 and 4 in its first hour."""
+    (day,) = hours(tmp_path, "--from", "2024-01-02")
+    assert [day[key] for key in ("hour", "moments", "jobs")] == [0, 1, 1.0]
+
+
 def test_a_history_without_nodes_and_one_of_another_cluster(tmp_path: Path) -> None:
     empty = tmp_path / "empty.csv"
     empty.write_text('job,start,end,nodelist\n1,2024-01-01T00:10:00,2024-01-01T02:20:00,""\n')

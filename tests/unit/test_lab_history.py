@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tarfile
+import time
 from math import inf
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from sar_agent.errors import InputError
 from sar_agent.fabric.spec import load_fabric
 from sar_lab.history import HistoryBuilder, place_history, read_history
 from sar_lab.history.job_history import JobHistory
+from sar_lab.history.window import within
 from tests.worlds.job_texts import SACCT
 
 
@@ -46,7 +48,7 @@ def test_placed_on_a_fabric_only_jobs_over_two_leaves_are_in_the_mix() -> None:
     assert placed.change_times.tolist() == [5.0, 15.0, 20.0]
     assert [str(left) for left in placed.left_out] == [
         "2 hosts of jobs that are not in the fabric: elsewhere, nowhere",
-        "1 jobs of which no host is in the fabric: lost",
+        "jobs of which no host is in the fabric: lost",
     ]
 
 
@@ -82,6 +84,46 @@ def test_long_jobs_are_kept_and_do_not_stretch_what_is_sampled() -> None:
     assert history.jobs == 43 and history.left_out == ()
     assert history.span == (990.0 * DAY, 1020.0 * DAY)
     assert history.bulk == (1000.3 * DAY, 1009.8 * DAY)
+
+
+def test_a_window_cuts_jobs_at_both_sides() -> None:
+    """Dates by the clock of the record; all of the window is sampled, and no more."""
+    history = ten_days(("long", 990.0, inf))
+    day = f"{history.clock(1003 * DAY):%Y-%m-%d}"
+    part = within(history, f"{day}T12:00", f"{history.clock(1005 * DAY):%Y-%m-%d}")
+    assert part.ids == ("long", *(f"{d}.{n}" for d in (1003, 1004) for n in range(4)))
+    assert part.bulk == part.span == (1003.5 * DAY, 1005 * DAY)
+    assert part.start.min() == 1003.5 * DAY and part.end.max() == 1005 * DAY
+    assert within(history, None, None) is history
+    assert within(history, day, None).bulk == (1003 * DAY, history.bulk[1])
+    for begin, until, said in (
+        ("1980-01-01", None, r"no job from 1980-01-01 00:00"),
+        (day, day, r"it covers from 1972-09-17 00:00 to 1972-10-06 19:12 \(the clock of the rec"),
+        ("monday", None, "--from monday is not a date"),
+    ):
+        with pytest.raises(InputError, match=said):
+            within(history, begin, until)
+
+
+def test_one_line_in_seconds_since_1970_moves_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Five hours behind UTC: both jobs ran from 20:05; so did the third, whose end is a moment."""
+    monkeypatch.setenv("TZ", "EST5")
+    time.tzset()
+    try:
+        rows = ("2026-11-02T20:05:00|2026-11-02T22:55:00", "1793667900|1793678100")
+        rows += ("2026-11-02T20:05:00|1793678100",)
+        lines = [f"{id}|{times}|n{id}" for id, times in enumerate(rows)]
+        text = "JobID|Start|End|NodeList\n" + "\n".join(lines)
+        history = read_history(write(tmp_path / "sacct.txt", text))
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert not history.unix
+    assert {history.day_of(t) for t in history.start} == {"2026-11-02 20:05"}
+    assert {history.day_of(t) for t in history.end} == {"2026-11-02 22:55"}
+    assert history.remarks[0].startswith("1 record has seconds since 1970")
 
 
 def test_a_burst_of_jobs_makes_no_others_far() -> None:
@@ -147,8 +189,8 @@ def first_seen_folder(tmp_path: Path) -> Path:
         ("4", 3000, "a"),
         ("5", 2000, ""),
     )
-    for id, time, nodes in seen:
-        os.utime(write(folder / f"{id}.txt", nodes.replace(" ", "\n")), (time, time))
+    for id, at, nodes in seen:
+        os.utime(write(folder / f"{id}.txt", nodes.replace(" ", "\n")), (at, at))
     return folder
 
 

@@ -93,6 +93,7 @@ HOSTS = {
 HCAS = {
     "its description": "n005 mlx5_0", "in quotes": '"n005 mlx5_0"',
     "with its port": '"n005 mlx5_0"[1]', "as messages": '"n005 mlx5_0" (n005)',
+    "a port of its host": "n005:1", "the same as a report": "n005[1]",
 }  # fmt: skip
 HCA_PATTERNS = (
     "mlx5_0",
@@ -267,6 +268,7 @@ NAMELESS = {
     "partition": "Slurm's partition; `place` lists those that there are",
     "reservation": "Slurm's reservation, which Slurm looks up",
     "host_pattern": "an expression, not a name",
+    "slurm_names": "pairs of names; test_host_spellings has them",
 }
 """Options whose texts are names of none of the table's kinds."""
 IN_TABLE = {

@@ -41,9 +41,10 @@ def test_config_check_says_what_answers_and_what_has_no_effect(tmp_path: Path) -
     done = sar_agent("config", "check", "--config", file)
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
+    assert lines.pop(3).startswith("fabric: no answer now: ")
     assert lines[0].startswith(f"{file}: no problem; changed from the defaults: agent.mode, ")
     assert lines[1:4] == [
-        'opensm.pid_file has no effect, since opensm.method is not "file"',
+        "opensm.pid_file has no effect, since opensm.method is not file",
         "agent.min_gain has no effect, since agent.max_staleness_seconds is not longer than "
         "agent.min_install_interval_seconds",
         "slurm.topology_conf = '/etc/slurm/topology.conf': no such file; the leaf switches are "

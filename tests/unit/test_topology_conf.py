@@ -250,13 +250,13 @@ def test_slurm_goes_by_the_yaml_file_as_soon_as_there_is_one(tmp_path: Path) -> 
     assert read_topology(conf).leaves == ("old",)
 
 
-@pytest.mark.parametrize("speed", ["1", "4294967295", "infinite", "UNLIMITED"])
+@pytest.mark.parametrize("speed", ["1", "010", "0x64", "4294967295", "infinite", "UNLIMITED", '""'])
 def test_link_speeds_that_slurmctld_takes(tmp_path, speed):
     path = write(tmp_path, f"SwitchName=a Nodes=n1 LinkSpeed={speed}\n")
     assert not read_topology_conf(path).problems
 
 
-@pytest.mark.parametrize("speed", ["100G", "HDR", "100.5", "-1", '""', "4294967296"])
+@pytest.mark.parametrize("speed", ["100G", "HDR", "100.5", "-1", "''", "08", "4294967296"])
 def test_link_speeds_at_which_slurmctld_stops(tmp_path, speed):
     path = write(tmp_path, f"SwitchName=a Nodes=n1 LinkSpeed={speed}\n")
     assert f"{path}:1: slurmctld stops at LinkSpeed=" in read_topology_conf(path).problems[0]

@@ -39,6 +39,7 @@ from sar_agent.services.five_phase.messages import (
     Tick,
 )
 from sar_agent.services.five_phase.trace import InstalledFiles
+from sar_agent.util.plural import plural
 from sar_agent.util.problem_log import ProblemLog
 
 log = logging.getLogger(__name__)
@@ -260,7 +261,9 @@ class FivePhase:
             )
         if not status.settled:
             switches = status.unconfirmed_switches
-            raise InstallNotOver(f"{switches} switches have not confirmed their tables")
+            raise InstallNotOver(
+                f"{plural(switches, 'switch has', 'switches have')} not confirmed all tables"
+            )
         return status
 
     def _trace(self, status: SmStatus) -> None:

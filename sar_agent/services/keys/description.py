@@ -48,11 +48,13 @@ class KeyDescription:
         )
         shown = " ".join(f'"{name}"' for name in self.switches[:8])
         more = f" and {len(self.switches) - 8} more" if len(self.switches) > 8 else ""
-        over = f" over {len(self.switches)} switches above the leaves ({shown}{more})"
+        these = plural(len(self.switches), "switch", "switches")
+        over = f" over {these} above the leaves ({shown}{more})"
         over *= bool(self.switches)
         return (
-            f"{head}: {self.flows} flows in {self.phases} phases{over}; at most "
-            f"{self.own} of a phase on a link, {self.total} with other keys'; leased until {until}"
+            f"{head}: {plural(self.flows, 'flow')} in {plural(self.phases, 'phase')}{over}; "
+            f"at most {self.own} of a phase on a link, {self.total} with other keys'; "
+            f"leased until {until}"
         )
 
 

@@ -13,6 +13,7 @@ from sar_agent.quality.ring_messages import meeting_of, ring_messages
 from sar_agent.reports.page_box import PageBox
 from sar_agent.reports.wording import some
 from sar_agent.services.live_page.snapshot import PageSnapshot
+from sar_agent.util.plural import plural
 
 SHOWN, JOBS_SHOWN = 10, 4
 COLUMNS = ("job", "ring", "worst other pattern", "its ring waits on", "with jobs")
@@ -53,7 +54,7 @@ def collisions_box(page: PageSnapshot, traffic: Traffic | None) -> PageBox | Non
         rows.append((job, times(RING, j, job), f"{other} {times(other, j, job)}", where, whom))
     note = (
         f"Times as long as alone{', now → with routes for these jobs' if planned else ''}; "
-        f"{len(meeting)} of {len(mix.whole_jobs)} jobs meet others in some pattern."
+        f"{len(meeting)} of {plural(len(mix.whole_jobs), 'job')} meet others in some pattern."
     )
     return PageBox("Collisions now", COLUMNS, tuple(rows), note)
 
