@@ -90,9 +90,7 @@ def main(name: str, engine_name: str, objective: str, runs: int) -> None:
             routes = engine.route(fabric, mix, options)
         changed += routes.entries_changed(before.routes) / routes.egress.size / CHANGES
     lanes = routes.virtual_lanes
-    found = EngineRun(
-        list(times), times.cpu, min(check), imports, peak, quality, lanes, changed
-    )
+    found = EngineRun(list(times), times.cpu, min(check), imports, peak, quality, lanes, changed)
     print(json.dumps(found._asdict()))
 
 

@@ -352,7 +352,7 @@ def test_a_grid_that_does_not_fit_is_said_once_by_every_command(
     fabric.write_text(FABRICS["tree"][0])
     tables, config = ("--routes", made), tmp_path / "agent.toml"
 
-    def ask(number: int, command: str, *more: str | Path, hint: str = "stencil2d:4x4") -> str:
+    def ask(number: int, *command: str | Path, hint: str = "stencil2d:4x4") -> str:
         own = {"%i": str(number), "%N": "n[0-5]", "%k": f"sar:{hint}"}
         config.write_text(
             f'[agent]\nstate_dir = "{tmp_path}/state"\nrun_dir = "{tmp_path}/run"\n'
@@ -360,8 +360,8 @@ def test_a_grid_that_does_not_fit_is_said_once_by_every_command(
             f'[fabric]\nfile = "{fabric}"\n[opensm]\nlfts_dump = "{made}/lfts.dump"\n'
         )
         jobs.write_text(f"{number}|RUNNING|n[0-5]|b|u|a|6|2026-01-01T00:00:00|sar:{hint}\n")
-        files = ("--fabric", fabric, "--jobs", jobs)
-        done = sar_agent(command, *more, *(("--config", config) if command == "explain" else files))
+        given = ("--fabric", fabric, "--jobs", jobs)
+        done = sar_agent(*command, *(("--config", config) if "explain" in command else given))
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -378,7 +378,7 @@ def test_a_grid_that_does_not_fit_is_said_once_by_every_command(
         ("measure", *tables, "--json"), ("link", *tables, "--job", "72"),
         ("what-if", *tables, "--down", "S2-0"), assess, ("explain", "75"),
     ), 70):  # fmt: skip
-        answers[command[0]] = ask(number, *command)
+        answers[str(command[0])] = ask(number, *command)
         assert said_of(number) == [
             f"job {number} declares stencil2d:4x4, which does not fit: a grid of 4x4 needs 16 "
             "ranks, the job has 6; it counts as a job that declares nothing"
