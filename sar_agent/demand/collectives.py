@@ -8,21 +8,19 @@ of them in turn, with all jobs at the same one. A job that declares its traffic 
 
 from __future__ import annotations
 
-import logging
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sar_agent.demand.declared import declared_phases
 from sar_agent.demand.patterns import RankPhase, rank_phases
 from sar_agent.demand.rank_order import ranks_of
-from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32, I64
 from sar_agent.jobs.model import Job, JobMix
 
-log = logging.getLogger(__name__)
 AT_ONCE = "alltoall"
 """All messages at once: a load. It has too many messages to list them."""
 PAIRWISE = "pairwise"
@@ -98,15 +96,10 @@ def messages_of(fabric: Fabric, mix: JobMix, collective: str) -> Messages:
 
 def job_phases(job: Job, collective: str) -> tuple[RankPhase, ...]:
     """The phases in which the job's ranks send: those of the traffic that it declares, else of the
-    collective. Declared traffic that does not fit the job counts as not declared, and is logged."""
-    declared = _phases(job.declared, len(job.terminals)) if job.declared else None
-    return declared or _phases(collective, len(job.terminals)) or ()
+    collective. Raises `InputError` for all messages at once of more ranks than can be listed."""
+    return declared_phases(job) or _usual(collective, len(job.terminals))
 
 
 @lru_cache(maxsize=4096)
-def _phases(pattern: str, size: int) -> tuple[RankPhase, ...] | None:
-    try:
-        return tuple(phase for phase in rank_phases(pattern, size) if len(phase.source))
-    except InputError as error:
-        log.warning("declared traffic that does not fit is taken as not declared: %s", error)
-        return None
+def _usual(collective: str, size: int) -> tuple[RankPhase, ...]:
+    return tuple(phase for phase in rank_phases(collective, size) if len(phase.source))

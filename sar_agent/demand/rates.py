@@ -13,20 +13,17 @@ and a grid of hosts mean the same; `shift:K`, `transpose` and `butterfly` do not
 
 from __future__ import annotations
 
-import logging
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sar_agent.demand.declared import declared_phases
 from sar_agent.demand.patterns import rank_phases
-from sar_agent.errors import InputError
 from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32
 from sar_agent.jobs.model import Job, JobMix
-
-log = logging.getLogger(__name__)
 
 
 def port_demand(fabric: Fabric, mix: JobMix) -> NDArray[np.float64]:
@@ -57,9 +54,10 @@ class DeclaredFlows(NamedTuple):
 
 
 def declared_flows(job: Job) -> DeclaredFlows | None:
-    """None where nothing is declared that says who sends to whom, or where it does not fit the job:
-    then an all-to-all is expected."""
-    return _flows(job.declared, len(job.terminals)) if job.declared else None
+    """None where `declared_phases` has none: then an all-to-all is expected."""
+    if declared_phases(job) is None:
+        return None
+    return _flows(job.declared, len(job.terminals))
 
 
 def undeclared(mix: JobMix) -> JobMix:
@@ -69,13 +67,7 @@ def undeclared(mix: JobMix) -> JobMix:
 
 
 @lru_cache(maxsize=1024)
-def _flows(pattern: str, size: int) -> DeclaredFlows | None:
-    try:
-        phases = [phase for phase in rank_phases(pattern, size) if len(phase.source)]
-    except InputError as error:
-        log.warning("declared traffic that does not fit counts as an all-to-all: %s", error)
-        return None
-    if not phases:
-        return None
+def _flows(pattern: str, size: int) -> DeclaredFlows:
+    phases = [phase for phase in rank_phases(pattern, size) if len(phase.source)]
     pairs = np.concatenate([[phase.source, phase.destination] for phase in phases], axis=1)
     return DeclaredFlows(pairs.astype(np.int32), phases[0].weight / len(phases))

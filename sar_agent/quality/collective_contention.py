@@ -40,6 +40,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sar_agent.demand.collectives import AT_ONCE, PAIRWISE, PHASES, job_phases, moments
+from sar_agent.demand.declared import declared_phases
 from sar_agent.demand.patterns import RankPhase
 from sar_agent.demand.rank_order import ranks_of
 from sar_agent.demand.rates import port_demand
@@ -109,8 +110,8 @@ class _Phases:
 
     def __init__(self, job: Job, collective: str) -> None:
         self.size = len(job.terminals)
-        self.listed: tuple[RankPhase, ...] | None = None
-        if collective != PAIRWISE or job.declared:
+        self.listed = declared_phases(job)
+        if self.listed is None and collective != PAIRWISE:
             self.listed = job_phases(job, collective)
         self.count = self.size - 1 if self.listed is None else len(self.listed)
 

@@ -50,6 +50,7 @@ def run_program(
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
     quiet: bool = False,
+    name: str = "",
 ) -> str:
     """`run_program_bytes`, as UTF-8 (broken bytes are replaced)."""
     out = run_program_bytes(
@@ -60,6 +61,7 @@ def run_program(
         environment=environment,
         folder=folder,
         quiet=quiet,
+        name=name,
     )
     return out.decode(errors="replace")
 
@@ -74,6 +76,7 @@ def run_program_bytes(
     folder: Path | None = None,
     quiet: bool = False,
     stdin: BinaryIO | int = subprocess.DEVNULL,
+    name: str = "",
 ) -> bytes:
     """The output of `command` on stdout.
 
@@ -81,9 +84,9 @@ def run_program_bytes(
     `stdin`. After `deadline` seconds or `most` bytes it is killed with its children. Raises
     `Unavailable` where it cannot be started (the sentence ends with `remedy`), `ProgramTimedOut`,
     `OutputTooLong`, `ProgramFailed`; that is also for a program that must be `quiet` and wrote on
-    stderr.
+    stderr. `name`: what these call a program that another one starts.
     """
-    name, end = command[0], time.monotonic() + deadline
+    name, end = name or command[0], time.monotonic() + deadline
     try:
         process = subprocess.Popen(
             list(command),
@@ -96,7 +99,7 @@ def run_program_bytes(
         )
     except (OSError, ValueError) as error:  # ValueError: a NUL in a word or a variable
         what = error.strerror if isinstance(error, OSError) else str(error)
-        raise Unavailable(f"{name} cannot be started ({what}); {remedy}") from error
+        raise Unavailable(f"{command[0]} cannot be started ({what}); {remedy}") from error
     try:
         out, complaint = _read(process, name, end, deadline, most)
         try:

@@ -27,7 +27,7 @@ class ContentionRow(NamedTuple):
     after: Sequence[float]
     """Empty where no routes are proposed."""
     means: Sequence[float]
-    """Before, and after: the mean job."""
+    """Before, and after: means over jobs."""
 
 
 def contention_chart(rows: Sequence[ContentionRow]) -> str:
@@ -39,7 +39,7 @@ def contention_chart(rows: Sequence[ContentionRow]) -> str:
     for row in rows:
         parts.append(text(LEFT, y + 14, row.title, style="strong"))
         means = " → ".join(f"{mean:.2f}" for mean in row.means)
-        parts.append(text(RIGHT, y + 14, f"mean job {means}", "end"))
+        parts.append(text(RIGHT, y + 14, f"mean over jobs {means}", "end"))
         y += HEAD
         for values, style in ((row.before, "hollow"), (row.after, "after")):
             if not len(values):

@@ -175,7 +175,7 @@ def _judge(
     period = " over the record" if course else ""
     most, least = (pick(changes.values(), key=lambda each: each.saved) for pick in (max, min))
     bounded = before.simulated is None or course is not None
-    slower = "".join(_slower(word, before, after) for word in COLLECTIVES)
+    slower = _slower(before, after)
 
     def told(kind: Kind, sentence: str, why: str, saved: float = 0.0) -> Judgement:
         return Judgement(kind, sentence, why, saved, changes)
@@ -264,16 +264,18 @@ def span_words(least: float, most: float, bounded: bool = False) -> str:
     return high if low == high else f"{low[:-1]} to {high}"
 
 
-def _slower(word: str, before: RatedRoutes, after: RatedRoutes) -> str:
-    """A sentence for jobs that would take longer in a collective; else empty."""
-    sides = before.job_times(word), after.job_times(word)
-    longer = [b / a - 1 for a, b in zip(*sides, strict=True)]
-    if not (count := sum(share >= LEAST for share in longer)):
+def _slower(before: RatedRoutes, after: RatedRoutes) -> str:
+    """A sentence for the jobs that would take longer, by collective; empty without any."""
+    found: list[str] = []
+    for word, name in COLLECTIVES.items():
+        sides = before.job_times(word), after.job_times(word)
+        longer = [b / a - 1 for a, b in zip(*sides, strict=True)]
+        if count := sum(share >= LEAST for share in longer):
+            most = f"{'' if found else 'by up to '}{max(longer):.0%}"
+            found.append(f"{name} {count} ({most})")
+    if not found:
         return ""
-    return (
-        f" In {COLLECTIVES[word]}, {count} of {plural(len(longer), 'job')} would take up to "
-        f"{max(longer):.0%} longer."
-    )
+    return f" Of {plural(len(longer), 'job')}, some would take longer: {'; '.join(found)}."
 
 
 def _ports(given: SiteData, before: RatedRoutes) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -95,13 +96,13 @@ def emulate(
     from sar_lab.emulate.whole import Wishes, emulated
 
     given = run or ["ring,halo,pairwise,at-once,recursive-doubling"]
-    patterns = [text for text in given if " " not in text]
+    patterns = [text for text in given if not _is_command(text)]
     wishes = Wishes(
         fabric=fabric,
         jobs=jobs,
         tables=tuple(filter(None, tables.split(","))),
-        run=tuple(word for text in patterns for word in text.split(",") if word),
-        commands=tuple(text for text in given if " " in text),
+        run=tuple(word for text in patterns for word in text.replace(",", " ").split()),
+        commands=tuple(text for text in given if _is_command(text)),
         seconds=seconds,
         rounds=rounds,
         rate=mbit * 1e6,
@@ -129,3 +130,8 @@ def emulate(
         typer.echo(f"Emulated: {WHAT_IT_IS_NOT}.")
     if not all(row["measured"] for row in rows):
         raise typer.Exit(1)
+
+
+def _is_command(text: str) -> bool:
+    """Whether there is a space that is not beside a comma: `ring, halo` are patterns."""
+    return " " in re.sub(" *, *", ",", text.strip())

@@ -101,7 +101,12 @@ class Benchmark:
         """Runs `line`, which starts the command. Raises `Unavailable` where it fails, does not end
         or prints no number."""
         text = run_program(
-            line, deadline=seconds, most=_MOST, remedy=remedy, environment=environment
+            line,
+            deadline=seconds,
+            most=_MOST,
+            remedy=remedy,
+            environment=environment,
+            name=self.name,
         )
         if reading := read_output(text):
             return reading

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from sar_agent.demand.collectives import AT_ONCE, job_phases
+from sar_agent.demand.collectives import AT_ONCE
+from sar_agent.demand.declared import declared_phases
 from sar_agent.demand.patterns import RankPhase, rank_phases, read_phases
 from sar_agent.errors import InputError
 from sar_agent.jobs.model import Job
@@ -44,8 +45,9 @@ def program_of(job: Job, pattern: str, size: int) -> Program:
     run that. Raises `InputError` for a pattern that does not fit the job."""
     word = SHORT.get(pattern, pattern)
     phases: Sequence[RankPhase]
-    if job.declared:
-        phases = job_phases(job, word)
+    declared = declared_phases(job)
+    if declared is not None:
+        phases = declared
     elif Path(word).is_file():
         phases = read_phases(read_text(Path(word)), len(job.terminals), word)
     else:
@@ -56,7 +58,7 @@ def program_of(job: Job, pattern: str, size: int) -> Program:
         )
     shares = [_shares(phase) for phase in phases]
     passes = -(-STEPS // len(shares))
-    if word == AT_ONCE and not job.declared:
+    if word == AT_ONCE and declared is None:
         together: dict[tuple[int, int], float] = defaultdict(float)
         for step in shares:
             for pair, share in step.items():

@@ -20,15 +20,16 @@ def times_table(emulation: Emulation) -> Table:
         for tables, row in emulation.compared(program).items():
             lost = program.lost(tables)
             remarks = [f"{len(lost)} lost, {lost[0]}"] if lost else []
-            if row.ratio and not program.busy and not row.differs:
+            timed = None if program.busy else row.timed
+            if timed and row.ratio and not row.differs:
                 remarks.append("no clear difference")
             table.add_row(
                 program.name,
                 tables,
                 f"{program.rate / 1e6:g}",
-                _words(None if program.busy else row.timed),
+                _words(timed),
                 _words(None if program.busy else row.ratio),
-                f"{row.spread:.1%}",
+                f"{row.spread:.1%}" if timed else "–",
                 f"{program.idle(tables):.2f}" if program.runs[tables] else "–",
                 BUSY if program.busy else "; ".join(remarks),
             )

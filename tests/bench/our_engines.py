@@ -80,7 +80,7 @@ def main(name: str, engine_name: str, objective: str, runs: int) -> None:
     times = repeat(lambda: engine.route(fabric, mix, options), runs)
     routes = engine.route(fabric, mix, options)
     quality = quality_of(fabric, mix, routes)
-    check = repeat(lambda: check_routes(fabric, routes).require(), 4)[1:]
+    check = repeat(lambda: check_routes(fabric, routes).require(), 4).cpu[1:]
     changed = 0.0
     for _ in range(CHANGES):
         before, mix = PreviousRoutes(fabric, mix, routes), queue.replace_one()
@@ -90,9 +90,7 @@ def main(name: str, engine_name: str, objective: str, runs: int) -> None:
             routes = engine.route(fabric, mix, options)
         changed += routes.entries_changed(before.routes) / routes.egress.size / CHANGES
     lanes = routes.virtual_lanes
-    found = EngineRun(
-        list(times), times.cpu, min(check.cpu), imports, peak, quality, lanes, changed
-    )
+    found = EngineRun(list(times), times.cpu, min(check), imports, peak, quality, lanes, changed)
     print(json.dumps(found._asdict()))
 
 

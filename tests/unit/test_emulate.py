@@ -16,10 +16,12 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.model import Job, make_job
 from sar_agent.routing import Options, Routes, load_engine
 from sar_agent.routing.routes import NO_ROUTE
+from sar_lab.emulate.benchmark import Benchmark
 from sar_lab.emulate.emulation import Emulation, Timed
 from sar_lab.emulate.idle import LEAST, Ticks, counts, idle_share, read_ticks
 from sar_lab.emulate.namespaces import ideal_seconds, require_emulation, require_size
 from sar_lab.emulate.phases import STEPS, Place, Program, program_of, rank_texts
+from sar_lab.emulate.report import times_table
 from sar_lab.emulate.runner import Run
 from sar_lab.emulate.statistics import compare
 from sar_lab.emulate.tables import port_entries, require_way
@@ -223,8 +225,35 @@ def test_jobs_are_compared_with_their_busiest_port() -> None:
 
 
 @pytest.mark.parametrize(
+    ("script", "seconds", "said"),
+    [
+        ("echo boom >&2; exit 3", 60, "mine failed with exit code 3: boom"),
+        ("sleep 1000", 0.2, "mine gave no answer within 0.2 s"),
+    ],
+)
+def test_a_command_that_fails_is_called_by_its_name_not_by_its_launcher(
+    script: str, seconds: float, said: str
+) -> None:
+    with pytest.raises(SarError, match=said):
+        Benchmark.of("mine=prog").run(("sh", "-c", script), seconds, "")
+
+
+def test_a_row_that_was_lost_shows_no_numbers() -> None:
+    site, whole = StandIn(8e6, 8e6), emulation(lost="job 1, rank 2 has gone")
+    whole.run(site)  # type: ignore[arg-type]
+    table = times_table(whole)
+    shown = {str(column.header): list(column.cells) for column in table.columns}
+    assert shown["time"] == shown["over first"] == shown["spread"] == ["–", "–"]
+    assert shown["remarks"][0] == "2 lost, round 1: job 1, rank 2 has gone"
+
+
+@pytest.mark.parametrize(
     ("words", "said"),
     [
+        (
+            ("--fabric", "xgft:2;4,4;1,2", "--jobs", "mix:1", "--run", "ring, halo, ring"),
+            "a name is given twice in ring,halo,ring; give it once",
+        ),
         ((), "nothing to emulate; give --fabric and --jobs, or --live"),
         (("--fabric", "xgft:2;4,4;1,2"), "nothing to emulate; give"),
         (("--live", "--jobs", "mix:1"), "--live has a fabric and jobs of its own"),

@@ -343,6 +343,51 @@ def test_the_option_means_the_same_to_what_reads_a_configuration(
         assert "'both' is neither rail nor alltoall" in " ".join(done.stderr.split())
 
 
+def test_a_grid_that_does_not_fit_is_said_once_by_every_command(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each command has a job of its own, since a process says it once; the tables and measures are
+    those of a job that declares nothing."""
+    fabric, jobs, made = tmp_path / "fabric", tmp_path / "jobs", tmp_path / "made"
+    fabric.write_text(FABRICS["tree"][0])
+    tables, config = ("--routes", made), tmp_path / "agent.toml"
+
+    def ask(number: int, *command: str | Path, hint: str = "stencil2d:4x4") -> str:
+        own = {"%i": str(number), "%N": "n[0-5]", "%k": f"sar:{hint}"}
+        config.write_text(
+            f'[agent]\nstate_dir = "{tmp_path}/state"\nrun_dir = "{tmp_path}/run"\n'
+            f'[slurm]\nsqueue = ["{fake_squeue(tmp_path, [own])}"]\ntopology_conf = ""\n'
+            f'[fabric]\nfile = "{fabric}"\n[opensm]\nlfts_dump = "{made}/lfts.dump"\n'
+        )
+        jobs.write_text(f"{number}|RUNNING|n[0-5]|b|u|a|6|2026-01-01T00:00:00|sar:{hint}\n")
+        given = ("--fabric", fabric, "--jobs", jobs)
+        done = sar_agent(*command, *(("--config", config) if "explain" in command else given))
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def said_of(number: int) -> list[str]:
+        said = [each.getMessage() for each in caplog.records if "declare" in each.getMessage()]
+        caplog.clear()
+        assert len(said) == (number > 0)
+        return said
+
+    assess = ("assess", *tables, "--no-simulate", "--engine", "minhop", "--out", tmp_path / "page")
+    answers = {}
+    for number, command in enumerate((
+        ("route", "--engine", "sar-plus", "--out", made, "--export", "lfts"),
+        ("measure", *tables, "--json"), ("link", *tables, "--job", "72"),
+        ("what-if", *tables, "--down", "S2-0"), assess, ("explain", "75"),
+    ), 70):  # fmt: skip
+        answers[str(command[0])] = ask(number, *command)
+        assert said_of(number) == [
+            f"job {number} declares stencil2d:4x4, which does not fit: a grid of 4x4 needs 16 "
+            "ranks, the job has 6; it counts as a job that declares nothing"
+        ]
+    plain = json.loads(ask(71, "measure", *tables, "--json", hint="none"))
+    assert json.loads(answers["measure"]) == plain
+    assert said_of(0) == []
+
+
 ELSEWHERE = {
     "history": "in test_the_largest_load_is_that_of_the_history",
     "route": "in test_the_agent_plans_what_route_and_assess_plan; it prints loads of engines alone "

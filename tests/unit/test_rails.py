@@ -150,7 +150,10 @@ def test_declared_traffic_runs_on_each_rail(caplog: pytest.LogCaptureFixture) ->
     assert {job.rail for job in mix.jobs[:3]} == {1, 2, 3}
     flows = [declared_flows(job) for job in mix.jobs]
     assert [each is not None for each in flows] == [True, True, True, False]
-    assert "a grid of 2x4 needs 8 ranks, the job has 7" in caplog.text
+    assert [each.getMessage() for each in caplog.records] == [
+        "job 7 declares stencil2d:2x4, on a rail, which does not fit: a grid of 2x4 needs 8 ranks, "
+        "the job has 7; it counts as a job that declares nothing"
+    ]
     messages = messages_of(fabric, mix, "ring")
     for j, part in enumerate(mix.jobs):
         some = slice(*messages.phase[messages.job[[j, j + 1]]])

@@ -14,14 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sar_agent.demand.collectives import (
-    AT_ONCE,
-    COLLECTIVES,
-    PAIRWISE,
-    RING,
-    job_phases,
-    moments,
-)
+from sar_agent.demand.collectives import AT_ONCE, COLLECTIVES, PAIRWISE, RING, moments
+from sar_agent.demand.declared import declared_phases
 from sar_agent.demand.patterns import RankPhase, rank_phases
 from sar_agent.demand.rank_order import ranks_of
 from sar_agent.demand.rates import port_demand
@@ -104,7 +98,7 @@ def phase_demand(fabric: Fabric, mix: JobMix, collectives: Iterable[str] = ALL) 
         for k, j in enumerate(order.tolist()):
             begin[p, k] = known
             rank = ranks[mix.offset[j] : mix.offset[j + 1]]
-            if name == AT_ONCE and not mix.jobs[j].declared:
+            if name == AT_ONCE and declared_phases(mix.jobs[j]) is None:
                 if listed[j]:
                     key, amount = _all_pairs(leaf_of, goal, rank)
                     keys.append(key)
@@ -168,11 +162,10 @@ def _all_pairs(leaf_of: I64, terminals: int, rank: I64) -> tuple[I64, F64]:
 
 
 def _sent(job: Job, collective: str) -> _Sent:
-    if job.declared:
-        phases = job_phases(job, collective)
-        together = collective == AT_ONCE
-        return _as_sent(phases, together)
-    return _usual(collective, len(job.terminals))
+    declared = declared_phases(job)
+    if declared is None:
+        return _usual(collective, len(job.terminals))
+    return _as_sent(declared, collective == AT_ONCE)
 
 
 @lru_cache(maxsize=1024)
