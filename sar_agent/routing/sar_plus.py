@@ -161,14 +161,16 @@ def _from_templates(fabric: Fabric, mix: JobMix, options: Options) -> ExceptedTa
         return min(good, key=ExceptedTables.peak)
     collectives = Collectives.of(fabric, mix)
     served = [_served(tables, collectives, ceiling) for tables in good]
-    if any(collectives.loses(tables.egress) for tables in served):
+    worth = [collectives.worth(tables.egress) for tables in served]
+    if any(each.loses for each in worth):
         # Relief of full links cost a collective too much: templates as they are come first.
         moved = [
             tables.template for tables in made if (tables.egress != tables.template.egress).any()
         ]
         plain = [_plain(each, mix, options) for each in moved]
         served += [_served(tables, collectives, tables.peak()) for tables in plain]
-    return min(served, key=lambda tables: collectives.worth(tables.egress))
+        worth += [collectives.worth(tables.egress) for tables in served[len(worth) :]]
+    return served[worth.index(min(worth))]
 
 
 def _served(tables: ExceptedTables, collectives: Collectives, ceiling: float) -> ExceptedTables:
