@@ -48,6 +48,8 @@ from sar_agent.routing.template import Template, nearest_template, template_of, 
 WORTH = 1.02
 """How many times smaller the largest load must become for tables made from the template again."""
 
+SHARED = "some hosts are in several jobs: messages of their rings share the host's cable"
+
 
 class _Last(NamedTuple):
     """What is known of the last routes, to begin the next ones with."""
@@ -131,13 +133,14 @@ class SarPlus:
         return tables, started
 
     def _keep(self, tables: ExceptedTables) -> Routes:
-        fabric = tables.template.fabric
+        fabric, mix = tables.template.fabric, tables.loads.mix
         routes = Routes(
             engine=self.name,
             fabric_digest=fabric.digest,
             egress=tables.egress[None],
-            jobs_digest=tables.loads.mix.digest(fabric),
+            jobs_digest=mix.digest(fabric),
             mark=next(_marks),
+            remarks=(SHARED,) if len(np.unique(mix.terminal)) < len(mix.terminal) else (),
         )
         # Without the entries: `reroute` is given these with the routes that it starts from.
         self._last = _Last(routes.mark, replace(tables, egress=np.empty((0, 0), np.uint8)))
@@ -161,14 +164,16 @@ def _from_templates(fabric: Fabric, mix: JobMix, options: Options) -> ExceptedTa
         return min(good, key=ExceptedTables.peak)
     collectives = Collectives.of(fabric, mix)
     served = [_served(tables, collectives, ceiling) for tables in good]
-    if any(collectives.loses(tables.egress) for tables in served):
+    worth = [collectives.worth(tables.egress) for tables in served]
+    if any(each.loses for each in worth):
         # Relief of full links cost a collective too much: templates as they are come first.
         moved = [
             tables.template for tables in made if (tables.egress != tables.template.egress).any()
         ]
         plain = [_plain(each, mix, options) for each in moved]
         served += [_served(tables, collectives, tables.peak()) for tables in plain]
-    return min(served, key=lambda tables: collectives.worth(tables.egress))
+        worth += [collectives.worth(tables.egress) for tables in served[len(worth) :]]
+    return served[worth.index(min(worth))]
 
 
 def _served(tables: ExceptedTables, collectives: Collectives, ceiling: float) -> ExceptedTables:

@@ -4,7 +4,7 @@ the routes in force."""
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -24,18 +24,9 @@ from sar_agent.routing.graph.next_hops import channels_along
 from sar_lab.live.process import wait_until
 from sar_lab.live.slurm import SlurmCluster
 from tests.worlds.live import readback
-from tests.worlds.live.loop import LoopSite, loop_site
+from tests.worlds.live.loop import loop_site
 
 pytestmark = pytest.mark.live
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[LoopSite]:
-    with (
-        SlurmCluster("n[001-016]", leaf_size=4) as cluster,
-        loop_site(tmp_path, cluster) as made,
-    ):
-        yield made
 
 
 TAPERED, FULL = "xgft:2;6,6;1,3", "xgft:2;6,6;1,6"

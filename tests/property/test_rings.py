@@ -26,7 +26,7 @@ from sar_agent.routing.collectives.limits import ring_limits
 from sar_agent.routing.collectives.objective import EQUAL
 from sar_agent.routing.collectives.phase_demand import phase_demand
 from sar_agent.routing.collectives.reasons import ring_entries_moved
-from sar_agent.routing.sar_plus import SarPlus
+from sar_agent.routing.sar_plus import SHARED, SarPlus
 from sar_agent.routing.template import tables_without_jobs
 from tests.examples import examples
 from tests.worlds.oracles import path
@@ -125,6 +125,18 @@ def test_a_damaged_tree_reaches_the_bound_by_ejections(seed: int) -> None:
     limit = ring_limits(fabric, np.ones(fabric.channels), phase_demand(fabric, mix))
     carried = ring_loads(fabric, mix, SarPlus().route(fabric, mix, Options()))
     assert all(carried[c] <= limit[c] for c in carried)
+
+
+def test_a_host_in_two_jobs_is_served_and_said() -> None:
+    """Of two rings it receives two messages, which meet nowhere but on its own cable's bound."""
+    fabric = load_fabric("xgft:2;4,4;1,4")
+    mix = JobMix.of([make_job("1", [0, 4, 8]), make_job("2", [0, 5, 9])])
+    routes = SarPlus().route(fabric, mix, Options())
+    assert routes.remarks == (SHARED,)
+    assert check_routes(fabric, routes).passed
+    assert max(ring_loads(fabric, mix, routes).values()) <= 2
+    apart = JobMix.of([mix.jobs[0], make_job("2", [1, 5, 9])])
+    assert SarPlus().route(fabric, apart, Options()).remarks == ()
 
 
 FABRICS = ("xgft:2;6,6;1,6", "xgft:2;6,6;1,3", "xgft:3;3,3,4;1,3,3", "xgft:3;3,3,4;1,3,2")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,11 +33,22 @@ TRIES = 40_000
 """The most moves that are tried at first; a later round tries half as many."""
 TRIES_PER_ITEM = 4
 LEAST_TRIES = 10_000
+ENOUGH = 50
+"""For each item: a small job that starts takes fewer than `LEAST_TRIES`."""
 RING_TRIES = 40_000
 ROUNDS = 6
 """A round follows while a collective takes longer than on the best tables without jobs; it counts
 `AGAIN` times as much then."""
 AGAIN = 3.0
+
+
+class Worth(NamedTuple):
+    """What tables are worth: less is better. Those on which a collective takes longer than on the
+    best tables without jobs are worse than all others."""
+
+    loses: bool
+    time: float
+    """`objective.py`"""
 
 
 @dataclass(frozen=True)
@@ -80,15 +92,17 @@ class Collectives:
         found[item[of_phase[demand.use_phase]]] = True
         return found
 
-    def loses(self, egress: U8) -> bool:
-        """Whether a collective takes longer on these tables than on the best without jobs."""
-        return self.worth(egress)[0]
+    def worth(self, egress: U8) -> Worth:
+        """What these tables are worth."""
+        return self._worth(self.times(egress))
 
-    def worth(self, egress: U8) -> tuple[bool, float]:
-        """Less is better: tables on which a collective takes longer than on the best tables without
-        jobs are worse than all others."""
-        times = self.times(egress)
-        return bool((times > EQUAL * self.usual).any()), relative_time(times, self.usual)
+    def _worth(self, times: F64) -> Worth:
+        return Worth(bool(self._slower(times).any()), relative_time(times, self.usual))
+
+    def _slower(self, times: F64) -> Bool:
+        """bool[P]: the collectives that take longer than on the best tables without jobs."""
+        slower: Bool = times > EQUAL * self.usual
+        return slower
 
     def serve(
         self,
@@ -108,12 +122,11 @@ class Collectives:
             free = np.ones(len(self.demand.leaf), np.bool_)
         first = egress.copy()
         self.separate(template, egress, free)
-        self._serve(template, egress, ceiling, highest, free)
-        if self.loses(egress) and not self.always_apart:
+        worth = self._serve(template, egress, ceiling, highest, free)
+        if worth.loses and not self.always_apart:
             plain = self.demand._replace(ring=np.zeros_like(self.demand.ring))
             among = replace(self, demand=plain)
-            among._serve(template, first, ceiling, highest, free)
-            if self.worth(first) < self.worth(egress):
+            if among._serve(template, first, ceiling, highest, free) < worth:
                 egress[:] = first
 
     @property
@@ -131,20 +144,21 @@ class Collectives:
 
     def _serve(
         self, template: Template, egress: U8, ceiling: float, highest: float, free: Bool
-    ) -> None:
+    ) -> Worth:
         weight = np.ones(len(self.usual))
         kept, best = egress.copy(), self.worth(egress)
         for number in range(ROUNDS):
             self._improve(template, egress, ceiling, free, weight, number)
-            if (worth := self.worth(egress)) < best:
+            times = self.times(egress)
+            if (worth := self._worth(times)) < best:
                 best = worth
                 kept[:] = egress
-            slower = self.times(egress) > EQUAL * self.usual
-            if not slower.any():
+            if not worth.loses:
                 break
-            weight[slower] *= AGAIN
+            weight[self._slower(times)] *= AGAIN
             ceiling = max(ceiling, highest)
         egress[:] = kept
+        return best
 
     def separate(self, template: Template, egress: U8, free: Bool) -> None:
         """Rings meet no more than they must. `free` bool[I]: items that change first."""
@@ -203,7 +217,8 @@ class Collectives:
         if tables is None:
             return
         jobs, items = self.demand.jobs, int(np.count_nonzero(free))
-        tries = min(TRIES, max(LEAST_TRIES, TRIES_PER_ITEM * items)) // (2 if number else 1)
+        tries = max(min(LEAST_TRIES, ENOUGH * items), TRIES_PER_ITEM * items)
+        tries = min(TRIES, tries) // (2 if number else 1)
         self._search(tables, free, weight, tries, self._exception, WARMTH / jobs, number + 2)
         give_back(tables, free, self._exception)
 

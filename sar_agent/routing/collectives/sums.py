@@ -105,8 +105,35 @@ def _lengths(
 
 @kernel
 def _carry_all(demand: PhaseDemand, path: I32, sums: Sums) -> None:  # pragma: no cover
+    """Adds all items to empty sums. Phase by phase, so that a phase that a list has is its last;
+    then each channel is weighed once."""
+    collectives, channels = sums.total.shape
+    for g in range(len(demand.collective)):
+        p = demand.collective[g]
+        for k in range(demand.sent[g], demand.sent[g + 1]):
+            i = demand.sent_item[k]
+            for h in range(path.shape[1]):
+                c = path[i, h]
+                if c < 0:
+                    break
+                q = p * channels + c
+                end = sums.room[q] + sums.used[q]
+                if sums.used[q] and sums.phase[end - 1] == g:
+                    sums.amount[end - 1] += demand.sent_amount[k]
+                else:
+                    sums.phase[end], sums.amount[end] = g, demand.sent_amount[k]
+                    sums.used[q] += 1
+                sums.total[p, c] += demand.sent_amount[k] * demand.share[g]
     for i in range(len(demand.leaf)):
-        carry_item(demand, sums, i, path[i], ADD)
+        if demand.ring[i]:
+            for h in range(path.shape[1]):
+                if path[i, h] < 0:
+                    break
+                _carry_ring(sums, i, path[i, h], ADD)
+    for c in range(channels):
+        sums.state[HOT] += max(0.0, sums.total[0, c] * sums.narrow[c] - sums.ceiling)
+        for p in range(collectives):
+            _weigh(demand, sums, p, c, 1.0)
 
 
 @kernel_part
