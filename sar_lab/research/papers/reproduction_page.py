@@ -8,7 +8,14 @@ from pathlib import Path
 from sar_agent.util.extensions import extensions
 from sar_lab.research.papers.outcome import ResultTable
 from sar_lab.research.papers.published import THEIRS
-from sar_lab.research.papers.registry import CLASSES, FILE, GROUP, experiments, touched
+from sar_lab.research.papers.registry import (
+    CLASSES,
+    FILE,
+    GROUP,
+    experiments,
+    touched,
+    verdict_before,
+)
 from sar_lab.research.papers.result_store import StoredResult, stored_result
 from sar_lab.research.statistics import caption
 
@@ -38,6 +45,16 @@ def _lines(rows: Sequence[StoredResult], missing: Sequence[str]) -> Iterable[str
         yield f"Not run: {', '.join(missing)}."
         yield ""
     yield f"{share_of(rows, ())} {share_of(rows, ('sar-table1',))}"
+    yield ""
+    changed = [
+        [row["name"], before, short_verdict(row)]
+        for row in rows
+        if (before := verdict_before(row["name"])) and before != short_verdict(row)
+    ]
+    why = "[why](not-reproduced.md#rules-that-changed)"
+    yield f"Verdicts that a review of 27 November 2026 changed ({why}):"
+    yield ""
+    yield from ResultTable(["row", "before", "now"], changed).lines()
     yield ""
     for row in rows:
         yield from _section(row)
@@ -69,7 +86,7 @@ def share_of(rows: Sequence[StoredResult], without: Sequence[str]) -> str:
 
 def short_verdict(row: StoredResult) -> str:
     """The verdict without its reasons."""
-    return str(row["verdict"]).partition(";")[0].partition(":")[0]
+    return str(row["verdict"]).partition(";")[0]
 
 
 def _section(row: StoredResult) -> Iterable[str]:
