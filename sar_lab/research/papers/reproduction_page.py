@@ -37,9 +37,17 @@ def write_page(folder: Path) -> Path:
 def _lines(rows: Sequence[StoredResult], missing: Sequence[str]) -> Iterable[str]:
     yield INTRODUCTION.read_text()
     summary = [
-        [f"[{r['name']}](#{r['name']})", r["where"], r["class"], short_verdict(r)] for r in rows
+        [
+            f"[{r['name']}](#{r['name']})",
+            r["where"],
+            r["class"],
+            short_verdict(r),
+            f"{r['seconds']:.0f}",
+        ]
+        for r in rows
     ]
-    yield from ResultTable(["row", "where", "class", "verdict"], summary).lines()
+    head = ["row", "where", "class", "verdict", "seconds of processors"]
+    yield from ResultTable(head, summary).lines()
     yield ""
     if missing:
         yield f"Not run: {', '.join(missing)}."
@@ -59,7 +67,7 @@ def _lines(rows: Sequence[StoredResult], missing: Sequence[str]) -> Iterable[str
     for row in rows:
         yield from _section(row)
     minutes = sum(row["seconds"] for row in rows) / 60
-    yield f"All rows together took {minutes:.0f} minutes of one process."
+    yield f"All rows together took {minutes:.0f} minutes of processors ([run times](run-times.md))."
 
 
 def share_of(rows: Sequence[StoredResult], without: Sequence[str]) -> str:
