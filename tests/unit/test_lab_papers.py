@@ -14,6 +14,7 @@ import pytest
 
 from sar_agent.errors import InputError
 from sar_lab.cli import app
+from sar_lab.research.papers import keys_runs
 from sar_lab.research.papers import routing_keys_fig4 as fig4
 from sar_lab.research.papers.claims import NEAR, Claim, value, verdict
 from sar_lab.research.papers.draw_code import roots_of
@@ -261,6 +262,9 @@ def test_only_what_measures_makes_draws_stale() -> None:
     named = roots_of(fig4.largest_of, "largest_of('pftree-ext', 'none')")
     assert named.keys() == {"largest_of", "engine pftree-ext"}
     assert "sar_agent.routing.pftree" in named["engine pftree-ext"]
+    code = roots_of(keys_runs.worst_of, "worst_of('dmodk')")["worst_of"]
+    assert "sar_agent.routing.dmodk" in code
+    assert "sar_agent.routing.sar_plus" not in code, "the loader names it in a message alone"
 
 
 def test_a_ratio_near_1_is_judged_by_its_distance_from_1() -> None:

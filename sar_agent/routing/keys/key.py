@@ -69,8 +69,9 @@ class RoutingKey:
 
 def make_key(tree: KeyTree, phases: Sequence[Flows], *, shifted: bool = False) -> RoutingKey:
     """One key for these phases, all at one LID offset. For a key a phase, call it once a phase. A
-    key that is to be `shifted` fills few middle switches, so that the shift finds others for it;
-    one that is used as it is made is spread evenly over all.
+    key that is to be `shifted` fills few middle switches, so that the shift finds others for it.
+    It is spread evenly over all where it is used as it is made, and where more jobs of its size
+    than middle switches of a leaf fit the fabric: some of these meet, wherever they are shifted.
 
     Raises `InputError` for too many flows, and for flows of terminals that are down or no hosts.
     """
@@ -89,10 +90,11 @@ def make_key(tree: KeyTree, phases: Sequence[Flows], *, shifted: bool = False) -
             raise InputError(
                 f"{fabric.destination_name(int(bad[0]))} is down or no host, so no flow can use it"
             )
+    fewest = shifted and _one_of_few(tree, source, destination)
     between = leaf[source] != leaf[destination]
     source, destination, phase = source[between], destination[between], phase[between]
     best: tuple[U8, I32, tuple[PhaseContention, ...]] | None = None
-    for candidate in _candidates(tree, source, destination, phase, shifted):
+    for candidate in _candidates(tree, source, destination, phase, fewest):
         digits, channels = candidate
         contention = _contention(tree, source, destination, phase, len(phases), channels)
         if best is None or _worth(contention) < _worth(best[2]):
@@ -104,7 +106,7 @@ def make_key(tree: KeyTree, phases: Sequence[Flows], *, shifted: bool = False) -
 
 
 def _candidates(
-    tree: KeyTree, source: I32, destination: I32, phase: I32, shifted: bool
+    tree: KeyTree, source: I32, destination: I32, phase: I32, fewest: bool
 ) -> Iterator[tuple[U8, I32]]:
     """(digits, channels); the caller takes the next only if those before it are above the bound."""
     view, no_load = tree.view, np.zeros(tree.fabric.channels)
@@ -112,11 +114,8 @@ def _candidates(
         empty = np.empty((len(source), 0), np.uint8)
         yield empty, search(tree, source, destination, phase, no_load)
         return
-    # Each of a few flows has a middle switch of its own, so that the shift may place it anywhere.
-    for fewest in (True, False) if shifted and len(source) > view.w[1] else (False,):
-        digits = flow_digits(
-            tree.fabric, view, source, destination, phase, merged=True, fewest=fewest
-        )
+    for few in (True, False) if fewest else (False,):
+        digits = flow_digits(tree.fabric, view, source, destination, phase, merged=True, fewest=few)
         yield digits, digit_channels(tree, source, destination, digits)
     # With many phases at one offset, D-mod-k may be the better choice for all of them.
     usual = modulo_labels(view)[destination]
@@ -125,6 +124,15 @@ def _candidates(
     if len(source) * tree.fabric.channels <= SEARCHED:
         channels = search(tree, source, destination, phase, no_load)
         yield channel_digits(tree, source, destination, channels), channels
+
+
+def _one_of_few(tree: KeyTree, source: I32, destination: I32) -> bool:
+    """Whether the fabric has room for at most as many jobs with so many senders, or receivers, as a
+    leaf switch has middle switches."""
+    if tree.view is None:  # there are no colours
+        return False
+    ends = max(len(np.unique(each)) for each in (source, destination))
+    return bool(ends * int(tree.view.w[1]) >= tree.fabric.is_host_port.sum())
 
 
 def _worth(contention: tuple[PhaseContention, ...]) -> tuple[int, int]:

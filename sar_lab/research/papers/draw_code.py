@@ -27,6 +27,8 @@ ROOMS = {"sar_agent", "sar_lab"}
 GROUP = "sar_agent.engines"
 OTHER = tuple(f"sar_lab.research.papers.{name}" for name in ("measured", "pictures"))
 """What measures nothing: the decorator, and labels."""
+MESSAGES = {("sar_agent.routing.engine", "site_engines")}
+"""Definitions of messages: the engines that the loader offers for a name that nobody has."""
 Code = dict[str, str]
 """Module → digest of its definitions that a root reaches."""
 Definition = tuple[str, str]
@@ -93,7 +95,7 @@ def _uses(of: Definition) -> tuple[Definition, ...]:
             found.append((".".join(filter(None, to)), part.attr))
         elif isinstance(part, ast.Constant) and part.value in _engines():
             found.append(_engines()[part.value])
-    return tuple(each for each in found if each != of and _source(each[0]))
+    return tuple(d for d in found if d != of and d not in MESSAGES and _source(d[0]))
 
 
 @cache

@@ -113,6 +113,12 @@ def touched(name: str, says: str) -> bool:
     return bool(re.search(_records().get(name, {}).get("touches", ""), says))
 
 
+def verdict_before(name: str) -> str:
+    """The short verdict of a row before the review of 27 November 2026; empty where that did not
+    change it."""
+    return str(_records().get(name, {}).get("before", ""))
+
+
 @cache
 def _records() -> dict[str, dict[str, Any]]:
     return tomllib.loads(FILE.read_text())

@@ -8,7 +8,14 @@ from pathlib import Path
 from sar_agent.util.extensions import extensions
 from sar_lab.research.papers.outcome import ResultTable
 from sar_lab.research.papers.published import THEIRS
-from sar_lab.research.papers.registry import CLASSES, FILE, GROUP, experiments, touched
+from sar_lab.research.papers.registry import (
+    CLASSES,
+    FILE,
+    GROUP,
+    experiments,
+    touched,
+    verdict_before,
+)
 from sar_lab.research.papers.result_store import StoredResult, stored_result
 from sar_lab.research.statistics import caption
 
@@ -30,19 +37,37 @@ def write_page(folder: Path) -> Path:
 def _lines(rows: Sequence[StoredResult], missing: Sequence[str]) -> Iterable[str]:
     yield INTRODUCTION.read_text()
     summary = [
-        [f"[{r['name']}](#{r['name']})", r["where"], r["class"], short_verdict(r)] for r in rows
+        [
+            f"[{r['name']}](#{r['name']})",
+            r["where"],
+            r["class"],
+            short_verdict(r),
+            f"{r['seconds']:.0f}",
+        ]
+        for r in rows
     ]
-    yield from ResultTable(["row", "where", "class", "verdict"], summary).lines()
+    head = ["row", "where", "class", "verdict", "seconds of processors"]
+    yield from ResultTable(head, summary).lines()
     yield ""
     if missing:
         yield f"Not run: {', '.join(missing)}."
         yield ""
     yield f"{share_of(rows, ())} {share_of(rows, ('sar-table1',))}"
     yield ""
+    changed = [
+        [row["name"], before, short_verdict(row)]
+        for row in rows
+        if (before := verdict_before(row["name"])) and before != short_verdict(row)
+    ]
+    why = "[why](not-reproduced.md#rules-that-changed)"
+    yield f"Verdicts that a review of 27 November 2026 changed ({why}):"
+    yield ""
+    yield from ResultTable(["row", "before", "now"], changed).lines()
+    yield ""
     for row in rows:
         yield from _section(row)
     minutes = sum(row["seconds"] for row in rows) / 60
-    yield f"All rows together took {minutes:.0f} minutes of one process."
+    yield f"All rows together took {minutes:.0f} minutes of processors ([run times](run-times.md))."
 
 
 def share_of(rows: Sequence[StoredResult], without: Sequence[str]) -> str:
@@ -69,7 +94,7 @@ def share_of(rows: Sequence[StoredResult], without: Sequence[str]) -> str:
 
 def short_verdict(row: StoredResult) -> str:
     """The verdict without its reasons."""
-    return str(row["verdict"]).partition(";")[0].partition(":")[0]
+    return str(row["verdict"]).partition(";")[0]
 
 
 def _section(row: StoredResult) -> Iterable[str]:

@@ -21,7 +21,7 @@ from sar_lab.research.papers.claims import RESAMPLES, Claim
 from sar_lab.research.papers.compared import MEANS, claim, compared
 from sar_lab.research.papers.measured import by_key, measured
 from sar_lab.research.papers.outcome import Figure, Outcome, ResultTable
-from sar_lab.research.papers.pictures import COLOURS, LABELS, band
+from sar_lab.research.papers.pictures import COLOURS, LABELS, band, legend
 from sar_lab.research.papers.published import quotes
 from sar_lab.research.statistics import Estimate, bootstrap_of, median_of
 from sar_lab.research.trace.phase_keys import KINDS
@@ -118,4 +118,4 @@ def _draw(figure: Figure, mean: dict[str, list[Estimate]]) -> None:
     draws = mean[ENGINES[0]][0].n
     axes.set(xlabel=f"hosts (mean of n = {draws} draws, bands: 95 % intervals of the mean)",
              ylabel="most flows on a link", ylim=(0, None))  # fmt: skip
-    axes.legend(frameon=False)
+    legend(figure, ncols=2, frameon=False)

@@ -157,7 +157,7 @@ def _draw(figure: Figure, fabric: Fabric, points: dict[tuple[str, int], Point]) 
         peaks.errorbar([x + 0.2], [middle.value], spans([middle]), fmt="o",
                        color=COLOURS[name], capsize=3)  # fmt: skip
     peaks.plot([0, 2], [MORE_THAN, LEFT], "kD", ms=8, mfc="none",
-               label=f"published: above {MORE_THAN}, and {LEFT}")  # fmt: skip
+               label=f"published: above {MORE_THAN:g}, and {LEFT:g}")  # fmt: skip
     peaks.set_xticks(at, list(ENGINES.values()))
     peaks.set(ylabel="largest effective EFI", ylim=0,
               title=f"{FIGURE[0]}, 3 x {FIGURE[1]} hosts, n = {len(draws)}")  # fmt: skip
