@@ -39,9 +39,9 @@ class Path:
         ]
         for way in self.cables:
             others = [j.job for j in way.jobs if j.job != job]
-            jobs = f"{'other ' if job else ''}jobs {some(others, JOBS_SHOWN)}" if others else ""
-            parts = [part for part in (known_words(way), jobs) if part]
-            lines.append(f"  {way.name}: " + (", ".join(parts) or "no job"))
+            other = "other " if len(others) < len(way.jobs) else ""
+            jobs = f"{other}jobs {some(others, JOBS_SHOWN)}" if others else f"no {other}job"
+            lines.append(f"  {way.name}: " + ", ".join(filter(None, (known_words(way), jobs))))
         return "\n".join(lines)
 
 

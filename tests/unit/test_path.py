@@ -47,8 +47,14 @@ def test_each_cable_of_the_way_is_the_one_that_the_tables_name_there_and_back():
 
 
 def test_with_a_job_the_others_that_it_meets_are_named():
-    words = path_report(site(), FIRST, LAST, "7").words()
-    assert "other jobs 8" in words or "no job" in words
+    report = path_report(site(), FIRST, LAST, "7")
+    paths, words = report.paths, report.words()
+    for way, line in zip(paths[0].cables, words.splitlines()[1:], strict=False):
+        others = [j.job for j in way.jobs if j.job != "7"]
+        assert [j.job for j in way.jobs if j.job == "7"] == ["7"]
+        assert "no job" not in line  # job 7 leads over each cable of its own way
+        assert ("other jobs 8" in line) == bool(others)
+        assert ("no other job" in line) == (not others)
     assert "jobs 7" not in words
     for a, b, job, why in (
         (FIRST, "n99", None, "no switch or host"),
