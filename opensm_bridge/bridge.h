@@ -85,7 +85,6 @@ struct bridge {
 		struct routes *last_good;   /* the routes that were in force last */
 		uint64_t highest;	    /* the highest generation that this process has had in force */
 		bool take_file;		    /* read routes.sar at the next routing: another subnet manager may have been the master */
-		double ran_at;		    /* seconds on CLOCK_MONOTONIC: when this process was last seen to run */
 		struct reason file_problem; /* why routes.sar was refused */
 		struct reason last_error;   /* why the plugin's routes, or a repair of them, are not in force */
 

@@ -12,7 +12,6 @@
 #include "bridge.h"
 #include "clock.h"
 
-#define LEAST_PAUSE_SECONDS 3	  /* seconds: the thread that notes each second may be kept by a slow client */
 #define FOLLOW_INTERVAL_SECONDS 2 /* seconds: a sweep that was under way may have ignored the request */
 
 static uint32_t count_hca_ports(const osm_subn_t *subn)
@@ -52,26 +51,9 @@ static void follow_repair(struct bridge *b, const struct install *in_force)
 	pthread_mutex_unlock(&b->tables.lock);
 }
 
-/*
- * Called every second, and when a discovery is over; the caller holds `shared.lock`. A process that was stopped (a paused machine) goes
- * on as the master and is told of nothing, though the others may have elected another one: what the switches have is read back.
- * **Weak spot:** a sweep that the pause interrupts goes on with the tables that it began with.
- */
-static void note_running(struct bridge *b)
-{
-	const osm_subn_opt_t *o = &b->osm->subn.opt;
-	const double election = 1e-3 * (double)o->sminfo_polling_timeout * (double)o->polling_retry_number;
-	const double now = clock_seconds();
-
-	if (b->shared.ran_at && now - b->shared.ran_at > (election > LEAST_PAUSE_SECONDS ? election : LEAST_PAUSE_SECONDS))
-		b->shared.take_file = true;
-	b->shared.ran_at = now;
-}
-
 void events_follow(struct bridge *b)
 {
 	pthread_mutex_lock(&b->shared.lock);
-	note_running(b);
 	if (b->shared.follow_at && clock_seconds() >= b->shared.follow_at && !b->shared.stopping && state_is_master(b)) {
 		b->shared.follow_at = clock_seconds() + FOLLOW_INTERVAL_SECONDS;
 		state_request_routing(b);
@@ -183,7 +165,6 @@ static void notice_another_master(struct bridge *b)
 	bool before;
 
 	pthread_mutex_lock(&b->shared.lock);
-	note_running(b);
 	before = b->shared.highest;
 	pthread_mutex_unlock(&b->shared.lock);
 	if (before && !state_is_master(b))

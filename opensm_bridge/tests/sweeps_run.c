@@ -150,7 +150,6 @@ static void age(void)
 {
 	if (osm->bridge.tables.known.ages && osm->bridge.tables.older_gone_at > clock_seconds())
 		fake_sleep(osm->bridge.tables.older_gone_at - clock_seconds());
-	osm->bridge.shared.ran_at = clock_seconds(); /* the process has run meanwhile: this is no pause of the machine */
 }
 
 static void tell(unsigned repairs)
