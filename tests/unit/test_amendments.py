@@ -56,7 +56,7 @@ def test_the_agent_goes_on_from_what_the_plugin_repaired(world: Repaired) -> Non
     assert world.once().result is Result.NOTHING
     assert len(decisions(world)) == 2, "followed once"
     status = read_agent_status(world.agent.config, world.agent.manager)
-    assert status.ours and "generation 1 with 1 repairs of its own" in status.words()
+    assert status.ours and "generation 1 with 1 repair of its own" in status.words()
 
 
 def test_it_waits_while_opensm_may_be_repairing(world: Repaired) -> None:
