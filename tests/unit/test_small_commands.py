@@ -95,9 +95,10 @@ def test_config_check_reads_what_is_named_and_says_what_it_is(tmp_path: Path) ->
     assert code == 0
     assert f"slurm.topology_conf = '{gone}': no such file; the leaf switches are" in said
     code, said = check(conf, conf, FABRIC, FABRIC)
-    assert code == 2 and "3 problems" in said
+    assert code == 2 and "4 problems" in said
     assert f"fabric.file: {conf}: this is Slurm's topology.conf" in said
-    for key, name in (("opensm.lfts_dump", conf), ("slurm.topology_conf", FABRIC)):
+    policy = "agent.ib_partitions_file", FABRIC
+    for key, name in (("opensm.lfts_dump", conf), ("slurm.topology_conf", FABRIC), policy):
         assert f"{key}: {name}:" in said
     code, said = check(FABRIC, dump, conf, FABRIC)
     assert code == 2 and f"agent.ib_partitions_file: {FABRIC}:" in said
