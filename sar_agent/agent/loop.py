@@ -20,9 +20,9 @@ from sar_agent.agent.install_keys import KeyInstaller
 from sar_agent.agent.observe_site import Observation, owners
 from sar_agent.agent.outcome import Report, Result
 from sar_agent.agent.parts import Parts
+from sar_agent.agent.pass_observers import make_observers
 from sar_agent.agent.peer import peer_generation
 from sar_agent.agent.reroute import reroute
-from sar_agent.agent.services import make_observers
 from sar_agent.demand.rails import rails_of
 from sar_agent.errors import SarError
 from sar_agent.install.subnet_manager import SmStatus

@@ -22,7 +22,7 @@ Source = Literal["jobs", "fabric", "tables", "counters"]
 OLD_SECONDS: dict[Source, float] = {"jobs": 900.0, "fabric": 86400.0}
 """From this age on, a file is stale: jobs start within minutes, cables fail within days."""
 AHEAD_SECONDS = 60.0
-"""A file that was written so much later than now was written by another clock."""
+"""What was written or read so much later than now comes from a machine with another clock."""
 _MEANS = {
     "jobs": "jobs that have started since are not seen",
     "fabric": "cables that have failed since are not seen",

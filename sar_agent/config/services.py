@@ -33,8 +33,8 @@ class Service:
     quiet: str = ""
     """Makes of `Config` and `Metrics` a `QuietObserver`, which is told why no passes are made."""
     check: str = ""
-    """Makes of `Config` and the `Fabric` that its files hold two lists of lines for `config check`,
-    on the files and servers which only the service reads: what is said, and what is wrong."""
+    """Called by `config check` with `Config` and the `Fabric`. Returns two lists of lines on the
+    files and servers that only this service reads: what they are, and what is wrong."""
 
 
 @cache

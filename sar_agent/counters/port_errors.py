@@ -117,7 +117,7 @@ def added(before: PortErrors, after: PortErrors) -> PortErrors:
 
 
 def went_back(source: str, which: Sequence[str]) -> tuple[str, ...]:
-    """The note on counters that are lower than before; none where there are none."""
+    """The note on counters that are lower than before; empty where no counter is."""
     if not which:
         return ()
     more = f" and {len(which) - 1} more" * (len(which) > 1)

@@ -124,7 +124,7 @@ def assemble(
                 position=place,
             )
     ports: list[tuple[Terminal, str]] = []
-    adapters = ((_node_guid(n), str(_description(n))) for n in nodes if n.kind == "H")
+    adapters = ((_node_guid(n), _description(n)) for n in nodes if n.kind == "H")
     mapper, names_notes = (mapper or HostMapper()).among(adapters)
     for a, end, b, other in cables.pairs():
         if a is b:
@@ -201,7 +201,7 @@ def _count_of_cables(count: int, one: str, many: str) -> str:
 
 
 def _description(node: NodeRecord) -> str:
-    return node.extras.get("description", node.description)  # type: ignore[no-any-return]
+    return str(node.extras.get("description", node.description))
 
 
 def _node_guid(node: NodeRecord) -> int:

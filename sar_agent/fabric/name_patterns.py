@@ -15,10 +15,7 @@ import re
 from collections.abc import Sequence
 from fnmatch import translate
 from functools import lru_cache
-from itertools import product
-from math import prod
 
-from sar_agent.errors import InputError
 from sar_agent.fabric.by_host import short_name
 
 _NUMBERS = re.compile(r"\[((?:[0-9]{1,18}[,-])+[0-9]{1,18}|0[0-9]{1,17}|[0-9]{3,18})\]")
@@ -35,33 +32,6 @@ def matches(name: str, patterns: Sequence[str]) -> bool:
 def between_commas(text: str) -> list[str]:
     """The parts of `n[1,2],n7`: n[1,2] and n7."""
     return _COMMA.split(text)
-
-
-def listed_names(text: str, most: int) -> list[str]:
-    """The names of `n[1-3],n7`, in order; every bracket is a list of numbers. Raises `InputError`
-    for one that is none, and for more names than `most`."""
-    found = list[str]()
-    for part in between_commas(text):
-        places = re.split(r"\[([^\]]*)\]", part)
-        lists = [_spans(numbers) for numbers in places[1::2]]
-        bad = [
-            n for n in places[1::2] if not re.fullmatch(r"[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*", n)
-        ]
-        names = prod(sum(max(0, last - first + 1) for _, first, last in each) for each in lists)
-        if bad or not part or re.search(r"[\[\]?!\s]", "".join(places[::2])) or not names:
-            raise InputError(f"{part!r} is no list of names", remedy="write n[001-144]")
-        if len(found) + names > most:
-            raise InputError(
-                f"{text!r} has more than {most:,} names", remedy="write a shorter list"
-            )
-        numbers = (
-            [f"{n:0{width}d}" for width, first, last in each for n in range(first, last + 1)]
-            for each in lists
-        )
-        for chosen in product(*numbers):
-            texts = zip(places[::2], (*chosen, ""), strict=True)
-            found.append("".join(before + number for before, number in texts))
-    return found
 
 
 def matches_host(host: str, patterns: Sequence[str]) -> bool:

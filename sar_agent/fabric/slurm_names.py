@@ -10,14 +10,14 @@ import re
 from collections.abc import Sequence
 
 from sar_agent.errors import InputError
-from sar_agent.fabric.name_patterns import listed_names
+from sar_agent.util.hostlist import expand_few
 
 _REMEDY = "write SLURM=FABRIC, such as node[001-144]=c[1-144] or node*=ib-*"
 MOST_NAMES = 100_000
 
 
 class SlurmNames:
-    """The look-up of these pairs. Raises `InputError` for a text that is none."""
+    """The look-up of these pairs. Raises `InputError` for a text that is no such pair."""
 
     def __init__(self, pairs: Sequence[str]) -> None:
         self._names: dict[str, str] = {}
@@ -33,12 +33,17 @@ class SlurmNames:
 
     def _add_pattern(self, pair: str, slurm: str, fabric: str) -> None:
         if slurm.count("*") != 1 or fabric.count("*") != 1:
-            raise InputError(f"slurm_names: {pair!r} has not one * at each side", remedy=_REMEDY)
+            raise InputError(
+                f"slurm_names: {pair!r} does not have one * on each side", remedy=_REMEDY
+            )
         before, after = map(re.escape, fabric.split("*"))
         self._patterns.append((re.compile(f"{before}(.+){after}", re.IGNORECASE), slurm))
 
     def _add_lists(self, pair: str, slurm: str, fabric: str) -> None:
-        sides = [listed_names(side, MOST_NAMES) for side in (slurm, fabric)]
+        try:
+            sides = [expand_few(side, MOST_NAMES) for side in (slurm, fabric)]
+        except InputError as error:
+            raise InputError(f"slurm_names: {error.what}", remedy=_REMEDY) from error
         if len(sides[0]) != len(sides[1]):
             raise InputError(
                 f"slurm_names: {pair!r} has {len(sides[0])} names for {len(sides[1])}",

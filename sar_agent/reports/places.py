@@ -15,7 +15,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.name_patterns import matches, matches_host
 from sar_agent.fabric.switch_names import SwitchNames, short_switch_name
 from sar_agent.reports.wording import some
-from sar_agent.slurm.hostlist import expand_few
+from sar_agent.util.hostlist import expand_few
 from sar_agent.util.plural import plural
 
 _PORT = re.compile(

@@ -16,10 +16,10 @@ from typing import Any
 from sar_agent.errors import InputError, Unavailable
 from sar_agent.jobs.record import PENDING, JobRecord, traffic_hint
 from sar_agent.jobs.source import Poll, kept_of_queue
-from sar_agent.slurm.hostlist import expand
 from sar_agent.slurm.settings import SlurmSettings
 from sar_agent.slurm.sinfo import allocated_nodes
 from sar_agent.slurm.states import RUNNING_STATES
+from sar_agent.util.hostlist import expand
 
 IMPORT_DEADLINE = 60.0
 """Seconds; where slurm.conf comes from slurmctld (configless), the import waits for that."""

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sar_agent.errors import InputError, Unavailable
-from sar_agent.slurm.hostlist import expand
+from sar_agent.util.hostlist import expand
 from sar_agent.util.programs import ProgramFailed, run_program
 from sar_agent.util.text_files import json_part, read_text
 

@@ -14,8 +14,8 @@ from typing import Any
 from sar_agent.errors import InputError
 from sar_agent.jobs.record import PENDING, JobRecord, traffic_hint
 from sar_agent.jobs.source import jobs_of_file
-from sar_agent.slurm.hostlist import expand
 from sar_agent.slurm.states import RUNNING_STATES, state_of_flags
+from sar_agent.util.hostlist import expand
 
 _NO_JOB = (AttributeError, KeyError, IndexError, TypeError, ValueError, OverflowError)
 

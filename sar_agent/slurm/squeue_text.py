@@ -24,8 +24,8 @@ from typing import NamedTuple
 from sar_agent.errors import InputError
 from sar_agent.jobs.record import PENDING, JobRecord, traffic_hint
 from sar_agent.jobs.source import jobs_of_file
-from sar_agent.slurm.hostlist import expand
 from sar_agent.slurm.states import RUNNING_STATES, STATE_CODES, STATES
+from sar_agent.util.hostlist import expand
 from sar_agent.util.plural import plural
 
 FORMAT = "%i|%T|%N|%P|%u|%a|%D|%S|%k"

@@ -12,9 +12,9 @@ from sar_agent.fabric.hostnames import Kind
 from sar_agent.fabric.model import Fabric
 from sar_agent.fabric.name_patterns import between_commas, matches_host
 from sar_agent.fabric.notes import name_notes
-from sar_agent.slurm.hostlist import expand
 from sar_agent.slurm.topology import SlurmTopology, Version
 from sar_agent.slurm.topology_reach import compare_reach
+from sar_agent.util.hostlist import expand
 
 NAMES_SHOWN = 5
 

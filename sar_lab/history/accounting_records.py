@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from sar_agent.errors import InputError
-from sar_agent.slurm.hostlist import expand
+from sar_agent.util.hostlist import expand
 from sar_lab.history.job_history import HistoryBuilder, JobHistory
 from sar_lab.history.times import EARLIEST
 

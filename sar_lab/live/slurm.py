@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sar_agent.errors import SarError
-from sar_agent.slurm.hostlist import expand
 from sar_agent.slurm.topology_conf import read_topology_conf
+from sar_agent.util.hostlist import expand
 from sar_lab.live.leftovers import ended_with_this_process
 from sar_lab.live.munge_daemon import MungeDaemon
 from sar_lab.live.process import Daemon, free_port, patience, require, wait_until

@@ -26,7 +26,7 @@ from sar_agent.jobs import JobMix
 from sar_agent.jobs.record import JobRecord
 from sar_agent.quality import measure
 from sar_agent.routing import Routes, load_engine
-from sar_agent.slurm.hostlist import expand
+from sar_agent.util.hostlist import expand
 from sar_agent.util.plural import plural
 from sar_agent.util.programs import run_program
 from sar_agent.util.text_files import read_text

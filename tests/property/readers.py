@@ -53,13 +53,13 @@ from sar_agent.services.five_phase.storage import CoordinatorStorage
 from sar_agent.services.five_phase.subscribers import Subscribers
 from sar_agent.services.keys.leases import Leases
 from sar_agent.services.keys.requests import KeyRequests
-from sar_agent.slurm.hostlist import expand
 from sar_agent.slurm.sinfo import parse_sinfo
 from sar_agent.slurm.squeue import parse_poll
 from sar_agent.slurm.squeue_json import parse_squeue_json
 from sar_agent.slurm.squeue_text import parse_squeue_pipe
 from sar_agent.slurm.topology_files import read_topology
 from sar_agent.telemetry.metrics import Metrics
+from sar_agent.util.hostlist import expand
 from sar_agent.util.text_files import normal_lines
 from sar_lab.history.by_hour import by_hour
 from sar_lab.history.files import read_history

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from sar_agent.jobs.filter import host_sets, job_change, multi_switch
 from sar_agent.jobs.jobmap import format_jobmap, parse_jobmap
 from sar_agent.jobs.record import JobRecord
-from sar_agent.slurm.hostlist import expand
 from sar_agent.slurm.squeue import parse_poll
 from sar_agent.slurm.squeue_text import parse_squeue_pipe
+from sar_agent.util.hostlist import expand
 
 words = st.from_regex(r"[a-z][a-z_.\-]{0,4}", fullmatch=True)
 

@@ -24,7 +24,7 @@ from sar_agent.reports.site_dumps import SiteDumps
 from sar_agent.routing import Options, load_engine
 from sar_agent.services.cable_watch import growth as growth_module
 from sar_agent.services.cable_watch.growth import Growth, GrowthReader
-from sar_agent.services.cable_watch.page_box import cable_box
+from sar_agent.services.cable_watch.page_box import cable_box, lost_by_job
 from sar_agent.services.cable_watch.watch import CableEvent, CableWatch
 from tests.data import data_path
 from tests.worlds.rude_server import rude_server, says
@@ -144,7 +144,7 @@ def test_the_box_names_cables_jobs_and_what_links_lose():
     watch.look(dumps, counted(c, symbol_errors=99))
     lost = np.zeros(TREE.channels)
     lost[c] = TREE.channel_rate[c] / 4
-    box = cable_box(watch.bad, dumps, lost, "http://p:9090", 1e9)
+    box = cable_box(watch.bad, dumps, lost, lost_by_job(dumps, lost), "http://p:9090", 1e9)
     assert "99 symbol errors" in box.wrong and ", under job" in box.wrong
     kinds = [row[1] for row in box.rows]
     over = {job.job for job in dumps.jobs_over(c)}
@@ -156,9 +156,9 @@ def test_the_box_names_cables_jobs_and_what_links_lose():
     assert all("7" in row[3] or "8" in row[3] for row in box.rows)
     assert "by waiting" in box.rows[1][0] and box.note.startswith("Counters until 2001-09-09")
     others = {**watch.bad, ("errors", "x"): replace(next(iter(watch.bad.values())))}
-    twice = cable_box(others, dumps, lost, "", 0.0).wrong
+    twice = cable_box(others, dumps, lost, {}, "", 0.0).wrong
     assert twice.endswith("; 1 more cable with errors, too")
-    assert "No counters are read" in cable_box({}, dumps, None, "", 0.0).note
+    assert "No counters are read" in cable_box({}, dumps, None, {}, "", 0.0).note
 
 
 def prometheus(

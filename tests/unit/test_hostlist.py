@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_agent.errors import InputError
-from sar_agent.slurm import hostlist
 from sar_agent.slurm.conf_lists import read_list, write_list
-from sar_agent.slurm.hostlist import expand
+from sar_agent.util import hostlist
+from sar_agent.util.hostlist import expand
 from tests.data import data_path
 
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from sar_agent.agent.source_ages import AHEAD_SECONDS
 from sar_agent.counters.counter_files import read_counter_file
 from sar_agent.counters.port_errors import PortErrors, added, read_port_errors
 from sar_agent.counters.prometheus_errors import (
@@ -23,8 +24,6 @@ from sar_agent.counters.window import CounterWindow, align
 from sar_agent.errors import SarError, Unavailable
 from sar_agent.fabric import Fabric
 
-AHEAD_SECONDS = 60.0
-"""Counters that were read so much later than now come from a machine with another clock."""
 OLD_WINDOWS = 3.0
 """Counters that are older than so many windows, and a minute, say nothing about now."""
 

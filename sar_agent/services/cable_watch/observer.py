@@ -59,13 +59,14 @@ class CableObserver:
         lost = None
         if dumps.window:
             lost = lost_of(site.fabric, dumps.window, parts.config.watch.wait_bytes)
-        self._show(dumps, lost)
+        of_jobs = lost_by_job(dumps, lost) if lost is not None else {}
+        self._show(dumps, lost, of_jobs)
         if self.reader.source:
             parts.ages["counters"] = SourceAge(self.reader.at, stale)
             self.metrics.show_age("counters", self.reader.at, bool(stale))
         notes = growth.notes if growth else ()
         parts.boxes["cables"] = cable_box(
-            self.watch.bad, dumps, lost, self.reader.source, self.reader.at, notes
+            self.watch.bad, dumps, lost, of_jobs, self.reader.source, self.reader.at, notes
         )
 
     def _dumps(
@@ -91,7 +92,7 @@ class CableObserver:
             log = self.parts.committer.decisions
             log.write(lambda: log.history.add(*rows))
 
-    def _show(self, dumps: SiteDumps, lost: F64 | None) -> None:
+    def _show(self, dumps: SiteDumps, lost: F64 | None, of_jobs: dict[str, float]) -> None:
         bad, metrics = self.watch.bad.values(), self.metrics
         for kind in CABLE_KINDS:
             of = [cable for cable in bad if cable.kind == kind]
@@ -104,7 +105,6 @@ class CableObserver:
         metrics.link_lost_bits_per_second_max.set(1e9 * known.max(initial=0.0))
         share = np.divide(known, rate, out=np.zeros_like(known), where=rate > 0)
         metrics.link_lost_ratio_max.set(share.max(initial=0.0))
-        of_jobs = lost_by_job(dumps, lost) if lost is not None else {}
         metrics.job_lost_bits_per_second_max.set(1e9 * max(of_jobs.values(), default=0.0))
         live, window = max(1, int(dumps.fabric.channel_up.sum())), dumps.window
         metrics.counters_read_ratio.set(window.known.sum() / live if window else 0.0)

@@ -24,11 +24,13 @@ def cable_box(
     bad: Mapping[tuple[Kind, str], BadCable],
     dumps: SiteDumps,
     lost: F64 | None,
+    lost_of_jobs: Mapping[str, float],
     source: str,
     read_at: float,
     notes: Collection[str] = (),
 ) -> PageBox:
-    """Those with jobs first, then by kind. `lost` is Gbit/s by channel (float64[C])."""
+    """Those with jobs first, then by kind. `lost` is Gbit/s by channel (float64[C]),
+    `lost_of_jobs` by job (`lost_by_job`)."""
     ordered = sorted(
         bad.values(), key=lambda c: (c.kind == "unlike", not c.jobs, _ORDER.index(c.kind), c.since)
     )
@@ -40,7 +42,7 @@ def cable_box(
     if len(ordered) > len(shown):
         rows.append((f"and {len(ordered) - len(shown)} more: sar-agent cables", "", "", ""))
     if lost is not None:
-        rows += _lost_rows(dumps, lost) + _job_rows(dumps, lost)
+        rows += _lost_rows(dumps, lost) + _job_rows(lost_of_jobs)
     if not source:
         counted = "No counters are read (watch.counters), so errors and waits are not seen."
     elif not read_at:
@@ -84,8 +86,8 @@ def lost_by_job(dumps: SiteDumps, lost: F64) -> dict[str, float]:
     }
 
 
-def _job_rows(dumps: SiteDumps, lost: F64) -> list[tuple[str, ...]]:
-    worst = sorted(lost_by_job(dumps, lost).items(), key=lambda one: -one[1])[:SHOWN_LOSERS]
+def _job_rows(lost: Mapping[str, float]) -> list[tuple[str, ...]]:
+    worst = sorted(lost.items(), key=lambda one: -one[1])[:SHOWN_LOSERS]
     return [
         (f"all links of job {job} together lose {gbits:.1f} Gbit/s by waiting", "waits", "", job)
         for job, gbits in worst

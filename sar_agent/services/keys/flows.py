@@ -23,7 +23,7 @@ from sar_agent.fabric import Fabric
 from sar_agent.fabric.model import I32
 from sar_agent.jobs.record import JobRecord
 from sar_agent.services.keys.tickets import TrafficWish
-from sar_agent.slurm.hostlist import expand_few
+from sar_agent.util.hostlist import expand_few
 
 MOST_RANKS = 1 << 20
 MOST_RANKS_OF_A_HOST = 1024

@@ -23,7 +23,7 @@ from sar_agent.events.authority import Authority
 from sar_agent.events.message import Event, Message, MessageRefused, Tasks
 from sar_agent.services.keys.tickets import WHOLE_JOB, Ticket, Tickets, TrafficWish
 from sar_agent.services.keys.turns import Turns
-from sar_agent.slurm.hostlist import count_names
+from sar_agent.util.hostlist import count_names
 
 LONGEST_WAIT = 10.0
 """Seconds; a user whose next turn is later is answered that there is no key."""

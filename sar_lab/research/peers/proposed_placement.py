@@ -23,7 +23,7 @@ from sar_agent.jobs.model import Job, make_job
 from sar_agent.reports.placement import Placer
 from sar_agent.reports.site_dumps import SiteDumps
 from sar_agent.routing import Options, Routes, load_engine
-from sar_agent.slurm.hostlist import expand
+from sar_agent.util.hostlist import expand
 from sar_lab.fluid.flow_steps import job_ends
 from sar_lab.research.packets.adaptive_groups import minimal_groups, table_groups
 from sar_lab.research.packets.packet_model import adaptive_times

@@ -1,6 +1,6 @@
 """What looks at each pass from outside: nothing in the pass asks them, and none of them fails it.
 
-They are observers of services (`config/services.py`).
+Services bring them (`config/services.py`).
 """
 
 from __future__ import annotations
